@@ -9,7 +9,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,6 +20,7 @@ _SET_CHILD_SUBREAPER, _GET_CHILD_SUBREAPER = 36, 37  # prctl(2)
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _CPU_CLOCK = 2  # of the kernel's three of a process: user and system time, in ns
 _LOOK_S = 0.002  # between two looks whether processes have ended
+_PAUSE_S = 0.01  # the same of commands that take seconds
 
 
 @contextmanager
@@ -64,6 +65,19 @@ def running(  # noqa: PLR0913 (three of them are the standard streams)
                     _kill(orphan)
             if process is not None:
                 watchdog.forget(process.pid)
+
+
+def ends(commands: Sequence[subprocess.Popen[bytes]], timeout_s: float) -> Iterator[int]:
+    """Yield the places of commands as they end, which are waited for together, until all have ended or the time is over.
+
+    All waiting is done here, in the caller's thread: a signal's handler interrupts it wherever it stands.
+    """
+    deadline, running_ = time.monotonic() + timeout_s, dict(enumerate(commands))
+    while running_ and holds(lambda: any(each.poll() is not None for each in running_.values()), deadline - time.monotonic(), _PAUSE_S):
+        ended = [place for place, each in running_.items() if each.returncode is not None]
+        for place in ended:
+            del running_[place]
+        yield from ended
 
 
 @contextmanager

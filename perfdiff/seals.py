@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-_SEAL = "seal.json"
+NAME = "seal.json"  # of the file
 _ANY_EXECUTE = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 _BLOCK = 2**20  # bytes hashed at once
 
@@ -23,7 +23,7 @@ _Entry = list[int | str]
 def close(folder: Path) -> None:
     """Write down what can be executed in a folder: size, times, inode and digest of programs, scripts and shared objects; raise OSError."""
     found = {name: _entry(folder / name) for name in _executables(folder)}
-    (folder / _SEAL).write_text(json.dumps(found), encoding="ascii")
+    (folder / NAME).write_text(json.dumps(found), encoding="ascii")
 
 
 def broken(folder: Path) -> str | None:
@@ -32,7 +32,7 @@ def broken(folder: Path) -> str | None:
     A file's content is read only where its size, times or inode differ, as they do in a folder that was copied.
     """
     try:
-        sealed = json.loads((folder / _SEAL).read_text(encoding="ascii"))
+        sealed = json.loads((folder / NAME).read_text(encoding="ascii"))
         differing = (name for name, entry in sealed.items() if not _is_as_sealed(folder / name, entry))
         name = next(differing, None)
     except (OSError, ValueError, AttributeError, TypeError, RecursionError):

@@ -56,9 +56,9 @@ AMOUNTS = {Size.QUICK: Amount(5, 2, 5), Size.SHORT: Amount(10, 4, 10), Size.LONG
 class Twice(C):
     """Puts two probes of the same number into each function, one inside the other: every call is recorded twice."""
 
-    def insert(self, tree: Path, probes: Sequence[Probe]) -> Path:
+    def insert(self, tree: Path, probes: Sequence[Probe], made: Path | None = None) -> Path:
         """Write the probes into the sources of `tree`, then double their definitions."""
-        header = super().insert(tree, probes)
+        header = super().insert(tree, probes, made)
         header.write_text(doubled(header.read_text()))
         return header
 

@@ -3,13 +3,14 @@
 
     scripts/bench cluster                              all of it, up to 10⁸ calls
     scripts/bench cluster measuring                    pairs of runs in the same time, some minutes
+    scripts/bench cluster history --command log        revisions recorded by `log`, `profile` or `bisect`; all three take ten minutes
     scripts/bench cluster calls --most 1e9 --room DIR  the large one: 16 GB of disk and six minutes of two cores
     scripts/bench cluster joblib --functions 1000
     scripts/bench cluster workers
 
 Calls are generated: 200 functions, ten runs of either side, one function in forty of which head is slower by 20 %. Answers are checked.
 Pairs of runs are those of a program that spins for 50 to 100 ms. Its head is slower by just what is of interest, so that they take the
-whole budget.
+whole budget. Histories are of revisions whose running code differs, one of which makes a function slower by 30 %.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ import spinning
 from bench_analysis import recorded as many_functions
 
 import dask_lab
+from histories import Plan, make
 from perfdiff import analysis, pipeline, units
 from perfdiff.analysis.findings import Verdict
 from perfdiff.config import BuildConfig, ClusterConfig, CompareConfig, Config, CountersConfig, MeasureConfig, WorkloadConfig
@@ -65,6 +67,12 @@ from perfdiff.request import Request
 FUNCTIONS, RUNS, RECORDS = 200, 10, 10_000
 SLOWER = 1.2
 RATIO_BAR, GROWTH_BAR, MEMORY_BAR = 1.3, 1.2, 4 * 2**30
+# Commands over a history: words, commits after the first one, and which of these is slower.
+HISTORIES = {
+    "log": (("checksum", "good..bad"), 11, 8),
+    "profile": (("good..bad",), 11, 8),
+    "bisect": (("good", "bad"), 15, 9),
+}
 BYTES_A_CALL = 20  # on disk, to tell whether there is room
 CORES = sorted(os.sched_getaffinity(0))
 ONE_PASS = """
@@ -351,6 +359,40 @@ def by_measuring_workers(budget_s: float, room: Path) -> None:
             )
 
 
+def by_recording_workers(commands: Sequence[str], room: Path) -> None:
+    """Print how long commands over a history take with none, 1 and 2 workers, each pinned to a core."""
+    with figures.printed("Histories by workers", "command", "revisions", "who measures", "cores", "seconds", "against 1 worker") as table:
+        for command in commands:
+            words, commits, culprit = HISTORIES[command]
+            checkout = room / command
+            ids = make(Plan(commits, culprit, kinds=(3, 4)), checkout)  # each of the others changes code that runs
+            first = math.nan
+            for workers in range(len(CORES) + 1):
+                with ExitStack() as stack:
+                    options = ["--cache", str(room / f"{command}{workers}"), "--format", "json"]
+                    if workers:
+                        lab = stack.enter_context(dask_lab.lab(room / f"{command}-lab{workers}"))
+                        for number in range(workers):
+                            lab.add(f"w{number}", prefix=("taskset", "-c", str(CORES[number])))
+                        lab.wait()
+                        options += ["--cluster", lab.address]
+                    start = time.perf_counter()
+                    whole = [sys.executable, "-m", "perfdiff", command, *words, *options]
+                    ended = subprocess.run(whole, cwd=checkout, env=dask_lab.environment(), capture_output=True, text=True, check=False)
+                    taken = time.perf_counter() - start
+                assert ended.returncode in (0, 1), ended.stderr
+                assert ids[culprit][:7] in ended.stdout, f"{command} does not name the culprit"
+                first = taken if workers == 1 else first
+                table.add(
+                    command,
+                    commits + 1,
+                    f"{workers} worker{'s' * (workers > 1)}" if workers else "this machine, no cluster",
+                    workers or len(CORES),
+                    f"{taken:.0f}",
+                    f"{first / taken:.2f} times as fast" if workers else "",
+                )
+
+
 def spinning_request(checkout: Path, cache: Path, budget_s: float, address: str | None) -> Request:
     """Ask for whole runs of a program whose head is slower by the smallest effect of interest, in time that is bounded."""
     workload = WorkloadConfig("spin", "./spin {which} {n}", {"which": (1.0,), "n": tuple(10 * n for n in spinning.SIZES)})
@@ -368,14 +410,16 @@ def spinning_request(checkout: Path, cache: Path, budget_s: float, address: str 
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="?", choices=("all", "measuring", "calls", "joblib", "workers"), default="all")
+    parser.add_argument("what", nargs="?", choices=("all", "measuring", "history", "calls", "joblib", "workers"), default="all")
     parser.add_argument("--most", type=float, default=1e8, help="calls at most; 1e9 are the figures of the documentation")
     parser.add_argument("--budget", type=float, default=30, help="seconds that whole runs may take")
+    parser.add_argument("--command", choices=HISTORIES, default=None, help="the one command that history measures, instead of all")
     parser.add_argument("--functions", type=int, default=1000, help="functions that joblib and workers analyse")
     parser.add_argument("--room", type=Path, default=None, help="where calls are generated; they are removed in the end")
     given = parser.parse_args()
     parts: dict[str, Callable[[Path], Any]] = {
         "measuring": lambda room: by_measuring_workers(given.budget, room),
+        "history": lambda room: by_recording_workers([given.command] if given.command else [*HISTORIES], room),
         "joblib": lambda room: against_joblib(given.functions, room),
         "workers": lambda room: by_workers(min(given.functions, 200), room),
         "calls": lambda room: by_calls(given.most, room),

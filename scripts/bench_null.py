@@ -48,6 +48,8 @@ class Nothing(CodeComparison):
     other_files: tuple[str, ...] = ()
     in_tree = False
     by_function: frozenset[str] = frozenset()
+    alike: frozenset[str] = frozenset()
+    may_be_copied = False
 
     def is_same(self, _pair: Counterpart) -> bool:
         """Return that it is not known."""

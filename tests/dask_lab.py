@@ -54,7 +54,7 @@ class Lab:
 
     def start(self) -> None:
         """Start the scheduler."""
-        with socket.create_server((self.host, 0)) as free:
+        with socket.create_server((self.host, self.port)) as free:  # the same one again, if it was started before
             self.port = free.getsockname()[1]
         self.scheduler = self._started(
             "scheduler", ["scheduler", "--host", self.address, "--no-dashboard", *self.options], without_perfdiff(self.folder)
@@ -69,6 +69,12 @@ class Lab:
         command = ["worker", self.address, "--name", name, "--nthreads", "1", "--no-nanny", "--no-dashboard", *self.options]
         command += ["--local-directory", str(self.folder / name), *(["--resources", resources] if resources else [])]
         self.workers[name] = self._started(name, command, own, prefix)
+
+    def add_alike(self, name: str, root: Path, *, variables: Mapping[str, str] | None = None) -> None:
+        """Start a worker that sees its own cache at the path `root`, as others do at the same one; see `obstacle`."""
+        own = self.folder / name / "cache"
+        seen = ("unshare", "--mount", "sh", "-c", 'mount --bind "$0" "$1" && shift && exec "$@"', str(own), str(root))
+        self.add(name, variables={"PERFDIFF_CACHE": str(root)} | dict(variables or {}), prefix=seen)
 
     def _started(
         self, name: str, command: list[str], variables: Mapping[str, str], prefix: tuple[str, ...] = ()
@@ -162,7 +168,7 @@ def hosts(count: int) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
 
 def without_perfdiff(folder: Path) -> dict[str, str]:
     """Return the variables of schedulers: what is called perfdiff there is nothing of ours."""
-    (folder / "empty" / "perfdiff").mkdir(parents=True)
+    (folder / "empty" / "perfdiff").mkdir(parents=True, exist_ok=True)
     (folder / "empty" / "perfdiff" / "__init__.py").touch()
     return environment() | {"PYTHONPATH": str(folder / "empty")}
 

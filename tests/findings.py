@@ -6,10 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from perfdiff.analysis.callgraph import CallCost, CallEdge, CallGraph
 from perfdiff.analysis.findings import (
-    CallCost,
-    CallEdge,
-    CallGraph,
     Cause,
     CoefficientShift,
     EndToEnd,

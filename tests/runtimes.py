@@ -19,5 +19,5 @@ def lent_to(cache: Path) -> Path:
     """Copy the library into a cache, so that a comparison finds it compiled; return the cache."""
     built = library()
     cache.mkdir(mode=0o700, parents=True, exist_ok=True)
-    shutil.copytree(built, cache / "runtime" / built.name)
+    shutil.copytree(built, cache / "runtime" / built.name, dirs_exist_ok=True)
     return cache

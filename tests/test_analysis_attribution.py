@@ -529,6 +529,14 @@ def test_doubled_allocation_is_a_regression_of_that_metric() -> None:
     assert (guilty.rests_on, guilty.chain) == ("alloc_bytes", ())  # the way of time, which did not grow, is not told
 
 
+def test_one_allocation_more_in_a_run_of_some_milliseconds_is_no_regression() -> None:
+    found = findings(Made("f", same(lambda x: 50e3 * x["n"]), Change.CHANGED, once, alloc={BASE: 64.0, HEAD: 96.0}))
+    ratio = named(found, "f").metrics["alloc_bytes"].ratio
+    assert ratio is not None
+    assert ratio.low == pytest.approx(1.5)
+    assert named(found, "f").verdict is not Verdict.REGRESSION
+
+
 def test_headline_of_a_count_names_what_is_counted() -> None:
     found = findings(Made("f", same(lambda x: 50 * x["n"]), Change.CHANGED, lambda side, n: {"main": 10}, alloc={BASE: 640, HEAD: 1280}))
     more = replace(named(found, "f").metrics["alloc_count"], stratum="")

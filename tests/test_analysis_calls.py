@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from experiments import BASE, Made, World, same
-from perfdiff.analysis.findings import CallGraph
+from perfdiff.analysis.callgraph import CallGraph
 from perfdiff.analysis.sums.calls import call_graph
 from perfdiff.analysis.sums.ledger import open_ledger
 

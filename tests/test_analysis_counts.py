@@ -10,11 +10,15 @@ import pytest
 
 from experiments import BASE, HEAD, Columns, Made, Noise, World, same
 from perfdiff.analysis import analyse
+from perfdiff.analysis.compare.trend import RunCounts
+from perfdiff.analysis.counts.growth import Counted, with_counted_growth
 from perfdiff.analysis.counts.work import work_of
 from perfdiff.analysis.findings import RUN, Findings, FunctionFinding, Verdict
-from perfdiff.analysis.sums.ledger import open_counts
+from perfdiff.analysis.sums.ledger import open_counts, open_ledger
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import CostClass
+from perfdiff.models.warmup import WarmUp
+from perfdiff.records.recorded import nothing
 from perfdiff.records.schema import Change, Experiment, Phase, Run, Side, Totals
 from perfdiff.report.counts import work
 from perfdiff.report.wording import classes
@@ -289,3 +293,22 @@ def test_n_log_n_stays_where_counts_grow_so_or_cannot_take_the_time() -> None:
     """Counts that take a hundredth of the time leave it to libraries, such as a Fourier transform."""
     assert growths(bending(lambda n: 5.0 * n * np.log2(n)), RUN) == [CostClass.N_LOG_N] * 2
     assert growths(bending(lambda n: 10.0 * n, per_block=0.01), RUN) == [CostClass.N_LOG_N] * 2
+
+
+@pytest.mark.parametrize(("blocks", "told"), [(1000.0, CostClass.LINEAR), (0.1, CostClass.CONSTANT)])
+def test_runs_whose_first_calls_cost_much_at_all_sizes_are_told_to_grow_as_their_counts(blocks: float, told: CostClass) -> None:
+    """Counts that take next to nothing of a run leave its growth to the time."""
+    world = World((Made("drain", lambda side, inputs: 1e6, Change.CHANGED),), sizes=(2500, 5000, 10_000, 20_000))
+
+    def counts(name: str, side: Side, n: float, rng: np.random.Generator) -> Mapping[str, float]:
+        return {"bytecode_blocks": blocks * n}
+
+    experiment = counted(world, counts, rounds=2)
+    drain = one(analyse(experiment, world.samples, CompareConfig()), "drain")
+    assert growths(drain, RUN) == [CostClass.CONSTANT] * 2
+    warming = replace(drain, verdict=Verdict.REGRESSION, warm_up={BASE: WarmUp(4, 3.0)})
+    runs = open_counts(experiment)
+    assert runs is not None
+    of_all = Counted(nothing, RunCounts(runs, experiment.points, 1), open_ledger(experiment))
+    (found,) = with_counted_growth([warming], world.samples, of_all, CompareConfig())
+    assert growths(found, RUN) == [told, CostClass.CONSTANT]

@@ -68,6 +68,16 @@ def test_a_function_that_returns_a_mere_status_is_not_suspected_of_it() -> None:
     assert ranks(lookup(STATUS))[0] == "note"
 
 
+@pytest.mark.parametrize(
+    ("line", "first"), [("    total += copy.length;", "note"), ("    copy.length += total;", "hash"), ("    size = 3;", "hash")]
+)
+def test_a_change_that_only_sets_aside_what_nothing_else_reads_returns_no_other_value(line: str, first: str) -> None:
+    before = "byte[] hash(String of) {\n    copy = bytes(of, size);\n    return copy;\n}"
+    after = before.replace("    return", f"{line}\n    return")
+    assert ranks(lookup({BASE: after, HEAD: before}))[0] == first
+    assert ranks(lookup({BASE: before, HEAD: after}))[0] == first
+
+
 def test_a_value_handed_on_by_unchanged_code_reaches_the_function_beside_it() -> None:
     found = found_in(
         Made("intern", same(2e4), calls=once),

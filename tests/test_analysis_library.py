@@ -16,11 +16,11 @@ from perfdiff.analysis.counts.suspects import suspects_by_counts
 from perfdiff.analysis.counts.work import work_of
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.sums.ledger import open_counts, open_ledger
-from perfdiff.analysis.telling.outside import entering, left, prolonged, slower
+from perfdiff.analysis.telling.outside import entering, left, likeliest, prolonged, slower
 from perfdiff.config import CompareConfig
 from perfdiff.errors import RecordingError
 from perfdiff.records import store
-from perfdiff.records.schema import Change, Experiment, LibraryCalls, Phase, Side
+from perfdiff.records.schema import Change, Experiment, LibraryCalls, Phase, Side, Source, Totals
 from test_analysis_counts import counted
 
 CALLS = 1000.0
@@ -28,7 +28,7 @@ NAMES = ("strlen", "write")
 Calls = Callable[[str, Side, int], float]  # of a function, on a side, in a round: in one run
 
 
-def calling(calls: Calls, *, rounds: int = 2, spans: Calls | None = None) -> tuple[Experiment, World]:
+def calling(calls: Calls, *, rounds: int = 2, spans: Calls | None = None, names: tuple[str, ...] = NAMES) -> tuple[Experiment, World]:
     """Return a program whose changed function `scan` makes calls outside, at equal times and counts of its own.
 
     `spans` says what one of them takes, where half of them were timed.
@@ -42,11 +42,11 @@ def calling(calls: Calls, *, rounds: int = 2, spans: Calls | None = None) -> tup
     rows = [
         (run.id, function, at, calls(name, run.side, run.block), spans(name, run.side, run.block) if spans else 0.0)
         for run in runs
-        for at, name in enumerate(NAMES)
+        for at, name in enumerate(names)
     ]
     run, caller, callee, count, span = np.array(rows).T
     timed = np.where(span > 0, count / 2, 0.0)
-    library = LibraryCalls(run.astype(np.int64), caller.astype(np.int64), callee.astype(np.int64), count, NAMES, timed, span * timed)
+    library = LibraryCalls(run.astype(np.int64), caller.astype(np.int64), callee.astype(np.int64), count, names, timed, span * timed)
     return replace(made, library=library), world
 
 
@@ -126,6 +126,35 @@ def test_a_cause_says_what_each_of_the_calls_takes() -> None:
     assert not strlen.takes_longer
 
 
+def test_a_method_of_another_type_that_is_called_as_often_takes_the_others_place() -> None:
+    sides = {"java.util.Queue.remove": (500.0, 0.0), "java.util.List.remove": (0.0, 500.0), "java.util.List.size": (0.0, 400.0)}
+    experiment, _ = calling(lambda name, side, block: CALLS * sides[name][side is HEAD], names=tuple(sides))
+    (info,) = [each for each in experiment.functions if each.name == "scan"]
+    found = {each.name: each for each in departures(experiment, CompareConfig())[info.id]}
+    assert {name: each.instead_of for name, each in found.items() if each.grew} == {
+        "java.util.List.remove": "java.util.Queue.remove",
+        "java.util.List.size": None,
+    }
+    assert not found["java.util.List.remove"].least_ns.any()
+    told = likeliest(info, tuple(each for each in found.values() if each.grew))
+    assert [each.name for each in told] == ["java.util.List.size", "java.util.List.remove"], (
+        "what nothing was in the place of is named first"
+    )
+    says = left(info, told, "it ").says
+    assert ", and `java.util.List.remove` 500 times, in place of `java.util.Queue.remove`" in says
+
+
+def test_of_calls_that_may_cost_alike_those_on_changed_lines_are_named_first_and_their_lines_cited() -> None:
+    experiment, _ = calling(lambda name, side, block: CALLS * (500.0 if side is HEAD else 1.0), names=("q.List.isEmpty", "q.List.remove"))
+    (info,) = [each for each in experiment.functions if each.name == "scan"]
+    loop = "while (!waiting.isEmpty()) {\n"
+    before, after = f"{loop}    job = waiting.poll();", f"{loop}    job = waiting.remove(0);"
+    info = replace(info, base=Source("Spool.java", 20, before), head=Source("Spool.java", 20, after))
+    told = likeliest(info, departures(experiment, CompareConfig())[info.id])
+    assert [each.name for each in told] == ["q.List.remove", "q.List.isEmpty"]
+    assert left(info, told, "it ").says.endswith("(Spool.java, line 21: `job = waiting.remove(0);`)")
+
+
 def test_calls_that_take_all_of_their_callers_time_are_told_so() -> None:
     experiment, _ = calling(more_strlen, spans=lambda name, side, block: 3100.0)
     (info,) = [each for each in experiment.functions if each.name == "scan"]
@@ -168,3 +197,31 @@ def test_a_call_of_a_function_that_has_no_name_is_refused(tmp_path: Path) -> Non
     store.save(tmp_path / "kept", replace(experiment, library=replace(experiment.library, names=("strlen",))), ())
     with pytest.raises(RecordingError, match="library function 1"):
         store.load(tmp_path / "kept")
+
+
+def test_calls_explain_the_time_of_the_points_that_were_counted() -> None:
+    """Counted runs of the large points may exceed their budget: what the others tell is no part of those."""
+    scan = Made("scan", lambda side, inputs: 12e3 if side is HEAD else 2e3, Change.CHANGED, lambda side, n: {"visit": n})
+    visit = Made("visit", lambda side, inputs: 1e4, calls=lambda side, n: {"": 1})
+    world = World((visit, scan), sizes=(100, 1000, 10_000), runs=6)
+    made = counted(world, lambda name, side, n, rng: {"bytecode_blocks": 3 * n}, rounds=2)
+    assert made.counts is not None
+    larger = {run.id for run in made.runs if run.phase is Phase.COUNTED and run.point > 0}
+    kept = ~np.isin(made.counts.run, [*larger])
+    few = replace(made, runs=tuple(run for run in made.runs if run.id not in larger), counts=of_rows(made.counts, kept))
+    function = world.ids["scan"]
+    rows = [(run.id, 500.0 if run.side is HEAD else 0.0) for run in few.runs if run.phase is Phase.COUNTED]
+    run, calls = np.array(rows).T
+    callers, nothing = np.full(len(rows), function), np.zeros(len(rows))
+    library = LibraryCalls(run.astype(np.int64), callers, np.zeros(len(rows), np.int64), calls, ("q.Text.matches",), nothing, nothing)
+    findings = analyse(replace(few, library=library), world.samples, CompareConfig())
+    (found,) = [each for each in findings.functions if each.info.name == "scan"]
+    assert found.verdict is Verdict.REGRESSION
+    assert [cause.name for cause in found.causes][:1] == ["library-calls"]
+    assert "calls `q.Text.matches` 5 times a call" in found.causes[0].says
+
+
+def of_rows(totals: Totals, kept: np.ndarray) -> Totals:
+    """Return some rows of totals."""
+    columns = {name: getattr(totals, name)[kept] for name in ("run", "function", "calls", "wall_ns", "self_ns")}
+    return Totals(**columns, other={name: values[kept] for name, values in totals.other.items()})

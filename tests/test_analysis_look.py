@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from experiments import Made, Noise, World, same
 from perfdiff import analysis
 from perfdiff.analysis.compare.study import DECISIVE, study_all, study_decisive
-from perfdiff.analysis.findings import Verdict
+from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.analysis.sums.ledger import open_ledger
 from perfdiff.analysis.verdicts.settling import settled
 from perfdiff.config import CompareConfig
@@ -70,6 +73,55 @@ def test_how_the_time_of_trifles_grows_is_not_learnt() -> None:
         assert each.growth is None
         assert each.shifts
         assert set(each.comparisons) <= set(DECISIVE)
+
+
+def test_small_ones_of_many_functions_are_compared_and_not_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = world(1.3)
+    experiment = made.experiment()
+    ledger = open_ledger(experiment)
+    few = study_all(experiment, made.samples, ledger, CONFIG)
+    monkeypatch.setattr("perfdiff.analysis.compare.study.MANY", SMALL)
+    work, *small = study_all(experiment, made.samples, ledger, CONFIG)
+    assert work.comparisons["self_ns"].base == few[0].comparisons["self_ns"].base is not None
+    assert work.shifts == few[0].shifts
+    assert work.growth is not None
+    assert all(each.comparisons["self_ns"].base is not None for each in few)
+    for each in small:
+        assert {name: found.base for name, found in each.comparisons.items()} == dict.fromkeys(each.comparisons)
+        assert set(each.comparisons) <= set(DECISIVE)
+        assert each.comparisons["self_ns"].ratio is not None
+        assert not each.shifts
+        assert each.growth is None
+
+
+@pytest.mark.parametrize("judge", [analysis.look, analysis.analyse])
+@pytest.mark.parametrize(("factor", "runs", "noise"), [(1.0, 8, 0.005), (1.0, 5, 0.1), (1.3, 6, 0.02)])
+def test_what_small_functions_cost_is_judged_alike_in_many_and_in_few(
+    monkeypatch: pytest.MonkeyPatch, judge: Callable[..., Findings], factor: float, runs: int, noise: float
+) -> None:
+    made = world(factor, runs=runs, noise=noise)
+    few = judge(made.experiment(), made.samples, CONFIG)
+    monkeypatch.setattr("perfdiff.analysis.compare.study.MANY", SMALL)
+    many = judge(made.experiment(), made.samples, CONFIG)
+    assert many.verdict is few.verdict
+    assert {each.info.id: each.verdict for each in many.functions} == {each.info.id: each.verdict for each in few.functions}
+
+
+def test_a_small_function_that_costs_more_by_other_inputs_is_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("perfdiff.analysis.compare.study.MANY", 1)
+    grown = Made(
+        "grown",
+        lambda side, inputs: 5 * inputs["k"],
+        calls=lambda side, n: {"": 20},
+        inputs=lambda side, n, count, rng: {"k": rng.integers(1, 20, count) * (3 if side is Side.HEAD else 1)},
+    )
+    still = replace(grown, name="still", inputs=lambda side, n, count, rng: {"k": rng.integers(1, 20, count)})
+    made = World((Made("rest", same(1e6), change=Change.CHANGED, calls=lambda side, n: {"": 10}), grown, still))
+    studies = study_all(made.experiment(), made.samples, open_ledger(made.experiment()), CONFIG)
+    own = {each.info.name: each.comparisons["self_ns"] for each in studies}
+    assert own["grown"].base is not None
+    assert min(own["grown"].mix.values()) > 2
+    assert own["still"].base is None
 
 
 def test_a_small_function_that_allocates_more_is_looked_at() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from experiments import BASE, HEAD, Columns, Made, World
-from perfdiff import analysis
+from perfdiff import analysis, units
 from perfdiff.analysis.annotations.annotating import annotate
 from perfdiff.analysis.compare.phases import with_phase
 from perfdiff.analysis.findings import FunctionFinding, Verdict
@@ -17,6 +17,7 @@ from perfdiff.config import CompareConfig
 from perfdiff.models import language
 from perfdiff.models.annotation import PHASE
 from perfdiff.records.schema import Change, SampleTable, Side
+from perfdiff.report import wording
 
 
 def sized(side: Side, n: float, count: int, rng: np.random.Generator) -> Columns:
@@ -57,7 +58,20 @@ def test_a_slow_down_is_seen_through_the_warm_up() -> None:
 def test_a_warm_up_that_lasts_longer_is_a_regression_of_first_calls() -> None:
     finding = found({BASE: (30, 8.0), HEAD: (150, 8.0)})
     assert finding.verdict is Verdict.REGRESSION
-    assert finding.metrics["self_ns"].stratum in (f"{PHASE} = first 150 calls", "mean of all calls")
+    assert finding.metrics["self_ns"].stratum in ("the warm-up's first 150 calls", "mean of all calls")
+
+
+def test_the_first_sentence_the_cost_and_the_ratio_are_of_the_same_calls() -> None:
+    finding = found({BASE: (150, 8.0), HEAD: (150, 8.0)}, slower=1.3)
+    for metric in finding.metrics.values():
+        if metric.typical is not None and metric.ratio is not None and metric.metric == "wall_ns":
+            base, head = wording.both_costs(metric)
+            assert base is not None
+            assert head == base * metric.ratio.value
+            assert f"{units.duration(base)} became {units.duration(head)} a call (" in finding.headline
+            assert f"{wording.cost_at(metric)}, " in finding.headline
+            return
+    pytest.fail("no typical call is told")
 
 
 def test_functions_without_warm_up_have_no_phases() -> None:

@@ -50,6 +50,17 @@ def test_modes_that_did_not_move_are_not_told() -> None:
 
 
 @pytest.mark.statistical
+@pytest.mark.parametrize("factor", [pytest.param(3.0, id="between base's modes"), pytest.param(8.0, id="at base's other mode")])
+def test_shares_are_not_told_where_head_has_modes_of_its_own(factor: float) -> None:
+    rng = np.random.default_rng(7)
+    base, head = misses(rng, 0.4), misses(rng, 0.4)
+    slower = replace(head, metrics={name: factor * cost for name, cost in head.metrics.items()})
+    learnt = fit(base, "wall_ns", seed=1)
+    assert len(learnt.scopes) == 2
+    assert not moved_modes(learnt, base, slower, CompareConfig())
+
+
+@pytest.mark.statistical
 def test_modes_that_probes_cannot_tell_from_none_are_not_told() -> None:
     """Calls of a nanosecond are read as one or as nothing by how far the processor ran ahead of the probe."""
     rng = np.random.default_rng(5)

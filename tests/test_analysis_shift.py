@@ -39,3 +39,23 @@ def test_base_s_line_gives_way_to_a_square_where_it_would_fall_below_zero(law: C
         found = describe(fit(base, "wall_ns", seed=1), base, head, differs=True, config=CompareConfig())
         told.append(found.class_changed and found.head.cost_class is CostClass.QUADRATIC)
     assert sum(told) >= 7 if is_square else not any(told)
+
+
+def kinds(rng: np.random.Generator, slower: float, first_run: int) -> SampleTable:
+    """Return calls with lists and generators of n elements, slower by a factor, and three of four with dictionaries of up to four."""
+    n = np.repeat([4000.0, 8000.0, 16000.0], 80)
+    kind = np.tile([0.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0], len(n) // 8)
+    length = np.select([kind == 0, kind == 1], [n, np.nan], rng.choice([0.0, 4.0], len(n)))
+    cost = np.where(kind < 2, slower * 1_000 * n, 1_500 + 10_000 * length) * np.exp(0.03 * rng.standard_normal(len(n)))
+    labels = {"type(arg)": {0: "list", 1: "generator", 2: "dict"}}
+    return table({"len(arg)": length, "n": n, "type(arg)": kind}, cost, run=first_run + np.arange(len(n)) // 8, labels=labels)
+
+
+def test_a_scope_says_nothing_of_sizes_that_only_others_have() -> None:
+    rng = np.random.default_rng(3)
+    base, head = kinds(rng, 1.0, 0), kinds(rng, 1.4, 100)
+    found = describe(fit(base, "wall_ns", seed=1), base, head, differs=True, config=CompareConfig())
+    assert found.feature == "n"  # not the length, by which the cost of dictionaries would grow to 160 ms
+    middle = found.predictions[0]
+    assert middle.base == pytest.approx(0.25 * 8e6, rel=0.1)
+    assert middle.head == pytest.approx(1.4 * middle.base, rel=0.05)

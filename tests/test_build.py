@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from perfdiff.build.builder import Built, build
+from perfdiff import processes
+from perfdiff.build.builder import Built, build, build_all
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.variants import BuildRequest, Instrumentation, build_environment
 from perfdiff.config import BuildConfig
@@ -327,10 +328,10 @@ print(built.tree, len(built.commands))
 """
 
 
-def start(folder: Path, cache: BuildCache, command: str) -> subprocess.Popen[str]:
+def start(folder: Path, cache: BuildCache, command: str, program: str = CHILD) -> subprocess.Popen[str]:
     """Start a build in a process of its own."""
     return subprocess.Popen(
-        [sys.executable, "-c", CHILD, folder, cache.root, command],
+        [sys.executable, "-c", program, folder, cache.root, command],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -481,3 +482,153 @@ def test_full_disk_is_told(cache: BuildCache) -> None:
         cache.obtain("a" * 32, make)
     assert caught.value.slug == "disk-full"
     assert trees(cache) == []
+
+
+def both(folder: Path, cache: BuildCache, command: str, *, timeout_s: float = 60, **more: str) -> dict[Side, BuildRequest]:
+    """Return what asks for the last two commits of a repository."""
+    pair = resolve(find_repository(folder), ["HEAD~1", "HEAD"], snapshots=cache.root / "snapshots")
+    environment = {name: value for name, value in os.environ.items() if name not in ("CC", "CXX", "CFLAGS")} | more
+    config = BuildConfig(command, timeout_s=timeout_s)
+    pins = {Side.BASE: pair.base, Side.HEAD: pair.head}
+    return {side: BuildRequest(pin, side, Phase.PLAIN, config, environment) for side, pin in pins.items()}
+
+
+@pytest.fixture
+def commits(project: Project) -> Callable[[dict[str, str]], Path]:
+    """Make a repository of two commits: `side` holds the name of the side, and the program tells other numbers."""
+
+    def make(files: dict[str, str]) -> Path:
+        folder = project({"Makefile": MAKEFILE, "side": "base\n", **files})
+        (folder / "side").write_text("head\n")
+        (folder / "twice.c").write_text("int twice(int n) { return 2 * n + 1; }\n")
+        git(folder, "commit", "-q", "-a", "-m", "changed")
+        return folder
+
+    return make
+
+
+def meeting(place: Path) -> str:
+    """Return a command that ends when it has been started for both sides."""
+    return f"touch {place}/$(cat side); until [ -e {place}/base -a -e {place}/head ]; do sleep 0.01; done"
+
+
+def test_both_sides_are_built_at_the_same_time(commits: Project, cache: BuildCache, tmp_path: Path) -> None:
+    ended: list[Side] = []
+    built = build_all(both(commits({}), cache, f"{meeting(tmp_path)}; make"), cache, ended.append)
+    outputs = [subprocess.run([built[side].tree / "prog"], capture_output=True, check=True).stdout for side in Side]
+    assert outputs == [b"42\n", b"43\n"]
+    assert sorted(ended) == sorted(Side)
+    assert not cache.apart
+
+
+def test_seconds_of_builds_at_the_same_time_add_up_to_what_they_took(commits: Project, cache: BuildCache, tmp_path: Path) -> None:
+    began = time.monotonic()
+    built = build_all(both(commits({}), cache, f"{meeting(tmp_path)}; sleep 0.5; make"), cache, lambda _: None)
+    took_s = time.monotonic() - began
+    assert 0.5 < sum(each.duration_s for each in built.values()) <= took_s
+
+
+def test_equal_revisions_are_built_once(commits: Project, cache: BuildCache, tmp_path: Path) -> None:
+    asked = both(commits({}), cache, f"echo run >> {tmp_path}/runs; make")
+    same = {side: replace(asked[Side.BASE], side=side) for side in Side}
+    built = build_all(same, cache, lambda _: None)
+    assert built[Side.BASE] == built[Side.HEAD]
+    assert (tmp_path / "runs").read_text() == "run\n"
+
+
+def test_only_what_is_not_kept_is_built(commits: Project, cache: BuildCache, tmp_path: Path) -> None:
+    asked = both(commits({}), cache, f"cat side >> {tmp_path}/runs; make")
+    build(asked[Side.HEAD], cache)
+    ended: list[Side] = []
+    build_all(asked, cache, ended.append)
+    build_all(asked, cache, ended.append)
+    assert (tmp_path / "runs").read_text() == "head\nbase\n"
+    assert ended == [*Side, *Side]
+
+
+@pytest.mark.parametrize(
+    ("failing", "named"), [("base", "base (HEAD~1, "), ("head", "head (HEAD, "), ("base head", "")], ids=["base", "head", "both"]
+)
+def test_side_whose_build_fails_is_named_and_the_other_is_stopped(
+    commits: Project, cache: BuildCache, tmp_path: Path, failing: str, named: str
+) -> None:
+    stopped = f"case '{failing}' in *$(cat side)*) exit 7;; esac; echo $$ > {tmp_path}/other; sleep 600"
+    command = f"[ -e {tmp_path}/again ] && exit 7; {meeting(tmp_path)}; touch {tmp_path}/again; {stopped}"
+    with pytest.raises(BuildError) as caught:
+        build_all(both(commits({}), cache, command), cache, lambda _: None)
+    assert "exited 7 in " + named in str(caught.value)
+    assert trees(cache) == []
+    assert not (tmp_path / "other").exists() or not is_alive(int((tmp_path / "other").read_text()))
+
+
+def test_builds_that_fail_beside_each_other_are_made_one_by_one(commits: Project, cache: BuildCache, tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    collides = f"\trm -rf {place}\n\tmkdir {place}\n\tsleep 0.3\n\trmdir {place}\n"
+    folder = commits({"Makefile": f"{MAKEFILE}{collides}"})
+    built = build_all(both(folder, cache, "make"), cache, lambda _: None)
+    assert [(each.tree / "prog").exists() for each in built.values()] == [True, True]
+    assert cache.apart
+
+
+def test_builds_that_compile_in_one_folder_are_made_one_by_one(commits: Project, cache: BuildCache, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = f"T=$PWD; mkdir -p {out} && cd {out} && cc -c $T/twice.c && cc -c $T/main.c && cc twice.o main.o -o $T/prog"
+    built = build_all(both(commits({}), cache, command), cache, lambda _: None)
+    outputs = [subprocess.run([built[side].tree / "prog"], capture_output=True, check=True).stdout for side in Side]
+    assert outputs == [b"42\n", b"43\n"]
+    assert cache.apart
+
+
+def test_builds_at_the_same_time_that_hang_are_ended(commits: Project, cache: BuildCache, tmp_path: Path) -> None:
+    command = f"echo $$ >> {tmp_path}/shells; sleep 600"
+    with pytest.raises(BuildError) as caught:
+        build_all(both(commits({}), cache, command, timeout_s=0.5), cache, lambda _: None)
+    assert caught.value.slug == "build-timeout"
+    assert not any(is_alive(int(shell)) for shell in (tmp_path / "shells").read_text().split())
+    assert trees(cache) == []
+
+
+BOTH = CHILD.replace("import build\n", "import build_all\n").partition("    pin = ")[0] + (
+    '    pair = resolve(find_repository(Path(sys.argv[1])), ["HEAD~1", "HEAD"], snapshots=cache.root / "snapshots")\n'
+    "    pins = {Side.BASE: pair.base, Side.HEAD: pair.head}\n"
+    "    config = BuildConfig(sys.argv[3])\n"
+    "    asked = {side: BuildRequest(pin, side, Phase.PLAIN, config, os.environ) for side, pin in pins.items()}\n"
+    "    built = build_all(asked, cache, lambda _: None)\n"
+    "print(*(each.tree for each in built.values()))\n"
+)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_interrupted_builds_of_both_sides_leave_nothing_behind(
+    commits: Project, cache: BuildCache, tmp_path: Path, number: signal.Signals
+) -> None:
+    place = tmp_path / "shells"
+    place.mkdir()
+    command = f"setsid sleep 601 & echo $! > {place}/$(cat side).child; echo $$ > {place}/$(cat side).part; {meeting(place)}; sleep 600"
+    process = start(commits({}), cache, command, BOTH)
+    wait_for(place / "base")
+    wait_for(place / "head")
+    process.send_signal(number)
+    errors = process.communicate()[1]
+    if number == signal.SIGINT:
+        assert "KeyboardInterrupt" in errors
+        assert trees(cache) == []
+    shells = [int(path.read_text()) for path in (*place.glob("*.part"), *place.glob("*.child"))]
+    assert len(shells) == 4
+    assert processes.holds(lambda: not any(is_alive(shell) for shell in shells), 20, 0.01)
+
+
+def test_units_that_both_sides_have_are_compiled_once(commits: Project, cache: BuildCache, tmp_path: Path) -> None:
+    tools, calls = tmp_path / "tools", tmp_path / "calls"
+    tools.mkdir()
+    noting = f'case " $*" in *" -E"*) ;; *" -c "*) for last; do :; done; echo $last >> {calls};; esac'
+    (tools / "cc").write_text(f'#!/bin/sh\n{noting}\nexec {shutil.which("cc")} "$@"\n')
+    (tools / "cc").chmod(0o755)
+    path = f"{tools}:{os.environ['PATH']}"
+    built = build_all(both(commits({}), cache, "make CFLAGS=-g", PATH=path), cache, lambda _: None)
+    assert sorted(calls.read_text().split()) == ["main.c", "twice.c", "twice.c"]
+    assert [sources(each) for each in built.values()] == [["main.c", "twice.c"]] * 2
+    outputs = [subprocess.run([built[side].tree / "prog"], capture_output=True, check=True).stdout for side in Side]
+    assert outputs == [b"42\n", b"43\n"]
+    for side, other in zip(Side, reversed(Side), strict=True):
+        assert str(built[other].tree).encode() not in (built[side].tree / "main.o").read_bytes()

@@ -268,6 +268,25 @@ def test_a_lost_scheduler_is_told(project: Path, tmp_path: Path, one_worker: Lab
     assert "[scheduler-lost]" in asked.told
 
 
+def test_a_comparison_goes_on_where_the_scheduler_comes_back_with_its_workers(project: Path, tmp_path: Path, one_worker: Lab) -> None:
+    """What was made before counts, on the same machine, and nothing twice; the builds are the worker's own still."""
+    asked = Comparison(project, tmp_path / "cache", "v1", "v2", "--cluster", one_worker.address)
+    asked.until("comparing whole runs")
+    asked.until(r"its pair 3\)")
+    one_worker.kill("scheduler")
+    asked.until("waiting for the scheduler to come back")
+    one_worker.workers["w1"].wait(60)  # a worker ends with its scheduler
+    wait_until(lambda: not one_worker.busy(), "the station has ended with its worker")
+    one_worker.start()
+    one_worker.add("w1")
+    assert asked.end() == 1, asked.told
+    found = asked.experiment
+    require_pairs(found)
+    assert {run.machine for run in found.runs if run.phase is Phase.PLAIN} == {1}
+    assert len(found.machines) == 2
+    assert [note.slug for note in found.notes if note.slug.startswith("scheduler")] == ["scheduler-returned"]
+
+
 def test_the_last_worker_that_is_lost_ends_the_comparison(project: Path, tmp_path: Path, one_worker: Lab) -> None:
     asked = Comparison(project, tmp_path / "cache", "v1", "v2", variables={"PERFDIFF_CLUSTER": one_worker.address})
     asked.until("comparing whole runs")
@@ -320,13 +339,14 @@ def test_without_dask_it_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch
         workers.examined("tcp://127.0.0.1:9")
 
 
-def test_a_cluster_behind_tls_is_reached_with_the_configuration_of_dask(tmp_path: Path) -> None:
+def test_a_cluster_behind_tls_is_reached_with_the_configuration_of_dask(project: Path, tmp_path: Path) -> None:
     certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
     made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=lab"]
     subprocess.run([*made, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True)
     options = ("--tls-ca-file", str(certificate), "--tls-cert", str(certificate), "--tls-key", str(key))
     with dask_lab.lab(tmp_path / "lab", options=options, scheme="tls") as lab:
-        lab.add("w1")
+        for name in ("w1", "w2"):
+            lab.add(name)
         lab.wait()
         tls = "DASK_DISTRIBUTED__COMM__TLS__"
         variables = {
@@ -337,9 +357,13 @@ def test_a_cluster_behind_tls_is_reached_with_the_configuration_of_dask(tmp_path
         }
         command = [sys.executable, "-m", "perfdiff", "doctor", "--cluster", lab.address]
         able = subprocess.run(command, env=dask_lab.environment() | variables, capture_output=True, text=True, check=False, cwd=tmp_path)
-        assert (able.returncode, able.stdout.splitlines()[-1]) == (0, "perfdiff can measure on 1 of 1 workers.")
+        assert (able.returncode, able.stdout.splitlines()[-1]) == (0, "perfdiff can measure on 2 of 2 workers.")
         refused = subprocess.run(command, env=dask_lab.environment(), capture_output=True, text=True, check=False, cwd=tmp_path)
         assert (refused.returncode, "[no-scheduler]" in refused.stderr) == (3, True)
+        asked = Comparison(project, tmp_path / "cache", "v1", "v2", "--cluster", lab.address, variables=variables)
+        assert asked.end() == 1, asked.told
+    require_pairs(asked.experiment)
+    assert {run.machine for run in asked.experiment.runs if run.phase is Phase.PLAIN} == {1, 2}
 
 
 def test_revisions_travel_with_their_history_tags_and_uncommitted_changes(project: Path, tmp_path: Path) -> None:
@@ -500,6 +524,30 @@ def test_nothing_runs_on_when_a_history_is_interrupted(history: Path, tmp_path: 
     assert asked.end() == 130
     wait_until(lambda: not dask_lab.processes(LONG), "the workload is ended")
     wait_until(lambda: not steady_lab.busy(), "the station is ended")
+
+
+def test_what_was_recorded_of_a_history_is_not_recorded_again_after_the_scheduler_was_lost(
+    history: Path, tmp_path: Path, one_worker: Lab
+) -> None:
+    words = "add", "v1", "v2", "v3", "--cluster", one_worker.address
+    asked = Comparison(history, tmp_path / "cache", *words, command="log")
+    asked.until(r"v2 on")
+    one_worker.kill("scheduler")
+    assert asked.end() == 3
+    assert "[scheduler-lost]" in asked.told
+    one_worker.workers["w1"].wait(60)
+    wait_until(lambda: not one_worker.busy(), "the station has ended with its worker")
+    experiments = one_worker.folder / "w1" / "cache" / "experiments"
+    before = {folder.name: folder.stat().st_ino for folder in experiments.glob("[!.]*")}
+    one_worker.start()
+    one_worker.add("w1")
+    one_worker.wait()
+    again = Comparison(history, tmp_path / "cache", *words, command="log")
+    assert again.end() == 0, again.told
+    after = {folder.name: folder.stat().st_ino for folder in experiments.glob("[!.]*")}
+    assert len(before) == 2
+    assert len(after) == 3
+    assert before.items() <= after.items()
 
 
 def test_the_one_worker_that_is_lost_ends_a_history(history: Path, tmp_path: Path, one_worker: Lab) -> None:

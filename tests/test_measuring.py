@@ -17,7 +17,7 @@ from perfdiff.analysis.stats.pairs import FEWEST_PAIRS
 from perfdiff.cli import samples
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
 from perfdiff.errors import DiskFilledError, WorkloadError
-from perfdiff.measuring import making
+from perfdiff.measuring import making, patience
 from perfdiff.measuring import rounds as rounds_of_runs
 from perfdiff.progress import Silent
 from perfdiff.records import recorded, store
@@ -292,8 +292,8 @@ class Ticks:
 
 
 def test_where_calls_leave_the_answer_to_whole_runs_these_go_on(sums: Request, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounds_of_runs, "time", Ticks())
-    monkeypatch.setattr(making, "time", Ticks())
+    for module in (rounds_of_runs, patience, making):
+        monkeypatch.setattr(module, "time", Ticks())
     # Two seconds a pair: five pairs of both points take more than these, and so would all that are needed.
     measure, counters = replace(sums.config.measure, budget_s=14.0), replace(sums.config.counters, software=False)
     progress = Steps()

@@ -10,6 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfdiff.models.annotation import (
+    PHASE,
+    STEADY,
+    STEADY_CODE,
     Annotation,
     Condition,
     CostClass,
@@ -60,6 +63,14 @@ def test_prediction_outside_every_known_condition_weighs_scopes_by_share() -> No
     found = annotation(scope(Term(10.0), share=0.25, conditions=(FAST,)), scope(Term(20.0), share=0.75, conditions=(FAST.negated(),)))
     assert found.predict({"mode": np.array([1.0, 0.0, np.nan])}).tolist() == [10, 20, 20]
     assert found.predict({"n": np.array([1.0])}).tolist() == [17.5]
+
+
+def test_a_prediction_that_names_no_phase_is_of_calls_after_the_warm_up() -> None:
+    steady = Condition(PHASE, Operator.IN, (STEADY_CODE,), (STEADY,))
+    warming = Condition(PHASE, Operator.IN, (1.0,), ("first 30 calls",))
+    found = annotation(scope(Term(10.0), share=0.75, conditions=(steady,)), scope(Term(80.0), share=0.25, conditions=(warming,)))
+    assert found.predict({"n": np.array([1.0, 2.0])}).tolist() == [10, 10]
+    assert found.predict({PHASE: np.array([1.0, STEADY_CODE])}).tolist() == [80, 10]
 
 
 def test_typical_value_stands_in_for_a_feature_not_given() -> None:

@@ -368,6 +368,16 @@ def test_growth_of_several_powers_is_that_of_the_faster_half() -> None:
     assert dominant_class(even, x, 2) is CostClass.QUADRATIC
 
 
+def test_growth_in_two_features_is_that_of_the_one_whose_values_span_a_doubling() -> None:
+    columns = {"routes": np.array([20.0, 20.0, 100.0, 100.0]), "letters": np.array([19.0, 21.0, 19.0, 21.0])}
+    bent = [Term(825.0), Term(-2862.0, (("routes", "x"),)), Term(674.0, (("routes", "x"), ("letters", "log")))]
+    assert dominant_class(bent, columns, 4) is CostClass.LINEAR
+    wider = {**columns, "letters": np.array([19.0, 190.0, 19.0, 190.0])}
+    assert dominant_class(bent, wider, 4) is CostClass.N_LOG_N
+    alone = [Term(825.0), Term(15.0, (("letters", "x2"),))]
+    assert dominant_class(alone, columns, 4) is CostClass.QUADRATIC
+
+
 def test_class_of_a_term_whose_feature_is_never_positive() -> None:
     cube = [Term(-1.0, (("k", "x3"),))]
     assert dominant_class(cube, {"k": np.array([-3.0, -2.0, 0.0])}, 3) is CostClass.CUBIC

@@ -6,7 +6,7 @@ import errno
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -156,13 +156,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> list[Outcome]:
     """Return what is found between one revision and the next: the project file and a test, a class that nobody loads, and a method."""
     room = tmp_path_factory.mktemp("openings")
     project, cache = room / "project", runtimes.lent_to(room / "cache")
-    project.mkdir()
-    git(project, "init", "-q")
-    for number, files in enumerate(HISTORY):
-        write(project, files)
-        git(project, "add", "-A")
-        git(project, "commit", "-q", "-m", str(number))
-        git(project, "tag", f"v{number}")
+    committed(project, HISTORY)
     config = configuration.load(project, environment={})
     return [
         pipeline.compare(Request(project, pair, config, cache, os.environ), Silent()) for pair in (("v0", "v1"), ("v1", "v2"), ("v2", "v3"))
@@ -217,3 +211,73 @@ def test_a_method_that_is_called_is_measured(tmp_path: Path, monkeypatch: pytest
     config = configuration.load(project, environment={})
     with pytest.raises(MeasuredError):
         pipeline.compare(Request(project, ("v0", "v1"), config, cache, os.environ), Silent())
+
+
+PYTHON_TOML = """
+measure.budget_s = 5
+[python]
+[[workload]]
+name = "sum"
+command = "python driver.py {n}"
+parameters.n = [1000, 4000]
+"""
+PLAIN = "def total(n):\n    return sum(range(n))\n\n\ndef mean(n):\n    return total(n) / n\n"
+UNCALLED = PLAIN.replace("/ n", "/ max(n, 1)")
+CALLED = UNCALLED.replace("range(n)", "list(range(n))")
+PYTHON_HISTORY: tuple[Mapping[str, str], ...] = (
+    {
+        "perfdiff.toml": PYTHON_TOML,
+        "driver.py": "import sys\nfrom sums import total\nprint(total(int(sys.argv[1])))\n",
+        "sums/__init__.py": "from sums.plain import total\n",
+        "sums/plain.py": PLAIN,
+        "tests/test_sums.py": "def test_sum():\n    assert True\n",
+    },
+    {"tests/test_sums.py": "def test_sum():\n    assert 1 + 1 == 2\n", "tests/test_more.py": "def test_more():\n    assert True\n"},
+    {"sums/plain.py": UNCALLED},
+    {"sums/plain.py": CALLED},
+    {"sums/plain.py": CALLED.replace("mean(n)", "mean(n, least=sum(range(9)))")},
+)
+
+
+def committed(project: Path, history: Sequence[Mapping[str, str]]) -> None:
+    """Make a project a repository with a tag for each revision, `v0` and on."""
+    project.mkdir()
+    git(project, "init", "-q")
+    for number, files in enumerate(history):
+        write(project, files)
+        git(project, "add", "-A")
+        git(project, "commit", "-q", "-m", str(number))
+        git(project, "tag", f"v{number}")
+
+
+class MeasuredError(Exception):
+    """Whole runs were to be compared."""
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("pair", "slugs"),
+    [
+        pytest.param(("v0", "v1"), ["changes-not-opened", "changes-not-run"], id="tests"),
+        pytest.param(("v1", "v2"), ["changes-not-run"], id="a function that no run calls, in a module that runs import"),
+        pytest.param(("v2", "v3"), None, id="a function that runs call"),
+        pytest.param(("v3", "v4"), None, id="a default that is worked out as the module is imported"),
+    ],
+)
+def test_python_runs_that_import_nothing_that_differs_need_no_measuring(
+    pair: tuple[str, str], slugs: list[str] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reached(_self: Rounds) -> None:
+        raise MeasuredError
+
+    monkeypatch.setattr(Rounds, "compare_whole_runs", reached)
+    committed(tmp_path / "project", PYTHON_HISTORY)
+    config = configuration.load(tmp_path / "project", environment={})
+    request = Request(tmp_path / "project", pair, config, runtimes.lent_to(tmp_path / "cache"), os.environ)
+    if slugs is None:
+        with pytest.raises(MeasuredError):
+            pipeline.compare(request, Silent())
+        return
+    findings = pipeline.compare(request, Silent()).findings
+    assert (findings.rung, findings.sentence) == (Rung.CODE, "No regression: nothing that runs differs between base and head")
+    assert [note.slug for note in findings.notes if note.slug.startswith("changes-")] == slugs

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 
 import runtimes
 from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import Verdict
+from perfdiff.build.builder import Built
 from perfdiff.config import BuildConfig
 from perfdiff.languages.c.pack import C
+from perfdiff.languages.meanings import MeaningComparison
 from perfdiff.languages.packs import Packs
+from perfdiff.languages.protocol import CodeComparison, CompileCommand, Counterpart, FunctionDefinition
 from perfdiff.outcome import Outcome
 from perfdiff.progress import Silent
-from perfdiff.records.schema import Phase, Side
+from perfdiff.records.schema import Change, Phase, Side
 from perfdiff.request import Request
 from programs import git
 from toys import Toys
@@ -92,3 +96,43 @@ def test_runs_of_a_pair_draw_the_same_and_other_pairs_something_else(found: Outc
     assert drawn
     assert all(pair[Side.BASE] == pair[Side.HEAD] for pair in drawn.values())
     assert len({pair[Side.BASE] for pair in drawn.values()}) > 1
+
+
+@dataclass(frozen=True)
+class Telling:
+    """A pack of which only the name matters, and whether the code of its programs is the same."""
+
+    name: str
+    is_same: bool
+
+    def same_code(self, *_builds: object) -> CodeComparison:
+        """Say so."""
+        return MeaningComparison(self.is_same, ())
+
+
+def definition(name: str, language: str) -> FunctionDefinition:
+    """Return a function of which only name and language matter."""
+    none: frozenset[str] = frozenset()
+    text = f"{name}() {{}}"
+    return FunctionDefinition(
+        name, name, (name,), "file", 1, 0, len(text) - 1, len(text), text, "()", "", none, none, none, none, (), (), None, language=language
+    )
+
+
+@pytest.mark.parametrize(
+    ("is_same", "change", "measured"),
+    [
+        pytest.param(True, Change.UNCHANGED, ["work"], id="the same library"),
+        pytest.param(False, Change.UNCHANGED, ["work", "scan"], id="another library"),
+        pytest.param(True, Change.AFFECTED, ["work", "scan"], id="a library that meets other data"),
+    ],
+)
+def test_a_compiled_library_that_is_the_same_is_part_of_what_calls_it(
+    is_same: bool, change: Change, measured: list[str], tmp_path: Path
+) -> None:
+    toy, compiled = definition("work", "toy"), definition("scan", "c")
+    pairs = [Counterpart(toy, toy, Change.CHANGED, (), ()), Counterpart(compiled, compiled, change, (), ())]
+    built = Built(Phase.PLAIN, tmp_path, tmp_path, (CompileCommand(tmp_path / "a.c", tmp_path, "cc", (), cplusplus=False),), (), (), 0.0)
+    mixed, alone = Packs(Telling("c", is_same), (Telling("toy", is_same=False),)), Packs(Telling("c", is_same))
+    assert [pair.shown.name for pair in mixed.compared(pairs, mixed.same_code(built, built, pairs))] == measured
+    assert alone.compared(pairs[1:], alone.same_code(built, built, pairs[1:])) == tuple(pairs[1:])

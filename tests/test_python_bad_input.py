@@ -227,6 +227,32 @@ def test_another_copy_of_what_changed_is_no_answer(
     assert f"another copy of lib.py, {other / 'lib.py'}," in said.err
 
 
+WORK = "def work(n):\n    return n\n\n\ndef idle(n):\n    return 2 * n\n"
+
+
+@pytest.mark.parametrize(("vendored", "is_copy"), [(WORK, True), ("def work(n):\n    return n + 1\n\n\ndef start():\n    pass\n", False)])
+def test_a_copy_in_the_tree_of_what_changed_is_no_answer_either(
+    vendored: str, is_copy: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    main = "import sys\nsys.path.insert(0, 'vendor')\nfrom pkg.work import work\nprint(work(3))\n"
+    files = {"pkg/__init__.py": "", "vendor/pkg/__init__.py": ""}
+    project = tmp_path / "project"
+    project.mkdir()
+    git(project, "init", "-q")
+    commit(project, "base", FILES | files | {"main.py": main, "pkg/work.py": WORK, "vendor/pkg/work.py": vendored})
+    git(project, "tag", "base")
+    commit(project, "head", {"pkg/work.py": WORK.replace("return n\n", "return sum(range(n))\n", 1)})
+    git(project, "tag", "head")
+    with pytest.raises(SystemExit) as left:
+        cli.main(["base", "head", "-q", "--repo", str(project), "--cache", str(runtimes.lent_to(tmp_path / "cache"))])
+    said = capfd.readouterr()
+    assert left.value.code == (ExitCode.NOT_MEASURED if is_copy else ExitCode.FINE)
+    assert ("another copy of pkg/work.py, vendor/pkg/work.py," in said.err) is is_copy
+    assert ("nothing that runs differs" in said.out) is not is_copy
+
+
 @pytest.mark.parametrize(
     ("own", "ran"),
     [

@@ -116,6 +116,10 @@ def test_figures_say_which_calls_they_are_of() -> None:
         "growth in <code>list-&gt;size</code>": "constant → linear",
         "in one run of each workload point, 97 % of all that got slower": "+410 ms",
     }
+    typical = replace(wall, typical=1e3, typical_at="mode = FAST, list->size = 900")
+    said = page_of(made.findings(functions=(replace(finding, metrics={"wall_ns": typical}),)), drawn=False)
+    tiles = dict(re.findall(r"<div><dt>(.*?)</dt><dd>(.*?)</dd></div>", said[: said.index("</header>")]))
+    assert tiles["a call at mode = FAST, list-&gt;size = 900"] == "1 µs → 331 µs"
 
 
 def test_the_tree_tells_extra_cost_of_a_function_and_of_its_callees() -> None:

@@ -280,7 +280,7 @@ def test_a_cost_that_only_conditions_tell_apart_is_told_over_all_calls_and_that_
     base, head = (replace(wall.base, scopes=found, features=("type(x)",)) for found in scopes.values())  # type: ignore[type-var]
     apart = replace(wall, base=base, head=head, predictions=(), feature=None)
     assert wording.costs(apart) == "400 ns → 600 ns"
-    of_texts = replace(apart, stratum="type(x) = str", typical=100.0, ratio=Ratio(9.0, 8.0, 10.0, 10, 10))
+    of_texts = replace(apart, stratum="type(x) = str", typical=100.0, typical_at="type(x) = str", ratio=Ratio(9.0, 8.0, 10.0, 10, 10))
     assert wording.costs(of_texts) == "100 ns → 900 ns"
     (first, second) = _facts(of_texts)[:2]
     assert first == "100 ns → 900 ns a call at type(x) = str (time, callees included)"
@@ -393,13 +393,11 @@ def test_inputs_of_an_odd_call_that_are_parameters_read_as_they_were_given() -> 
     assert ", n = 3, note = two words: " in items.texts[0]
 
 
-def test_a_prediction_that_contradicts_the_ratio_beside_it_is_not_quoted() -> None:
+def test_the_cost_that_stands_beside_a_ratio_is_that_of_the_calls_it_is_of() -> None:
     whole = made.findings().functions[0].metrics["wall_ns"]
-    ratio = Ratio(640.0, 460.0, 880.0, 7, 7)
-
-    def finding(head: float) -> MetricFinding:
-        seen = Prediction({"len(text)": 22_000.0}, base=1.5e6, head=head, beyond=False)
-        return replace(whole, ratio=ratio, typical=1.5e6, stratum="stars n=4000", predictions=(seen,))
-
-    assert (wording.costs(finding(178e6)), wording.cost_at(finding(178e6))) == ("1.5 ms → 960 ms", "stars n=4000")
-    assert (wording.costs(finding(1.2e9)), wording.cost_at(finding(1.2e9))) == ("1.5 ms → 1.2 s", "len(text) = 22,000")
+    ratio = Ratio(59.0, 44.0, 79.0, 10, 10)
+    seen = Prediction({"n": 20_000.0}, base=871e3, head=21.5e6, beyond=False)
+    steady = replace(whole, ratio=ratio, typical=429e3, typical_at="n = 20,000", stratum="spool n=20000", predictions=(seen,))
+    assert (wording.costs(steady), wording.cost_at(steady)) == ("429 µs → 25.3 ms", "n = 20,000")
+    of_sums = replace(steady, typical=None, typical_at="", stratum="")
+    assert (wording.costs(of_sums), wording.cost_at(of_sums)) == ("871 µs → 21.5 ms", "n = 20,000")

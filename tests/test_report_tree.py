@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import findings as made
-from perfdiff.analysis.findings import CallCost, CallEdge, CallGraph, FunctionFinding, Ratio, Verdict
+from perfdiff.analysis.callgraph import CallCost, CallEdge, CallGraph
+from perfdiff.analysis.findings import FunctionFinding, Ratio, Verdict
 from perfdiff.records.schema import Change
 from perfdiff.report.tree import DEEPEST, MOST_ROWS, Call, CallTree, Extra, call_tree
 

@@ -407,6 +407,31 @@ def test_time_without_a_cpu_is_taken_off_and_time_asleep_is_not(build: Build) ->
     assert g["wall_ns"] >= 50e6
 
 
+def test_seconds_without_a_cpu_are_taken_off_a_call(build: Build) -> None:
+    """Their product with the ticks of the call is more than 64 bits hold."""
+    source = (
+        BUSY
+        + """
+    #include <sched.h>
+    #include <signal.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    __attribute__((noinline)) void f(void) {PD_1 busy(1000000000); }
+    int main(void) {
+        cpu_set_t one; CPU_ZERO(&one); CPU_SET(0, &one);
+        sched_setaffinity(0, sizeof one, &one);
+        pid_t rivals[4];
+        for (int i = 0; i < 4; i++) if ((rivals[i] = fork()) == 0) for (;;) busy(1000000);
+        f();
+        for (int i = 0; i < 4; i++) { kill(rivals[i], SIGKILL); waitpid(rivals[i], NULL, 0); }
+        return 0;
+    }
+    """
+    )
+    [record] = build("#define _GNU_SOURCE\n" + source, probe(1)).run({1: TIME})
+    assert row(record, 1)["wall_ns"] == pytest.approx(1e9, rel=0.3)
+
+
 def test_time_without_a_cpu_before_and_after_a_call_is_not_taken_off_it(build: Build) -> None:
     calls, call_ns = 4000, 300_000
     source = (

@@ -195,6 +195,13 @@ def test_runs_that_wait_are_judged_by_the_clock_as_well() -> None:
     assert (end.standing, end.by) == (PointStanding.SLOWER, "wall_ns")
 
 
+def test_times_of_runs_that_only_work_are_of_what_is_judged_though_others_kept_most_of_them_waiting() -> None:
+    still = Pairs(np.zeros(20), np.zeros(20), np.zeros(20, int))
+    delayed = [replace(run, wall_ns=run.wall_ns * (2.0 if run.side is Side.HEAD and run.block % 4 else 1.0)) for run in runs({1: still})]
+    (end,) = whole_runs([Point(1, "w", {}, "")], delayed, CompareConfig()).ends
+    assert (end.by, end.head_ns) == ("cpu_ns", pytest.approx(end.base_ns))
+
+
 def test_pairs_that_were_made_at_the_same_time_tell_alone_where_there_are_enough_of_them() -> None:
     rng = np.random.default_rng(13)
     of = pairs_of(12, effect=0.0, deviation=0.005, rng=rng)

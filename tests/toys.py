@@ -62,6 +62,8 @@ class SameText:
     other_files: tuple[str, ...] = ()
     in_tree: bool = False
     by_function: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()
+    may_be_copied: bool = False
 
     def is_same(self, pair: Counterpart) -> bool:
         """Return whether a function has the same text on both sides."""

@@ -12,7 +12,7 @@ from perfdiff.analysis.compare.study import (
 )
 from perfdiff.analysis.compare.trend import RunCounts, over_runs
 from perfdiff.analysis.counts.anomaly import moved, with_anomalies
-from perfdiff.analysis.counts.growth import with_counted_growth, without_bends
+from perfdiff.analysis.counts.growth import Counted, with_counted_growth, without_bends
 from perfdiff.analysis.findings import RUN, Findings, FunctionFinding, MetricFinding, Verdict
 from perfdiff.analysis.gathering import Gathered, at_usual_pace, by_machine, compared, concluded, gathered, known
 from perfdiff.analysis.sums.calls import call_graph
@@ -69,7 +69,8 @@ def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and
         return _functions(on_part, of_part, experiment.points)
 
     functions = with_anomalies(by_machine(functions, at_one_pace, alone, config), counts, config, engine)
-    functions = with_counted_growth(functions, samples, counts, config)
+    of_runs = None if found.counted is None else RunCounts(found.counted, experiment.points, config.seed)
+    functions = with_counted_growth(functions, samples, Counted(counts, of_runs, ledger), config)
     functions = named(functions, experiment.folded, found.evidence.suspects)
     functions = with_lines(functions, cases, found.evidence.lines, config)
     findings = concluded(experiment, functions, found.evidence, config)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
 
+from perfdiff.analysis.callgraph import CallGraph
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.kinds import DetectorKind
 from perfdiff.models.warmup import WarmUp
@@ -89,8 +90,9 @@ class MetricFinding:
     mix), `calls` the ratio of call counts, `total` the ratio of the metric summed over a run. `floor` is the smallest ratio minus 1
     that this comparison could have seen. `crosses` is the input at which head costs twice what base costs, if any. `modes` and `borders`
     are the regimes that moved. `points` are the ratios at single workload points, by id; their intervals hold for all of them at once.
-    `typical` is what a typical call of base costs in the stratum, where that is not all calls. `machines` are the ratios of that stratum on
-    single machines, by name, where several measured, and `machines_q` is the q-value of no difference between them.
+    `typical` is what a typical call of base costs in the stratum, and `typical_at` the inputs of it: `n = 2000`, "" where none is known.
+    `machines` are the ratios of that stratum on single machines, by name, where several measured, and `machines_q` is the q-value of no
+    difference between them.
     """
 
     metric: str
@@ -113,6 +115,7 @@ class MetricFinding:
     borders: tuple[BorderShift, ...] = ()
     points: Mapping[int, Ratio] = field(default_factory=dict)
     typical: float | None = None
+    typical_at: str = ""
     machines: Mapping[str, Ratio] = field(default_factory=dict)
     machines_q: float = math.nan
 
@@ -343,10 +346,10 @@ class Rung(StrEnum):
 class EndToEnd:
     """Whole runs of the plain builds at one point, and what probes cost there (CPU time of the timed build, the costlier side's).
 
-    `base_ns` and `head_ns` are medians by the clock. `ratio` is head over base of what was judged, `by` CPU time or time, over as many
-    pairs of runs as it has runs; its bounds hold at all looks. `needed`: about so many pairs would decide what is open, 0 unknown.
-    `machines` are the ratios on single machines, by name, where several measured; where these `disagree` beyond chance, `ratio` is that of
-    the machine that speaks for the point, and its upper bound the highest of all. `by_layouts`: layouts of the code leave it open.
+    `base_ns` and `head_ns` are medians: of CPU time where runs only work, else by the clock. `ratio` is head over base of what was judged,
+    `by` CPU time or time, over as many pairs of runs as it has runs; its bounds hold at all looks. `needed`: about so many pairs would
+    decide what is open, 0 unknown. `machines` are the ratios on single machines, by name, where several measured; where these `disagree`
+    beyond chance, `ratio` is that of the machine that speaks for the point, and its upper bound the highest. `by_layouts`: these decide.
     """
 
     point: Point
@@ -389,36 +392,6 @@ class RequestFinding:
     base_tail_ns: float | None
     head_tail_ns: float | None
     ratio: Ratio | None
-
-
-@dataclass(frozen=True, slots=True)
-class CallCost:
-    """What all calls of a function take in one run of each workload point: medians over runs, added up; `self_*` without probed callees."""
-
-    self_base_ns: float
-    self_head_ns: float
-    base_ns: float
-    head_ns: float
-
-
-@dataclass(frozen=True, slots=True)
-class CallEdge:
-    """Calls of one function by another, summed as in `CallCost`, callees included. As `caller`, None is the start of a thread."""
-
-    caller: int | None
-    callee: int
-    calls_base: float
-    calls_head: float
-    base_ns: float
-    head_ns: float
-
-
-@dataclass(frozen=True, slots=True)
-class CallGraph:
-    """Who calls whom, at what cost on both sides; functions by their ids."""
-
-    costs: Mapping[int, CallCost]
-    edges: tuple[CallEdge, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from perfdiff.analysis.sums.levelling import Levelled
 from perfdiff.analysis.sums.pace import pace_of
 from perfdiff.analysis.telling.folded import folded_work
 from perfdiff.analysis.telling.headline import Spot
-from perfdiff.analysis.telling.metric import Machines, finding, of_one_side, spot, with_shift
+from perfdiff.analysis.telling.metric import Machines, finding, of_one_side, spot, with_shift, with_spot
 from perfdiff.analysis.trends.lines import MatchedLines
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
@@ -85,7 +85,9 @@ class Known:
         found = []
         for each in studies:
             function = each.info.id
-            place = MemoryEvidence(each.info, self.tallies.get(function, {}), self.experiment.spots, self.leaving.get(function, ()))
+            points = tuple(self.counted.points) if self.counted is not None else ()
+            leaving = self.leaving.get(function, ())
+            place = MemoryEvidence(each.info, self.tallies.get(function, {}), self.experiment.spots, leaving, points)
             found.append(
                 Case(
                     each,
@@ -205,6 +207,7 @@ def compared(case: Case, decision: Decision, of: Gathered, samples: Samples) -> 
         told = finding(case, comparison, of.q_values[case.info.id, metric], of.machines)
         found[metric] = with_shift(told, shifts[metric]) if metric in shifts else told
         at = spot(comparison, found[metric])
+        found[metric] = with_spot(case, found[metric], at)
         if at is not None:
             spots[metric] = at
     return found, spots

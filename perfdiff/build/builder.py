@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perfdiff import processes, seals
 from perfdiff.build import compilers
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.commands import DroppedProbe, Uncounted, read_compile_log
-from perfdiff.build.failures import read_failure
+from perfdiff.build.jobs import BUILD, OUTCOME, SOURCE, Job, name, prepare
 from perfdiff.build.links import Link, read_links
-from perfdiff.build.masquerade import Flags, set_up_masquerade
-from perfdiff.build.variants import BuildRequest, build_environment, build_key, elsewhere
-from perfdiff.config import BuildConfig
+from perfdiff.build.masquerade import Partner
+from perfdiff.build.variants import BuildRequest, build_environment, build_key
 from perfdiff.errors import BuildError, StoreError
-from perfdiff.languages.protocol import CompileCommand, Prepared
-from perfdiff.records.schema import Note, Phase
-from perfdiff.revisions import overlay
-from perfdiff.revisions.trees import lay_out, settle
-
-SOURCE, _BUILD, _OUTCOME = "source", "build", "outcome.json"
+from perfdiff.languages.protocol import CompileCommand
+from perfdiff.records.schema import Note, Phase, Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +62,55 @@ def build(request: BuildRequest, cache: BuildCache) -> Built:
         changed.extend([what] if what else [])
         return what is None
 
-    entry = cache.obtain(key, lambda folder: _make(request, environment, folder, cache.logs / f"{key}.log"), is_whole)
+    def make(folder: Path) -> None:
+        _make(request, environment, folder, cache.logs / f"{key}.log")
+
+    # What is laid beside a tree, such as an environment of packages, leads to files of this machine.
+    neighbours = cache.neighbours if request.workplace is None else None
+    entry = cache.obtain(key, (lambda folder: neighbours.obtain(key, folder, make)) if neighbours else make, is_whole)
     built = _kept(entry, request.variant, request.pin.repository.folder)
     return replace(built, notes=(*built.notes, _changed(request, changed[0]))) if changed else built
+
+
+def build_all(requests: Mapping[Side, BuildRequest], cache: BuildCache, ended: Callable[[Side], None]) -> dict[Side, Built]:
+    """Return the builds of several sides, which are made at the same time if all they do is to compile; `ended` is called for each.
+
+    As `build` otherwise: what fails at the same time is made again by itself, and so are all further builds with this cache. What
+    neighbours may have is asked for one by one.
+    """
+    requests, order, told = _partnered(requests, cache), list(requests), set[Side]()
+
+    def tell(side: Side) -> None:
+        if side not in told:
+            ended(side)
+        told.add(side)
+
+    is_compiled = all(request.workplace is None and request.config.command for request in requests.values())
+    if is_compiled and not cache.apart and cache.neighbours is None:
+        failed = _make_together(list(requests.values()), cache, tell)
+        if failed is not None:
+            cache.apart = True
+            order.sort(key=lambda side: side is not failed)
+    made = {}
+    for side in order:
+        made[side] = build(requests[side], cache)
+        tell(side)
+    return {side: made[side] for side in requests}
+
+
+def _partnered(requests: Mapping[Side, BuildRequest], cache: BuildCache) -> Mapping[Side, BuildRequest]:
+    """Return requests of two sides that know of each other's builds; others as they are."""
+    if len(requests) != len(Side):
+        return requests
+    places = {side: cache.place(_key(request)) for side, request in requests.items()}
+    partners = {side: Partner(places[other] / BUILD, places[other] / SOURCE) for side, other in zip(Side, reversed(Side), strict=True)}
+    return {side: replace(request, partner=partners[side]) for side, request in requests.items()}
 
 
 def _changed(request: BuildRequest, what: str) -> Note:
     return Note(
         "build-changed",
-        f"the kept build of {request.side} ({_name(request)}) was made again: {what}; see which workload or program writes to built trees",
+        f"the kept build of {request.side} ({name(request)}) was made again: {what}; see which workload or program writes to built trees",
     )
 
 
@@ -103,8 +137,8 @@ def verify(entry: Path) -> None:
 def _kept(entry: Path, variant: Phase, folder: Path) -> Built:
     tree = (entry / SOURCE).resolve()
     try:
-        outcome = json.loads((entry / _OUTCOME).read_text())
-        log, links = read_compile_log(entry / _BUILD / "calls", tree), read_links(entry / _BUILD / "links")
+        outcome = json.loads((entry / OUTCOME).read_text())
+        log, links = read_compile_log(entry / BUILD / "calls", tree), read_links(entry / BUILD / "links")
         notes = tuple(Note(**note) for note in outcome["notes"])
         duration_s = float(outcome["duration_s"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -125,88 +159,61 @@ def _kept(entry: Path, variant: Phase, folder: Path) -> Built:
 
 
 def _make(request: BuildRequest, environment: Mapping[str, str], folder: Path, log: Path) -> None:
-    tree = folder / SOURCE
-    notes = list(lay_out(request.pin, tree, overlay=request.config.overlay))
-    flags = None
-    if request.instrumentation is not None:
-        asked = request.instrumentation
-        flags = Flags(header=asked.insert(tree) if asked.insert else None, runtime=asked.runtime, kind=asked.kind)
-        settle(tree)
-    place = tree / request.pin.repository.folder
-    if not place.is_dir():
-        raise BuildError(
-            f"{request.side} ({_name(request)}) has no folder {request.pin.repository.folder}; run perfdiff where both revisions have the "
-            "project",
-            slug="build-failed",
-        )
-    started, workplace = time.monotonic(), request.workplace
-    prepared = workplace.prepare(folder, tree, place, environment) if workplace else Prepared({})
-    variables = {**environment, **prepared.variables}
-    is_ours = not request.config.command
-    request = replace(request, config=replace(request.config, command=request.config.command or prepared.command))
-    masquerade = set_up_masquerade(folder / _BUILD, tree, variables, flags)
-    # Compilers that are killed leave their temporary files. Not in the cache, whose path may be too long for sockets (107 bytes).
-    with tempfile.TemporaryDirectory(prefix="perfdiff-", ignore_cleanup_errors=True) as temporary:
-        ours = {"TMPDIR": temporary, **(elsewhere(Path(temporary)) if request.variant is Phase.PLACED else {})}
-        with _without_overlay(request, tree, folder) if is_ours else nullcontext():
-            status = _run(request.config, place, {**masquerade.environment, **ours}, log) if request.config.command else 0
-    if status != 0:
-        raise _build_error(request, status, log, tree, notes)
-    if workplace:
-        notes += workplace.finish(folder, tree, place, variables)
-    duration_s = time.monotonic() - started
-    if not workplace and not any(masquerade.calls.glob("*.json")):
-        raise BuildError(
-            f"no compiler call of '{request.config.command}' was seen in {request.side} ({_name(request)}): it calls compilers by absolute "
-            f"path, or compiles nothing, so nothing can be measured; let it take the compiler from CC, CXX or PATH (whole log: {log})",
-            slug="no-compile-commands",
-            detail=read_failure(log, tree).tail,
-        )
-    (folder / _OUTCOME).write_text(json.dumps({"duration_s": duration_s, "notes": [asdict(note) for note in notes]}))
-    seals.close(folder)
+    job, started = prepare(request, environment, folder, log), time.monotonic()
+    if job.request.config.command:
+        with job.running() as command:
+            ended = any(True for _ in processes.ends([command], request.config.timeout_s))
+        if not ended or command.returncode:
+            raise job.failure(command.returncode if ended else None)
+    job.finish(time.monotonic() - started)
 
 
-@contextmanager
-def _without_overlay(request: BuildRequest, tree: Path, folder: Path) -> Iterator[None]:
-    """Keep the overlay's own folders and modules out of the way of a command that nobody wrote with them in mind."""
-    with tempfile.TemporaryDirectory(dir=folder) as room, overlay.apart(request.pin.repository, request.config.overlay, tree, Path(room)):
-        yield
+def _make_together(requests: Sequence[BuildRequest], cache: BuildCache, ended: Callable[[Side], None]) -> Side | None:
+    """Make builds that are not kept yet at the same time, where they are several; `ended` is called as each ends.
+
+    Returns None, or the side to begin with when they are made one by one: if one fails, which may be the other's doing, or if compilers
+    work in folders where builds would meet. Then none of them is kept.
+    """
+    environment = build_environment(requests[0].environment)
+    identity = compiler_identity(environment)
+    by_key = {key: each for each in requests if not cache.has(key := build_key(each, identity))}
+    if len(by_key) < 2:
+        return None
+    with suppress(_ApartError), ExitStack() as rooms:
+        claims = Path(rooms.enter_context(tempfile.TemporaryDirectory(prefix="perfdiff-", ignore_cleanup_errors=True)))
+        entered = {key: rooms.enter_context(cache.making(key)) for key in sorted(by_key)}
+        jobs = [
+            prepare(_claiming(request, claims), environment, folder, cache.logs / f"{key}.log")
+            for key, request in by_key.items()
+            if (folder := entered[key]) is not None  # another process may have made it meanwhile
+        ]
+        started, failed = time.monotonic(), _run_together(jobs, ended)
+        running_s = time.monotonic() - started
+        failed = failed or next((job for job in jobs if job.writes_elsewhere()), None)
+        if failed is not None:
+            raise _ApartError
+        for job in jobs:
+            job.finish(running_s / len(jobs))
+    return failed.request.side if failed else None
 
 
-def _run(config: BuildConfig, folder: Path, environment: Mapping[str, str], log: Path) -> int | None:
-    """Run the build command, its output in `log`; return its status, None where its time is over. Nothing of it goes on writing."""
-    with (
-        log.open("wb") as output,
-        processes.running(config.command, folder, environment, stdout=output.fileno(), stderr=output.fileno()) as build,
-    ):
-        try:
-            return build.wait(config.timeout_s)
-        except subprocess.TimeoutExpired:
-            return None
+def _claiming(request: BuildRequest, claims: Path) -> BuildRequest:
+    return replace(request, partner=replace(request.partner, claims=claims)) if request.partner else request
 
 
-def _build_error(request: BuildRequest, status: int | None, log: Path, tree: Path, notes: Sequence[Note]) -> BuildError:
-    command, where, failure = request.config.command, f"{request.side} ({_name(request)})", read_failure(log, tree)
-    if status is None:
-        return BuildError(
-            f"'{command}' did not end within {request.config.timeout_s:g} s in {where}; raise build.timeout_s (whole log: {log})",
-            slug="build-timeout",
-            detail=failure.tail,
-        )
-    ended = f"exited {status}" if status > 0 else f"was killed by {processes.signal_name(-status)}"
-    why = f": {failure.cause}" if failure.cause else ""
-    # What the tree lacks may be behind a thing that was not found, not behind an error in the code.
-    hints = "".join(f"; {text}" for text in [failure.remedy, *(note.text for note in notes if failure.remedy or not failure.cause)] if text)
-    return BuildError(
-        f"'{command}' {ended} in {where}{why}{hints} (excerpt below, whole log: {log})",
-        slug="build-failed",
-        detail=failure.excerpt,
-    )
+def _run_together(jobs: Sequence[Job], ended: Callable[[Side], None]) -> Job | None:
+    """Run the commands of several builds at the same time; return one that failed, or did not end in time, and stop the others."""
+    with ExitStack() as stack:
+        commands = [stack.enter_context(job.running()) for job in jobs]
+        for place in processes.ends(commands, min((job.request.config.timeout_s for job in jobs), default=0.0)):
+            if commands[place].returncode:
+                return jobs[place]
+            ended(jobs[place].request.side)
+        return next((job for job, command in zip(jobs, commands, strict=True) if command.returncode is None), None)
 
 
-def _name(request: BuildRequest) -> str:
-    revision = request.pin.revision
-    return revision.rev if revision.commit is None or revision.commit.startswith(revision.rev) else f"{revision.rev}, {revision.commit[:7]}"
+class _ApartError(Exception):
+    """Builds were made at the same time that have to be made one by one."""
 
 
 def compiler_identity(environment: Mapping[str, str]) -> str:

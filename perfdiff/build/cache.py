@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from perfdiff.errors import StoreError, store_errors
 
-_FINISHED = "finished"
+_FINISHED, _TREES = "finished", "trees"
 _OWN = stat.S_IRWXU
 
 
@@ -30,15 +30,25 @@ class CacheEntry:
     used: float
 
 
+class Neighbours(Protocol):
+    """Other machines, which may have a build that is missing here."""
+
+    def obtain(self, key: str, folder: Path, make: Callable[[Path], None]) -> None:
+        """Fill a new, empty folder with the build of a key: with that of another machine of the same kind, or else by `make`."""
+
+
 class BuildCache:
     """Folders `<root>/trees/<key>`, each made once and then only read.
 
     A folder is finished when it holds the marker `finished`, which is written last. Every key has a lock file: its maker holds it
     alone, users share it, and `prune` leaves alone what is locked. Locks are the kernel's (`flock`), so they end with their process.
+    `neighbours` are asked for a build before it is made. `apart` tells that builds have been seen which cannot be made at the same time.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, neighbours: Neighbours | None = None) -> None:
         self.root = root
+        self.neighbours = neighbours
+        self.apart = False
         self._held: dict[str, int] = {}
         with store_errors(root):
             claim(root)
@@ -54,7 +64,7 @@ class BuildCache:
 
     @property
     def _trees(self) -> Path:
-        return self.root / "trees"
+        return self.root / _TREES
 
     @property
     def _locks(self) -> Path:
@@ -104,14 +114,43 @@ class BuildCache:
             # The kernel lets go of the shared lock before it waits, so the folder is looked at again.
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not (folder / _FINISHED).exists() or not is_whole(folder):
-                with _removed_on_failure(folder), store_errors(self.root):
-                    remove_folder(folder)
-                    folder.mkdir()
+                with self._room(folder):
                     make(folder)
-                    (folder / _FINISHED).touch()
             fcntl.flock(lock, fcntl.LOCK_SH)
         with contextlib.suppress(OSError):  # only `prune` asks when a folder was last used
             os.utime(folder / _FINISHED)
+
+    @contextmanager
+    def making(self, key: str) -> Iterator[Path | None]:
+        """Give a new, empty folder to make that of `key` in, which is kept if the block ends well; None where it is there already.
+
+        For several that are made at the same time: who enters such blocks in the order of keys waits for nobody who waits for him.
+        """
+        folder = self._trees / key
+        with store_errors(self.root):
+            lock = os.open(self._locks / key, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if (folder / _FINISHED).exists():
+                yield None
+            else:
+                with self._room(folder):
+                    yield folder
+        finally:
+            os.close(lock)
+
+    @contextmanager
+    def _room(self, folder: Path) -> Iterator[None]:
+        """Make a folder anew, and mark it as finished where the block ends well; else it is removed."""
+        with _removed_on_failure(folder), store_errors(self.root):
+            remove_folder(folder)
+            folder.mkdir()
+            yield
+            (folder / _FINISHED).touch()
+
+    def place(self, key: str) -> Path:
+        """Return where the folder of `key` is, or would be."""
+        return self._trees / key
 
     def has(self, key: str) -> bool:
         """Return whether the folder of `key` is finished."""
@@ -163,6 +202,16 @@ class BuildCache:
         finally:
             os.close(lock)
         return True
+
+
+def place(root: Path, key: str) -> Path:
+    """Return where the folder of a key is in a cache, or would be."""
+    return root / _TREES / key
+
+
+def kept(root: Path) -> frozenset[str]:
+    """Return the keys of the finished folders of a cache, none where there is no cache yet."""
+    return frozenset(marker.parent.name for marker in (root / _TREES).glob(f"*/{_FINISHED}"))
 
 
 def claim(root: Path) -> None:

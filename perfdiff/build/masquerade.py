@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from types import ModuleType
 
-from perfdiff.build import additions, calls, compilers, compiling, placing, wrapper
+from perfdiff.build import additions, calls, compilers, compiling, placing, reuse, wrapper
 
 # Runs the wrapper in a bare interpreter, from the folder that stands first among its arguments.
 _START = """\
@@ -23,7 +23,7 @@ from perfdiff.build.calls import Build
 from perfdiff.build.wrapper import main
 sys.exit(main(sys.argv[1], Build(*sys.argv[2:7]), sys.argv[7:]))
 """
-_MODULES = (wrapper, calls, compiling, additions, placing)
+_MODULES = (wrapper, calls, compiling, additions, placing, reuse)
 
 
 class FlagKind(StrEnum):
@@ -45,6 +45,18 @@ class Flags:
 
 
 @dataclass(frozen=True, slots=True)
+class Partner:
+    """The build of the other side, which may be there, or not yet: its masquerade's folder and its tree.
+
+    `claims` is a folder of locks where both are made at the same time.
+    """
+
+    folder: Path
+    tree: Path
+    claims: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Masquerade:
     """The stand-ins of one build, and the environment in which they are found first."""
 
@@ -62,12 +74,20 @@ class Masquerade:
         return self.folder / "links"
 
 
-def set_up_masquerade(folder: Path, tree: Path, environment: Mapping[str, str], flags: Flags | None = None) -> Masquerade:
-    """Write a stand-in for every compiler on PATH to `folder`/bin and return the environment to build `tree` with."""
+def set_up_masquerade(
+    folder: Path, tree: Path, environment: Mapping[str, str], flags: Flags | None = None, partner: Partner | None = None
+) -> Masquerade:
+    """Write a stand-in for every compiler on PATH to `folder`/bin and return the environment to build `tree` with.
+
+    Objects of the `partner` serve where they are what compiling would give.
+    """
     stand_ins = folder / "bin"
     stand_ins.mkdir(parents=True)
     for records in ("calls", "links"):
         (folder / records).mkdir()
+    if partner is not None:
+        lines = (str(partner.folder.resolve()), str(partner.tree.resolve()), str(partner.claims or ""))
+        (folder / "partner").write_bytes(os.fsencode("\n".join(lines)))
     for module in _MODULES:
         _lay_out(module, folder)
     added = [flags.header or "", flags.runtime, flags.kind] if flags else ["", "", calls.PLAIN]

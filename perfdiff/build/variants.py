@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import perfdiff
-from perfdiff.build.masquerade import FlagKind
+from perfdiff.build.masquerade import FlagKind, Partner
 from perfdiff.config import BuildConfig
 from perfdiff.languages.protocol import Workplace
 from perfdiff.records.schema import Phase, Side
@@ -55,7 +55,8 @@ class Instrumentation:
 class BuildRequest:
     """One variant of one side. `environment` is the user's; `instrumentation` is None for the plain variant alone.
 
-    `workplace` is laid beside the tree before the command runs; where there is none, something must be compiled.
+    `workplace` is laid beside the tree before the command runs; where there is none, something must be compiled. `partner` is the other
+    side's build, whose objects may serve.
     """
 
     pin: Pin
@@ -65,6 +66,7 @@ class BuildRequest:
     environment: Mapping[str, str]
     instrumentation: Instrumentation | None = None
     workplace: Workplace | None = None
+    partner: Partner | None = None
 
 
 def build_environment(environment: Mapping[str, str]) -> dict[str, str]:

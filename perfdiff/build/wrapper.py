@@ -2,8 +2,8 @@
 
 Runs on its own with NAME FOLDER TREE HEADER RUNTIME KIND ARGUMENTS…, once per compiler call, in a bare interpreter (`python -I -S`), so it
 imports nothing that is slow to start, and of perfdiff only what `masquerade.py` lays beside it. HEADER and RUNTIME are empty in a plain
-build; KIND is one of `calls.py`. Writes one JSON file a compile to FOLDER/calls, and in a plain build one a link to FOLDER/links;
-FOLDER/bin is the masquerade itself.
+build; KIND is one of `calls.py`. Writes one JSON file a compile to FOLDER/calls, in a plain build one a link to FOLDER/links, and one an
+object that may serve the other side to FOLDER/objects; FOLDER/bin is the masquerade itself.
 """
 
 # Importing pathlib would take longer than all the rest.
@@ -18,6 +18,7 @@ from perfdiff.build.additions import Additions
 from perfdiff.build.calls import Build, Call
 from perfdiff.build.compiling import real_compiler, start, wait
 from perfdiff.build.placing import Placing
+from perfdiff.build.reuse import Outcome, Reuse
 
 _LINKING_VARIABLES = ("LD_RUN_PATH", "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX")  # what decides a link beside its arguments
 _PIECE = 1 << 20  # bytes read at once
@@ -45,7 +46,12 @@ def main(name: str, build: Build, arguments: list[str]) -> int:
         os.environ["PATH"] = path
         os.execv(compiler, command)
     added = _additions(call, compiler, path, build)
-    status, dropped, plain = added.run(command, path) if added else (wait(start(command, path)), {}, {})
+    words = [*added.counting, *added.probing] if isinstance(added, Additions) else []
+
+    def compile_() -> Outcome:
+        return added.run(command, path) if added else (wait(start(command, path)), {}, {})
+
+    status, dropped, plain = Reuse(call, compiler, directory, build, words).run(compile_, path)
     if status == 0 and call.links and build.is_plain:
         record_link(call, name, compiler, directory, build)
     if any(is_inside(file, build.tree) for file in [*(file for file, _ in call.sources if call.compiles), *plain]):

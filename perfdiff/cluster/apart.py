@@ -44,7 +44,7 @@ class Apart:
             if isinstance(answer, Delivery):
                 post.made += 1
                 kept(answer, self.folders[place], post.name)
-                self.progress.advance(f"{self.pairs[place].head.commit[:10]} on {post.name}")
+                self.progress.advance(f"{self.pairs[place].head.commit[:10]} on {self.posts.told(post)}")
 
     def _give(self, post: Post[int]) -> Record | None:
         if not self._waiting:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import collections
 import socket
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from perfdiff.cluster import protocol, workers
 from perfdiff.cluster.apart import Apart
 from perfdiff.cluster.checkouts import checkout
-from perfdiff.cluster.posts import Post, Posts
+from perfdiff.cluster.posts import LOST, Post, Posts
 from perfdiff.cluster.protocol import Commission, Finished, Fitted, Order, Series
 from perfdiff.cluster.relaying import Relaying
 from perfdiff.cluster.workers import Worker
@@ -34,12 +35,16 @@ from perfdiff.revisions.pins import Pin, PinnedPair
 if TYPE_CHECKING:
     from distributed import Client
 
+RETURN_S = 30.0  # a scheduler that somebody restarts, or something, is back by then, and its workers
 SEEDS = 1_000_000  # between the seeds of two stations: what is drawn for runs differs between machines
 
 
 @dataclass(slots=True)
 class Crew:
-    """Makes pairs on the able workers of a cluster; see `making.PairMaker`."""
+    """Makes pairs on the able workers of a cluster; see `making.PairMaker`.
+
+    Where the scheduler ends, `returned` waits so many seconds for it and for workers, and gives both; what was made until then counts.
+    """
 
     client: Client
     able: Sequence[Worker]
@@ -47,6 +52,8 @@ class Crew:
     site: Site
     collector: Collector
     left_out: Sequence[Note] = ()
+    returned: Callable[[float], tuple[Client, Sequence[Worker]]] | None = None
+    _recipe: Recipe | None = None
     _machines: list[Machine] = field(default_factory=list)
     _posts: Posts[Pair] = field(init=False)
     _back: collections.deque[Pair] = field(default_factory=collections.deque)  # of workers that are gone
@@ -82,20 +89,36 @@ class Crew:
     def fitted(self, recipe: Recipe) -> Variant:
         """Have all stations make the builds of a recipe; raise BuildError where none can."""
         self._open()
+        try:
+            found = self._fitted(recipe)
+        except MeasurementError as error:
+            self._reopen(error)
+            found = self._fitted(recipe)
+        self._recipe = recipe
+        return found
+
+    def _fitted(self, recipe: Recipe) -> Variant:
         self.bench.progress.stage("building (timed) on workers", len(self._posts.here))
         skipped: dict[Skipped, None] = {}
         for post, answer in self._posts.ask_all(recipe):
             if isinstance(answer, Fitted):
                 skipped |= dict.fromkeys(answer.skipped)
-                self.bench.progress.advance(post.worker.name)
+                self.bench.progress.advance(self._posts.told(post))
         self._posts.require()
         return Variant(recipe.probes, {}, {}, skipped=tuple(skipped))
 
     def made(self, blocks: Iterable[Block], planned: int = 0) -> Iterator[Made]:
         """Yield each pair of the blocks when a worker has made it; raise what ended the last of the workers."""
         self._open()
-        work = iter(blocks)
+        work, is_done = iter(blocks), False
+        while not is_done:
+            try:
+                yield from self._made(work, planned)
+                is_done = True
+            except MeasurementError as error:
+                self._reopen(error)
 
+    def _made(self, work: Iterator[Block], planned: int) -> Iterator[Made]:
         def give(post: Post[Pair]) -> Order | None:
             post.now = self._next(post, work)
             return None if post.now is None else Order(post.now, planned)
@@ -144,6 +167,27 @@ class Crew:
         here = socket.gethostname()
         self._machines = [Machine(here, self.bench.environment(self.site))]
         self._posts.names.add(here)
+        self._open_stations()
+
+    def _reopen(self, lost: MeasurementError) -> None:
+        """Have stations again after the scheduler was lost, if it comes back; raise `lost` where it does not, or something else failed."""
+        if lost.slug != LOST or self.returned is None:
+            raise lost
+        progress, since = self.bench.progress, time.monotonic()
+        progress.stage("waiting for the scheduler to come back", None)
+        try:
+            self._posts.client, self.able = self.returned(RETURN_S)
+        except MeasurementError as error:
+            raise lost from error
+        self._open_stations()
+        text = f"the scheduler of the cluster was gone for about {time.monotonic() - since:.0f} s; pairs that were made before count"
+        note = Note("scheduler-returned", text)
+        self._posts.left_out.append(note)
+        progress.note(note.text)
+        if self._recipe is not None:
+            self._fitted(self._recipe)
+
+    def _open_stations(self) -> None:
         commission, bundle = self._commission()
         self.bench.progress.stage("building on workers", len(self.able))
 
@@ -152,9 +196,11 @@ class Crew:
             return replace(commission, config=replace(config, compare=replace(config.compare, seed=config.compare.seed + SEEDS * number)))
 
         for post, ready in self._posts.open(self.able, bundle, own):
-            post.machine = len(self._machines)
-            self._machines.append(Machine(post.name, ready.environment))
-            self.bench.progress.advance(post.name)
+            known = [machine.name for machine in self._machines]
+            post.machine = known.index(post.name) if post.name in known else len(known)
+            if post.machine == len(known):
+                self._machines.append(Machine(post.name, ready.environment))
+            self.bench.progress.advance(self._posts.told(post))
 
     def _commission(self) -> tuple[Commission, Bundle]:
         request, pins = self.bench.request, self.bench.pins
@@ -176,6 +222,8 @@ class Cluster:
     client: Client
     able: Sequence[Worker]
     left_out: Sequence[Note]
+    address: str
+    stack: ExitStack
 
     @property
     def engine(self) -> Engine:
@@ -184,7 +232,13 @@ class Cluster:
 
     def crew(self, bench: Bench, site: Site, collector: Collector) -> Crew:
         """Return what makes the pairs of a comparison."""
-        return Crew(self.client, self.able, bench, site, collector, self.left_out)
+        return Crew(self.client, self.able, bench, site, collector, self.left_out, self._returned)
+
+    def _returned(self, within_s: float) -> tuple[Client, Sequence[Worker]]:
+        """Return a client of the scheduler that is back, and as many workers as before, or some at last; raise MeasurementError."""
+        self.client, found = workers.returned(self.address, len(self.able), within_s, self.stack)
+        self.able = [each for each in found if not each.obstacle]
+        return self.client, self.able
 
     def relay(self, request: Request, pins: Sequence[Pin], progress: Progress) -> Relay:
         """Record revisions of one history, oldest first, several at the same time; raise PerfdiffError where none can be."""
@@ -204,7 +258,8 @@ class Cluster:
 def cluster(address: str, progress: Progress) -> Iterator[Cluster]:
     """Connect to a cluster for the length of a `with` block and say who can measure; nothing of ours goes on there afterwards."""
     progress.stage("connecting to the cluster", None)
-    with workers.connected(address) as client:
+    with ExitStack() as stack:
+        client = stack.enter_context(workers.connected(address))
         found = workers.looked_at(client)
         able = [each for each in found if not each.obstacle]
         progress.note(f"{len(able)} of {len(found)} workers of {address} can measure; watch them at {client.dashboard_link}")
@@ -215,7 +270,7 @@ def cluster(address: str, progress: Progress) -> Iterator[Cluster]:
             raise MeasurementError(
                 "no worker of the cluster can measure: " + "; ".join(f"{each.name}: {each.obstacle}" for each in found), slug="no-workers"
             )
-        yield Cluster(client, able, left_out)
+        yield Cluster(client, able, left_out, address, stack)
 
 
 @contextmanager

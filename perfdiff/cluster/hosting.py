@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -15,8 +16,12 @@ import weakref
 from dataclasses import replace
 from multiprocessing.connection import Connection
 
+from perfdiff import storage
+from perfdiff.build import cache, parcels
+from perfdiff.build.kinds import kind_of
+from perfdiff.build.parcels import Parcel
 from perfdiff.cluster import protocol
-from perfdiff.cluster.protocol import Answer, Failure, Opening
+from perfdiff.cluster.protocol import Answer, Failure, Handed, Opening, Question, Reply, Shelf
 from perfdiff.collect.check import Check
 
 _LOOK_S = 0.1  # between two looks whether the answer is still wanted
@@ -40,8 +45,11 @@ class Hosted:
     def __reduce__(self) -> str:
         raise TypeError("a station stays in its worker")
 
-    def ask(self, request: protocol.Request) -> Answer:
-        """Return the answer to a request; where nobody wants it any more, the station ends, and what it runs."""
+    def ask(self, request: protocol.Request | Reply) -> Answer | Question:
+        """Return the answer to a request, or what the station asks before it goes on.
+
+        Where nobody wants it any more, the station ends, and what it runs.
+        """
         try:
             self._connection.send(request)
             while not self._connection.poll(_LOOK_S):
@@ -49,26 +57,52 @@ class Hosted:
                     self._connection.close()
                     _reap(self._process)
                     return _gone("it was not wanted any more")
-            answer: Answer = self._connection.recv()
+            answer: Answer | Question = self._connection.recv()
         except (EOFError, OSError):
             return _gone("its station ended unexpectedly; the worker's log says more")
         return answer
 
 
-def opened(bundle: bytes, opening: Opening) -> tuple[Hosted, Answer]:
+def opened(bundle: bytes, opening: Opening) -> tuple[Hosted, Answer | Question]:
     """Return a new station, and whether it is ready for what it is to measure; a `Bundle` comes as it was pickled."""
     hosted = Hosted()
     return hosted, hosted.ask(replace(opening, checkout=replace(opening.checkout, bundle=pickle.loads(bundle))))
 
 
-def first_answer(opened: tuple[Hosted, Answer]) -> Answer:
+def first_answer(opened: tuple[Hosted, Answer | Question]) -> Answer | Question:
     """Return whether a station is ready."""
     return opened[1]
 
 
-def asked(opened: tuple[Hosted, Answer], request: protocol.Request) -> Answer:
+def asked(opened: tuple[Hosted, Answer | Question], request: protocol.Request | Reply) -> Answer | Question:
     """Return what a station answers to a request."""
     return opened[0].ask(request)
+
+
+def handed(opened: tuple[Hosted, Answer | Question], parcel: Parcel | None) -> Answer | Question:
+    """Return what a station answers that gets a build of another worker, None where there is none after all."""
+    return opened[0].ask(Handed(parcel))
+
+
+def fetched(parcel: Parcel | None) -> Parcel | None:
+    """Return a build of another worker, which is here then."""
+    return parcel
+
+
+def packed(key: str) -> Parcel | None:
+    """Return a build of this worker's cache, None where it cannot be handed on."""
+    return parcels.packed(cache.place(storage.folder(os.environ), key))
+
+
+async def shelf() -> bytes:
+    """Return a pickled `Shelf`: what builds depend on on this worker, and which it has."""
+    return await asyncio.to_thread(_shelf)  # the worker's own thread has others to answer meanwhile
+
+
+def _shelf() -> bytes:
+    folder, nannys = storage.folder(os.environ), _nannys()
+    environment = {name: value for name, value in os.environ.items() if nannys.get(name) != value}
+    return pickle.dumps(Shelf(kind_of(folder, environment), cache.kept(folder)))
 
 
 def examined() -> tuple[Check, ...]:

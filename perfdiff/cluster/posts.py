@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from perfdiff.cluster import protocol, workers
-from perfdiff.cluster.protocol import Answer, Failure, Opening, Ready
+from perfdiff.cluster.handing import Given, Handing
+from perfdiff.cluster.protocol import Answer, Built, Failure, GoOn, Handed, Opening, Question, Ready, Seeking, Shelf
 from perfdiff.cluster.tasks import submitted
 from perfdiff.cluster.workers import Worker
 from perfdiff.errors import MeasurementError, PerfdiffError
@@ -21,6 +22,7 @@ from perfdiff.revisions.bundles import Bundle
 if TYPE_CHECKING:
     from distributed import Client, Future
 
+LOST = "scheduler-lost"  # what errors say of a scheduler that is gone, and its workers with it
 LOOK_S = 0.5  # between two looks whether workers that are waited for are still there
 
 T = TypeVar("T")
@@ -59,6 +61,12 @@ class Posts(Generic[T]):
     here: list[Post[T]] = field(default_factory=list)
     gone: list[Post[T]] = field(default_factory=list)
     last: PerfdiffError | None = None
+    _handing: Handing = field(default_factory=Handing)
+    _under_way: dict[Future, Post[T]] = field(default_factory=dict)
+    _fetching: dict[Future, Given] = field(default_factory=dict)  # builds on their way from one worker to another
+    _handed: dict[Future, Given] = field(default_factory=dict)  # what is under way of those that were given one
+    _answers: queue.SimpleQueue[Future] = field(default_factory=queue.SimpleQueue)
+    _is_patient: bool = True  # nobody runs anything: a build is waited for until who has it is done with others
 
     def open(self, able: Sequence[Worker], bundle: Bundle, opening: Callable[[int], Opening]) -> Iterator[tuple[Post[T], Ready]]:
         """Have a station on each worker, opened with what the worker's number gives; yield those that are ready; raise where none is."""
@@ -67,21 +75,26 @@ class Posts(Generic[T]):
             sent = self.client.scatter(pickle.dumps(bundle), workers=[each.address for each in able], broadcast=True, hash=False)
         except OSError as error:
             raise _gone(error) from error
+        self._look_at_builds(able)
         starting: dict[Future, Post[T]] = {}
         for number, worker in enumerate(able, 1):
-            station = submitted(self.client, worker.address, "opened", opening(number), held=sent)
+            station = submitted(self.client, worker.address, "opened", opening(number), held=[sent])
             post: Post[T] = Post(worker, station, number)
             self.here.append(post)
-            starting[submitted(self.client, worker.address, "first_answer", held=station)] = post
+            starting[submitted(self.client, worker.address, "first_answer", held=[station])] = post
         for post, answer in self._collected(starting):
             if isinstance(answer, Ready):
                 post.name = self._name(answer.host, post.worker)
                 yield post, answer
         self.require()
 
-    def ask(self, post: Post[T], request: protocol.Request) -> Future:
+    def ask(self, post: Post[T], request: protocol.Request | protocol.Reply) -> Future:
         """Have a station carry out a request."""
-        return submitted(self.client, post.worker.address, "asked", request, held=post.station)
+        return submitted(self.client, post.worker.address, "asked", request, held=[post.station])
+
+    def told(self, post: Post[T]) -> str:
+        """Return a post's machine and where its builds are from, as far as others could have handed them on."""
+        return f"{post.name or post.worker.name}{self._handing.told(post.worker.address)}"
 
     def ask_all(self, request: protocol.Request) -> Iterator[tuple[Post[T], Answer]]:
         """Yield what each station answers, in the order in which they do; those that fail are left out."""
@@ -94,25 +107,23 @@ class Posts(Generic[T]):
 
         `give` sets what the post does now, which whoever takes the answer takes away. With `leaving_out` a post that fails is left out.
         """
-        under_way: dict[Future, Post[T]] = {}
-        answers: queue.SimpleQueue[Future] = queue.SimpleQueue()
+        self._is_patient = False
         try:
             while True:
                 for post in [post for post in self.here if post.now is None]:
                     if (request := give(post)) is not None:
-                        future = self.ask(post, request)
-                        under_way[future] = post
-                        future.add_done_callback(answers.put)
-                if not any(post in self.here for post in under_way.values()):
+                        self._watch(self.ask(post, request), post)
+                if not self._fetching and not any(post in self.here for post in self._under_way.values()):
                     return
-                future = self._waited(answers, under_way)
-                if future in under_way:
-                    post = under_way.pop(future)
-                    if post in self.here:
-                        yield post, self._answer(post, future, leaving_out=leaving_out)
+                if heard := self._heard(leaving_out=leaving_out):
+                    yield heard
+        except MeasurementError as error:
+            if error.slug == LOST:
+                self._lose_all()
+            raise
         finally:
-            for future, post in under_way.items():
-                future.cancel()
+            self._is_patient = True
+            for post in self._abandoned():
                 post.now = None
 
     def require(self) -> None:
@@ -126,32 +137,126 @@ class Posts(Generic[T]):
         after = f"after {post.made} {self.unit}" if post.made else "from the start"
         self._remove(post, Note("worker-left-out", f"{post.worker} is left out {after}: {failure.text}"))
 
-    def _collected(self, under_way: dict[Future, Post[T]]) -> Iterator[tuple[Post[T], Answer]]:
-        answers: queue.SimpleQueue[Future] = queue.SimpleQueue()
-        for future in under_way:
-            future.add_done_callback(answers.put)
+    def _collected(self, under_way: Mapping[Future, Post[T]]) -> Iterator[tuple[Post[T], Answer]]:
         try:
-            while under_way:
-                future = self._waited(answers, under_way)
-                if future in under_way:
-                    post = under_way.pop(future)
-                    if answer := self._answer(post, future):
-                        yield post, answer
+            for future, post in under_way.items():
+                self._watch(future, post)
+            while self._under_way or self._fetching:
+                if (heard := self._heard()) and heard[1]:
+                    yield heard[0], heard[1]
         finally:
-            for future in under_way:
-                future.cancel()
+            self._abandoned()
 
-    def _waited(self, answers: queue.SimpleQueue[Future], under_way: dict[Future, Post[T]]) -> Future | None:
+    def _watch(self, future: Future, post: Post[T]) -> None:
+        self._under_way[future] = post
+        future.add_done_callback(self._answers.put)
+
+    def _abandoned(self) -> list[Post[T]]:
+        """Let go of all that is under way; return whose it was."""
+        posts = [*self._under_way.values(), *(post for given in self._fetching.values() if (post := self._post(given.who)))]
+        for future in (*self._under_way, *self._fetching):
+            future.cancel()
+        for kept in (self._under_way, self._fetching, self._handed):
+            kept.clear()
+        self._answers = queue.SimpleQueue()
+        return posts
+
+    def _heard(self, *, leaving_out: bool = True) -> tuple[Post[T], Answer | None] | None:
+        """Return the next answer; None where there is none for a while, or a build was handed on instead."""
+        future = self._waited()
+        if future in self._fetching:
+            self._hand_on(future, self._fetching.pop(future))
+        if future not in self._under_way:
+            return None
+        post = self._under_way.pop(future)
+        answer = self._answer(post, future, leaving_out=leaving_out) if post in self.here else None
+        self._take_handed(post, answer, self._handed.pop(future, None))
+        if post not in self.here:
+            return post, None
+        if isinstance(answer, Built):
+            self._handing.built(post.worker.address, answer.key)
+        self._give(self._handing.heard(post.worker.address, self._busy, is_patient=self._is_patient))
+        match answer:
+            case Seeking(key):
+                self._give(self._handing.seek(post.worker.address, key, self._busy, is_patient=self._is_patient))
+                return None
+            case Built():
+                self._watch(self.ask(post, GoOn()), post)
+                return None
+        return post, answer
+
+    def _take_handed(self, post: Post[T], answer: Answer | Question | None, given: Given | None) -> None:
+        """Take whether a build of another worker served the one that it was handed to."""
+        if given is None or given.source is None or answer is None:
+            return
+        if isinstance(answer, Built) and answer.key == given.key:
+            self._handing.refused(given.who, given.key, given.source)
+        elif not isinstance(answer, Failure):
+            self._handing.took(given.who, given.key, given.source)
+
+    def _hand_on(self, future: Future, given: Given) -> None:
+        """Give a station the build that has come to its worker; where it did not come, see what else there is."""
+        post = self._post(given.who)
+        if post is None:
+            return
+        if future.status == "finished":
+            handed = submitted(self.client, given.who, "handed", held=[post.station, future])
+            self._handed[handed] = given
+            self._watch(handed, post)
+        elif given.source is not None:
+            self._handing.refused(given.who, given.key, given.source)
+            self._give(self._handing.seek(given.who, given.key, self._busy, is_patient=self._is_patient))
+
+    def _give(self, all_given: Sequence[Given]) -> None:
+        """Have builds packed where they are and brought to who gets them, and tell the others to build."""
+        parcels: dict[tuple[str, str], Future] = {}
+        for given in all_given:
+            post = self._post(given.who)
+            if post is None:
+                continue
+            if given.source is None:
+                self._watch(self.ask(post, Handed(None)), post)
+                continue
+            if (given.source, given.key) not in parcels:
+                parcels[given.source, given.key] = submitted(self.client, given.source, "packed", given.key)
+            # It is brought by a task of its own: where its source is lost meanwhile, that can be given up, and the station not.
+            future = submitted(self.client, given.who, "fetched", held=[parcels[given.source, given.key]])
+            self._fetching[future] = given
+            future.add_done_callback(self._answers.put)
+
+    @property
+    def _busy(self) -> frozenset[str]:
+        return frozenset(post.worker.address for post in self._under_way.values())
+
+    def _post(self, address: str) -> Post[T] | None:
+        return next((post for post in self.here if post.worker.address == address), None)
+
+    def _look_at_builds(self, able: Sequence[Worker]) -> None:
+        """Ask workers what they have built, and what builds depend on there; nobody is asked where there is but one."""
+        from perfdiff.cluster import hosting
+
+        addresses = [each.address for each in able]
+        found = self.client.run(hosting.shelf, workers=addresses, on_error="return") if len(able) > 1 else {}
+        # A scheduler passes on what it may have no name for, so shelves come as bytes; what else comes is an error.
+        said = {each: found.get(each) for each in addresses}
+        shelves = {each: pickle.loads(shelf) if isinstance(shelf, bytes) else Shelf(None, frozenset()) for each, shelf in said.items()}
+        self._handing = Handing({each.address: each.name for each in able})
+        self._handing.begin(shelves)
+
+    def _waited(self) -> Future | None:
         """Return the next future that is done; None where none is for a while, or a worker was lost instead."""
         try:
-            return answers.get(timeout=LOOK_S)
+            return self._answers.get(timeout=LOOK_S)
         except queue.Empty:
             pass
         there = self._alive()
-        for future, post in list(under_way.items()):
+        for future, post in list(self._under_way.items()):
             if post.worker.address not in there and not future.done():
-                del under_way[future]
+                del self._under_way[future]
                 self._lose(post, future)
+        for address in {each for given in self._fetching.values() for each in (given.who, given.source)}:
+            if address is not None and address not in there and (lost := self._post(address)):
+                self._lose(lost)
         return None
 
     def _alive(self) -> frozenset[str]:
@@ -165,14 +270,14 @@ class Posts(Generic[T]):
             why = error
         raise _gone(why)
 
-    def _answer(self, post: Post[T], future: Future, *, leaving_out: bool = True) -> Answer | None:
+    def _answer(self, post: Post[T], future: Future, *, leaving_out: bool) -> Answer | Question | None:
         """Return what a station answered; None where it was lost, or failed and is left out from now on."""
         if future.status != "finished":
             there = self._alive()
             why = f"its task was {future.status}" if post.worker.address in there else "it is gone"
             self._lose(post, future, f"{why}: {future.exception()!r}" if future.status == "error" else why)
             return None
-        answer: Answer = future.result()
+        answer: Answer | Question = future.result()
         if isinstance(answer, Failure) and answer.slug == "worker-lost":
             self._lose(post, future, answer.text)
             return None
@@ -181,8 +286,9 @@ class Posts(Generic[T]):
             return None
         return answer
 
-    def _lose(self, post: Post[T], future: Future, why: str = "it is gone") -> None:
-        future.cancel()
+    def _lose(self, post: Post[T], future: Future | None = None, why: str = "it is gone") -> None:
+        if future is not None:
+            future.cancel()
         again = f"; {self.again}" if post.now is not None else ""
         text = f"{post.worker} was lost after {post.made} {self.unit} ({why}){again}"
         self.last = self.last or MeasurementError(
@@ -201,9 +307,32 @@ class Posts(Generic[T]):
         self.here.remove(post)
         self.gone.append(post)
         post.station.cancel()
+        self._stop_handing(post.worker.address)
+
+    def _lose_all(self) -> None:
+        """Let all posts go, which end with the scheduler; what they had to do is given back."""
+        for post in self.here:
+            self.leaves(post)
+            post.now = None
+            post.rest.clear()
+        self.gone += self.here
+        self.here.clear()
+
+    def _stop_handing(self, address: str) -> None:
+        """See what others get that wait for a worker's builds, now that it is gone."""
+        stopped = {future: given for future, given in self._fetching.items() if address in (given.who, given.source)}
+        for future in stopped:
+            del self._fetching[future]
+            future.cancel()
+        self._give(self._handing.gone(address, self._busy, is_patient=self._is_patient))
+        for given in stopped.values():
+            self._give(self._handing.seek(given.who, given.key, self._busy, is_patient=self._is_patient))
 
     def _name(self, host: str, worker: Worker) -> str:
-        """Return a name for the machine of a worker that no other one has."""
+        """Return a name for the machine of a worker that no other one has: the same again where the worker was gone and is back."""
+        for post in self.gone:
+            if (post.worker.name, post.worker.host) == (worker.name, worker.host) and post.name:
+                return post.name
         name = next(name for name in (host, f"{host} ({worker.name})", f"{host} ({worker.address})") if name not in self.names)
         self.names.add(name)
         return name
@@ -211,6 +340,7 @@ class Posts(Generic[T]):
 
 def _gone(why: object) -> MeasurementError:
     return MeasurementError(
-        f"the scheduler of the cluster is gone ({why}); what was measured is lost, but builds are kept: ask again when it is back",
+        f"the scheduler of the cluster is gone ({why}); builds, and revisions of a history that were recorded, are kept: start it and its "
+        "workers again, then ask again",
         slug="scheduler-lost",
     )

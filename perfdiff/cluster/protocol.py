@@ -6,6 +6,8 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfdiff.build.kinds import Kind
+from perfdiff.build.parcels import Parcel
 from perfdiff.collect.subjects import Subjects
 from perfdiff.config import Config
 from perfdiff.errors import (
@@ -131,8 +133,44 @@ class Failure:
         return known.get(self.kind, MeasurementError)(self.text, slug=self.slug, detail=self.detail)
 
 
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """What builds depend on on a worker, None where nothing can be built, and the keys of those that it has."""
+
+    kind: Kind | None
+    keys: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Seeking:
+    """In the midst of a request: the station needs a build that it has not; it goes on with `Handed`."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """A build of another station; None where this one is to make it, and to say `Built` then."""
+
+    parcel: Parcel | None
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """In the midst of a request: the station has made a build, which nothing has used yet; it goes on with `GoOn`."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class GoOn:
+    """Nothing more is wanted of what a station has built."""
+
+
 Opening = Commission | Series  # what a station hears first
 Request = Commission | Recipe | Order | Series | Record
+Question = Seeking | Built  # of a station that is at a request, which is then not answered yet
+Reply = Handed | GoOn
 Answer = Ready | Fitted | Finished | Delivery | Failure
 
 

@@ -119,7 +119,7 @@ class Relaying:
             self.posts.leave_out(*self._doubts.pop(place))
         elif post.rest and post.rest[0] == place:
             self._settle(post, place)
-        self.progress.advance(f"{self.pins[place].revision.rev} on {post.name}")
+        self.progress.advance(f"{self.pins[place].revision.rev} on {self.posts.told(post)}")
 
     def _take_failure(self, post: Post[int], place: int, failure: Failure) -> None:
         """Take a failure as the revision's where another worker fails at it, too, or there is no other; else as the worker's.

@@ -16,17 +16,36 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from perfdiff import storage
-from perfdiff.build.cache import BuildCache
+from perfdiff.build import parcels
+from perfdiff.build.cache import BuildCache, remove_folder
 from perfdiff.cluster import protocol
 from perfdiff.cluster.deliveries import delivered
-from perfdiff.cluster.protocol import Answer, Checkout, Commission, Delivery, Failure, Finished, Fitted, Order, Ready, Record, Series
+from perfdiff.cluster.protocol import (
+    Answer,
+    Built,
+    Checkout,
+    Commission,
+    Delivery,
+    Failure,
+    Finished,
+    Fitted,
+    Handed,
+    Order,
+    Question,
+    Ready,
+    Record,
+    Reply,
+    Seeking,
+    Series,
+)
 from perfdiff.collect import machine
 from perfdiff.collect.executor import ProcessExecutor
 from perfdiff.errors import DiskFilledError, MeasurementError, PerfdiffError, RecordingError, StoreError
@@ -53,6 +72,7 @@ class Station:
     environment: Mapping[str, str]
     cache: Path
     stack: ExitStack
+    exchange: Callable[[Question], Reply]
     _maker: OwnMachine | None = None
     _recorder: _Recorder | None = None
 
@@ -124,7 +144,7 @@ class Station:
         pins = PinnedPair(commission.base.pinned(repository), commission.head.pinned(repository))
         revisions = (commission.base.revision.rev, commission.head.revision.rev)
         request = Request(project, revisions, commission.config, self.cache, self.environment, commission.followed)
-        builds = enter(BuildCache(self.cache))
+        builds = enter(BuildCache(self.cache, _Neighbours(self.exchange)))
         bench = Bench(request, pins, builds, room, request.packs, ProcessExecutor(), Stopwatch(Silent()))
         enter(closing(bench.upkeep))
         site = bench.site(bench.plain())
@@ -141,11 +161,29 @@ class Station:
     def _prepared(self, series: Series) -> Ready:
         """Get ready to record revisions; nothing is built yet."""
         repository, project, room = self._laid_out(series.checkout)
-        builds = self.stack.enter_context(BuildCache(self.cache))
+        builds = self.stack.enter_context(BuildCache(self.cache, _Neighbours(self.exchange)))
         self._recorder = _Recorder(
             Request(project, (), series.config, self.cache, self.environment, series.followed), repository, builds, room
         )
         return Ready(socket.gethostname(), machine.environment(self.environment))
+
+
+@dataclass(frozen=True, slots=True)
+class _Neighbours:
+    """The other workers, as the client knows of them; see `cache.Neighbours`."""
+
+    exchange: Callable[[Question], Reply]
+
+    def obtain(self, key: str, folder: Path, make: Callable[[Path], None]) -> None:
+        """Fill a folder with what another worker has built, or by `make`, which is told then."""
+        reply = self.exchange(Seeking(key))
+        if isinstance(reply, Handed) and reply.parcel is not None:
+            if parcels.unpacked(reply.parcel, folder):
+                return
+            remove_folder(folder)
+            folder.mkdir()
+        make(folder)
+        self.exchange(Built(key))
 
 
 @dataclass(slots=True)
@@ -181,6 +219,16 @@ class _Recorder:
         except RecordingError:
             pass  # it is measured again
         return False
+
+
+def exchanged(connection: Connection, question: Question) -> Reply:
+    """Return the reply to a question; end this process where the other side is gone."""
+    try:
+        connection.send(question)
+        reply: Reply = connection.recv()
+    except (EOFError, OSError):
+        sys.exit(_TERMINATED)
+    return reply
 
 
 def serve(connection: Connection, station: Station) -> None:
@@ -219,7 +267,8 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(descriptor,), daemon=True).start()
     with ExitStack() as stack, contextlib.suppress(KeyboardInterrupt):
-        serve(Connection(descriptor), Station(environment, storage.folder(os.environ), stack))
+        connection = Connection(descriptor)
+        serve(connection, Station(environment, storage.folder(os.environ), stack, partial(exchanged, connection)))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import uuid
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from perfdiff.cluster import RESOURCE
@@ -12,8 +13,8 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 
-def submitted(client: Client, address: str, name: str, *arguments: Any, held: Future | None = None) -> Future:
-    """Have a worker, and no other, call a function of `perfdiff.cluster.hosting`; what another task left there is its first argument."""
+def submitted(client: Client, address: str, name: str, *arguments: Any, held: Sequence[Future] = ()) -> Future:
+    """Have a worker, and no other, call a function of `perfdiff.cluster.hosting`; what other tasks left are its first arguments."""
 
     # Within a function Dask sends the code of a function, elsewhere its name.
     def call(function: str, given: bytes, *first: Any) -> Any:
@@ -26,7 +27,7 @@ def submitted(client: Client, address: str, name: str, *arguments: Any, held: Fu
         call,
         name,
         pickle.dumps(arguments),
-        *([held] if held is not None else []),
+        *held,
         workers=[address],
         allow_other_workers=False,
         resources={RESOURCE: 1},

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pkgutil
 import platform
 import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 CONNECT_S = 10.0  # a scheduler that does not answer for so long is not there
+RETURN_LOOK_S = 0.5  # between two looks whether a scheduler is back
 ASK_S = 60.0  # a worker that does not answer for so long cannot be measured on
 
 
@@ -70,6 +72,29 @@ def connected(address: str) -> Iterator[Client]:
         yield client
     finally:
         client.close(timeout=CONNECT_S)
+
+
+def returned(address: str, count: int, within_s: float, stack: ExitStack) -> tuple[Client, tuple[Worker, ...]]:
+    """Return a client of a scheduler that was gone, closed with the stack, when `count` workers can be measured on, or some at last.
+
+    Raise MeasurementError where nobody is there within the time.
+    """
+    deadline = time.monotonic() + within_s
+    while True:
+        is_last = time.monotonic() > deadline
+        try:
+            with ExitStack() as trial:
+                client = trial.enter_context(connected(address))
+                found = looked_at(client)
+                if sum(not each.obstacle for each in found) >= (1 if is_last else count):
+                    stack.enter_context(trial.pop_all())
+                    return client, found
+        except MeasurementError:
+            if is_last:
+                raise
+        if is_last:
+            raise MeasurementError(f"no worker of {address} can measure", slug="no-workers")
+        time.sleep(RETURN_LOOK_S)
 
 
 def looked_at(client: Client) -> tuple[Worker, ...]:

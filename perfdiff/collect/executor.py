@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from perfdiff import processes, units
-from perfdiff.build.builder import SOURCE
+from perfdiff.build.jobs import SOURCE
 from perfdiff.collect import complaints
 from perfdiff.collect.printed import Patterns, PrintedNumbers
 from perfdiff.config import TEMPLATE_COMMAND

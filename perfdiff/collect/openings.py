@@ -50,17 +50,24 @@ def _folders_seen(name: str, trees: Mapping[Side, Path]) -> Iterator[str]:
         place = place.parent
 
 
-def differing(trees: Mapping[Side, Path], known: Collection[str] | None) -> dict[str, tuple[Side, ...]]:
-    """Return the files that are not the same, of the `known` ones where these are given; none where watching one tells nothing."""
-    found = {name: places for name, places in all_differing(trees[Side.BASE], trees[Side.HEAD]) if known is None or name in known}
+def differing(trees: Mapping[Side, Path], known: Collection[str] | None, alike: Collection[str] = ()) -> dict[str, tuple[Side, ...]]:
+    """Return the files that are not the same, of the `known` ones where these are given, but for those that are `alike`.
+
+    None are returned where watching one tells nothing.
+    """
+    found = {
+        name: places
+        for name, places in all_differing(trees[Side.BASE], trees[Side.HEAD])
+        if name not in alike and (known is None or name in known)
+    }
     if any(path.is_symlink() or not path.is_file() for places in found.values() for path in places.values()):
         return {}
     return {name: tuple((Side.BASE, Side.HEAD)[number] for number in places) for name, places in found.items()}
 
 
 def note(names: Collection[str]) -> Note:
-    """Tell which files differ though no run opens them, but for those of version control."""
-    shown = sorted(name for name in names if not name.startswith(".git/"))
+    """Tell which files differ though no run opens them, but for those of version control and what interpreters keep of sources."""
+    shown = sorted(name for name in names if not name.startswith(".git/") and "__pycache__" not in name.split("/"))
     return Note("changes-not-opened", f"no run opens a file that differs{f' ({units.listed(shown, _SHOWN)})' if shown else ''}")
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
 
 from perfdiff.build.builder import Built
 from perfdiff.collect.subjects import Subjects
 from perfdiff.collect.workshop import Probes
 from perfdiff.errors import MeasurementError, WorkloadError
+from perfdiff.languages.protocol import Counterpart, FunctionDefinition
 from perfdiff.records.schema import Side
 
 
@@ -43,17 +45,52 @@ def require_calls(called: Mapping[Side, Collection[int]], probes: Probes, built:
 
 
 def require_tree(misplaced: Mapping[str, str], ran: Collection[int], subjects: Subjects) -> None:
-    """Raise WorkloadError where the code of a changed file was loaded from another place, and nothing that changed was called.
+    """Raise WorkloadError where another copy of a changed file was loaded in its place, and nothing that changed was called.
 
     `misplaced` gives for files of the tree where their code was loaded from instead; `ran` are the functions that were called. Where
     something that changed did run, another module of the same name, such as `utils`, is likelier than another copy of the project.
     """
     changed = {id_: pair for id_, pair in subjects.pairs.items() if pair.change.is_suspect}
-    lost = {pair.shown.file for pair in changed.values()} & misplaced.keys()
-    if lost and not changed.keys() & set(ran):
+    if not changed.keys().isdisjoint(ran):
+        return
+    lost = {file: place for file, place in misplaced.items() if file in {pair.shown.file for pair in changed.values()}}
+    lost = lost or dict(_copies(changed.values(), ran, subjects))
+    if lost:
         file = min(lost)
         raise WorkloadError(
-            f"the workload loads another copy of {file}, {misplaced[file]}, not the one of the revisions: what changed in it is not "
+            f"the workload loads another copy of {file}, {lost[file]}, not the one that changed: what changed in it is not "
             "measured; have it load the built tree's (sys.path, PYTHONPATH, include paths, copies that are installed or vendored)",
             slug="another-copy",
         )
+
+
+def _copies(changed: Iterable[Counterpart], ran: Collection[int], subjects: Subjects) -> Iterator[tuple[str, str]]:
+    """Yield files of changed functions with a copy in the same tree whose functions of the same names were called in their place.
+
+    A copy has the file's name, and at least half of its functions are the same, by what they do: other files of that name have not.
+    """
+    files: dict[str, list[FunctionDefinition]] = {}
+    for pair in subjects.pairs.values():
+        for one in filter(None, (pair.base, pair.head)):
+            files.setdefault(one.file, []).append(one)
+    called: dict[str, list[FunctionDefinition]] = {}
+    for one in (subjects.pairs[id_].shown for id_ in ran):
+        called.setdefault(one.file, []).append(one)
+    for one in (pair.shown for pair in changed):
+        for file, others in called.items():
+            is_namesake = file != one.file and PurePosixPath(file).name == PurePosixPath(one.file).name
+            if is_namesake and any(_is_named_as(one, other) for other in others) and _is_copied(files[one.file], files[file]):
+                yield one.file, file
+
+
+def _is_copied(functions: Sequence[FunctionDefinition], others: Sequence[FunctionDefinition]) -> bool:
+    """Return whether at least half of a file's functions are the same in another file on some side."""
+    known = {one.tokens for one in others}
+    names = {one.name for one in functions if not one.loads}
+    return 2 * len({one.name for one in functions if one.tokens in known and not one.loads}) >= max(len(names), 1)
+
+
+def _is_named_as(one: FunctionDefinition, other: FunctionDefinition) -> bool:
+    """Return whether two functions have the same name, but for the packages that they lie in."""
+    first, second = f".{one.name}", f".{other.name}"
+    return one.language == other.language and (first.endswith(second) or second.endswith(first))

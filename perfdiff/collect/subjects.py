@@ -157,8 +157,8 @@ class Subjects:
         return FunctionInfo(
             id=id_,
             name=known.name,
-            file=known.file,
-            line=known.line,
+            file=known.written.file if known.written else known.file,
+            line=known.written.line if known.written else known.line,
             language=known.language,
             change=pair.change,
             reasons=pair.reasons,
@@ -248,4 +248,8 @@ def _obstacle(pair: Counterpart, exclude: Sequence[str]) -> str | None:
 
 
 def _source(definition: FunctionDefinition | None) -> Source | None:
-    return None if definition is None else Source(definition.file, definition.first_line, definition.text, definition.no_code)
+    if definition is None:
+        return None
+    if definition.written is not None:
+        return Source(definition.written.file, definition.written.line, definition.written.text)
+    return Source(definition.file, definition.first_line, definition.text, definition.no_code)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from perfdiff.build.builder import Built, build
+from perfdiff.build.builder import Built, build_all
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.layouts import Layouts
 from perfdiff.build.masquerade import FlagKind
@@ -66,7 +66,7 @@ class Workshop:
         instrumentation = {
             side: Instrumentation(
                 digest=subjects.digest(inserted[side]),
-                insert=partial(self.packs.compiled.insert, probes=inserted[side]),
+                insert=partial(self.packs.compiled.insert, probes=inserted[side], made=plain[side].tree),
                 runtime=self.packs.compiled.runtime(_compiler(plain[side]), self.root / "runtime"),
                 kind=FlagKind.COUNTED if phase is Phase.COUNTED else FlagKind.PROBED,
             )
@@ -147,13 +147,11 @@ class Workshop:
         )
 
     def _build(self, phase: Phase, instrumentation: Mapping[Side, Instrumentation | None]) -> dict[Side, Built]:
-        built = {}
-        for side in self.pins:
-            asked = instrumentation[side]
-            request = BuildRequest(self.pins[side], side, phase, self.config, self.environment, asked, self.packs.workplace)
-            built[side] = build(request, self.cache)
-            self.progress.advance(side)
-        return built
+        requests = {
+            side: BuildRequest(pin, side, phase, self.config, self.environment, instrumentation[side], self.packs.workplace)
+            for side, pin in self.pins.items()
+        }
+        return build_all(requests, self.cache, self.progress.advance)
 
 
 def dropped(built: Mapping[Side, Built], probes: Probes) -> tuple[Skipped, ...]:

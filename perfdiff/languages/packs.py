@@ -88,6 +88,16 @@ class Packs:
         serving = [pack for pack in self._all if pack in (*self._serving(base), *self._serving(head))]
         return _Comparisons({pack.name: pack.same_code(base, head, [pair for pair in pairs if _owns(pack, pair)]) for pack in serving})
 
+    def compared(self, pairs: Sequence[Counterpart], code: CodeComparison) -> tuple[Counterpart, ...]:
+        """Return the pairs of functions that are worth measuring.
+
+        Left out are those that are compiled, where all that is compiled is the same and serves programs of another language: their time is
+        that of who calls them, as a library's is, and no build is made for them.
+        """
+        own = [pair for pair in pairs if _owns(self.compiled, pair)]
+        is_same = isinstance(code, _Comparisons) and len(own) < len(pairs) and _is_same(code.by_pack.get(self.compiled.name), own)
+        return tuple(pair for pair in pairs if not (is_same and _owns(self.compiled, pair)))
+
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the variables that workloads of a build run with, besides their `environment`."""
         found: dict[str, str] = {}
@@ -144,6 +154,11 @@ def _of(pack: Language, program: Program) -> Program:
     return Program(own, program.declarations, program.problems)
 
 
+def _is_same(code: CodeComparison | None, pairs: Sequence[Counterpart]) -> bool:
+    """Return whether all programs and libraries of a pack are the same, and no function of it is a suspect."""
+    return code is not None and code.identical and not any(pair.change.is_suspect for pair in pairs)
+
+
 def _owns(pack: Language, pair: Counterpart) -> bool:
     return pair.shown.language == pack.name
 
@@ -197,6 +212,14 @@ class _Comparisons:
     @property
     def by_function(self) -> frozenset[str]:
         return frozenset(file for each in self.by_pack.values() for file in each.by_function)
+
+    @property
+    def alike(self) -> frozenset[str]:
+        return frozenset(file for each in self.by_pack.values() for file in each.alike)
+
+    @property
+    def may_be_copied(self) -> bool:
+        return any(each.may_be_copied for each in self.by_pack.values())
 
     def is_same(self, pair: Counterpart) -> bool:
         return self._asked(pair, CodeComparison.is_same)

@@ -74,6 +74,15 @@ class BranchPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """What a function was written as, where a tool made the code of it that is compiled: the file in the tree, its first line, the text."""
+
+    file: str
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionDefinition:
     """A function definition as one revision's build sees it; one per place in a file, whatever the number of translation units.
 
@@ -85,7 +94,8 @@ class FunctionDefinition:
     symbols that it may become in an object (several for constructors), none of a template and of what stands in one. `language` is the
     name of the pack that found it. `above` lines of the text, such as decorators, stand above `line`. `no_code` are stretches of lines of
     the file, first and last, that are no code of its own: comments, docstrings, functions inside it that are told of by themselves. One
-    that `loads` runs when a part of the program is loaded, once in a process, and pays for what it is the first to load.
+    that `loads` runs when a part of the program is loaded, once in a process, and pays for what it is the first to load. `written` is what
+    a tool made it of, which people are shown.
     """
 
     key: str
@@ -111,6 +121,7 @@ class FunctionDefinition:
     above: int = 0
     no_code: tuple[tuple[int, int], ...] = ()
     loads: bool = False
+    written: Written | None = None
 
     @property
     def first_line(self) -> int:
@@ -220,6 +231,16 @@ class CodeComparison(Protocol):
     @property
     def by_function(self) -> Collection[str]:
         """Return the files of which all that differs and may run is told by functions that changed, or were added or removed."""
+        ...
+
+    @property
+    def alike(self) -> Collection[str]:
+        """Return files of the trees that may differ, but in nothing that a program does with them."""
+        ...
+
+    @property
+    def may_be_copied(self) -> bool:
+        """Return whether runs may load other copies of what changed in its place, by the same names; probes in all functions tell."""
         ...
 
     def is_same(self, pair: Counterpart) -> bool:
@@ -360,7 +381,7 @@ class Language(Protocol):
 class Compiled(Language, Protocol):
     """A pack whose probes are written into the sources of a tree, and compiled with them."""
 
-    def insert(self, tree: Path, probes: Sequence[Probe]) -> Path:
+    def insert(self, tree: Path, probes: Sequence[Probe], made: Path | None = None) -> Path:
         """Write the probes into the sources of `tree`; return the header to be included ahead of every translation unit."""
         ...
 

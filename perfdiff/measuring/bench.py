@@ -348,7 +348,8 @@ class Bench:
             return Subjects.alone(programs[Side.BASE].functions.values()), None
         pairs = self.packs.match(programs[Side.BASE], programs[Side.HEAD])
         code = self.packs.same_code(plain[Side.BASE], plain[Side.HEAD], pairs)
-        return Subjects.number(cleared(pairs, code), self.request.followed), code
+        known = pairs if self.request.followed else self.packs.compared(pairs, code)
+        return Subjects.number(cleared(known, code), self.request.followed), code
 
     def _toolchain(self, programs: Mapping[Side, Program], plain: Mapping[Side, Built]) -> toolchain.Toolchain:
         """Return what the sides are made of, and what head runs on, or base where it is measured alone."""

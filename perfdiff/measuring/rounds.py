@@ -27,6 +27,7 @@ from perfdiff.config import BUDGETS, LEAST_BUDGET_S
 from perfdiff.errors import DiskFilledError, MeasurementError, RevisionError, StoreError, WorkloadError
 from perfdiff.measuring.bench import Bench, Site, Variant
 from perfdiff.measuring.making import Block, Makers, OwnMachine, PairMaker
+from perfdiff.measuring.patience import Patience
 from perfdiff.records import store
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.recorded import Held
@@ -63,42 +64,33 @@ class Rounds:
         self._turns = Turns(self.bench.points)
 
     def compare_whole_runs(self) -> None:
-        """Run the plain builds in pairs until every point is decided, or one is slower, or the time budget is used up.
+        """Run the plain builds in pairs until every point is decided, or patience ends: called again, it goes on where it ended.
 
-        The time is the budget, and up to as much again where that will decide what is open. Where a point is slower, the others get just
-        the pairs without which nothing can be said of them, within the budget. Called again, it goes on where it ended, with as much time.
         Several machines make as many pairs each as one would alone.
         """
-        turns, maker = self._turns, self._maker
+        turns, maker, patience = self._turns, self._maker, Patience(self.budget_s)
         looks = {point.id: self._next_look(point) for point in turns.open}
         self.bench.progress.stage("comparing whole runs", None)
-        started, limit_s, is_slower, is_over = time.monotonic(), self.budget_s, False, False
 
         def pairs() -> Iterator[Block]:
-            while turns.open and not is_over:
-                is_late = is_slower or time.monotonic() - started > limit_s
-                point = turns.next_short_of(FEWEST_PAIRS * maker.count) if is_late else turns.next
+            while turns.open and not patience.is_over:
+                point = turns.next_short_of(FEWEST_PAIRS * maker.count) if patience.wants_fewest else turns.next
                 yield [schedule.whole_block([point], turns.begin(point), self.bench.request.config.compare.seed)]
 
         for made in maker.made(pairs()):
             point = made.pair[0].point
             self.runs += [run for run, _ in made.runs]
             turns.took(point, made.seconds)
-            if is_over or point not in turns.open:  # of several machines the others make their pairs to the end
+            if patience.is_over or point not in turns.open:  # of several machines the others make their pairs to the end
                 continue
             if turns.pairs[point.id] >= looks[point.id]:
                 standing = self._ends()[point.id].standing
-                is_slower = is_slower or standing is PointStanding.SLOWER
+                if standing is PointStanding.SLOWER:
+                    patience.saw_slower()
                 if standing is not PointStanding.OPEN or turns.pairs[point.id] >= MOST_PAIRS * maker.count:
                     turns.close(point)
                 looks[point.id] = self._next_look(point)
-            spent_s, has_few = time.monotonic() - started, turns.fewest < FEWEST_PAIRS * maker.count
-            if is_slower:
-                is_over = not has_few or spent_s > limit_s
-            elif spent_s > limit_s and not has_few:
-                missing_s = self._missing_s()
-                is_over = is_over or not 0 < missing_s <= BUDGETS * self.budget_s - spent_s
-                limit_s = spent_s + missing_s
+            patience.spend(turns.fewest < FEWEST_PAIRS * maker.count, self._missing_s)
 
     def _next_look(self, point: Point) -> int:
         """Return the number of pairs of a point at which the next look is due."""

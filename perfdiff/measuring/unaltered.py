@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
-from perfdiff.collect import caveats, openings, remarks
+from perfdiff.collect import caveats, openings, reach, remarks
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector
 from perfdiff.collect.openings import Decisive, Watching
@@ -25,17 +25,20 @@ def told(bench: Bench, site: Site) -> Site:
     code, trees = site.code, {side: built.tree for side, built in site.plain.items()}
     if site.same_code or code is None or not _may_be_asked(bench, code):
         return site
-    differing = openings.differing(trees, {name.split("!/")[0] for name in code.other_files} if code.identical else None)
+    differing = openings.differing(trees, {name.split("!/")[0] for name in code.other_files} if code.identical else None, code.alike)
     if not differing:
         return site
     bench.progress.stage("looking which files runs open", None)
     try:
         opened = _opened(bench, site, Decisive.of(trees, differing))
-        is_open = opened is None or (opened and (code.identical or not opened.issubset(code.by_function)))
-        if is_open or (opened and _calls_changes(bench, site, differing, code)):
+        if opened is None or (opened and (code.identical or not opened.issubset(code.by_function))):
+            return site
+        called = _unchanged_calls(bench, site, differing, code) if opened or _may_run_copies(site, code) else frozenset()
+        if called is None:
             return site
     except WorkloadError:  # it is told where it fails again
         return site
+    reach.require_tree({}, called, site.subjects)
     note = () if opened else (openings.note(differing),)
     return replace(site, same_code=True, notes=(*site.notes, *note, *caveats.changes_not_run(site.subjects, ())))
 
@@ -54,25 +57,32 @@ def _opened(bench: Bench, site: Site, decisive: Mapping[Side, Decisive]) -> froz
     return frozenset()
 
 
-def _calls_changes(bench: Bench, site: Site, differing: Mapping[str, Collection[Side]], code: CodeComparison) -> bool:
-    """Return whether some run calls a function that is not the same, or opens what is told by no function; True where nobody can tell."""
+def _may_run_copies(site: Site, code: CodeComparison) -> bool:
+    """Return whether what changed may not be opened because runs load other copies of it."""
+    return code.may_be_copied and any(pair.change.is_suspect for pair in site.subjects.pairs.values())
+
+
+def _unchanged_calls(bench: Bench, site: Site, differing: Mapping[str, Collection[Side]], code: CodeComparison) -> frozenset[int] | None:
+    """Return the functions that runs call, None where one of them changed, what is told by no function is opened, or nobody can tell."""
     suspects = frozenset(id_ for id_, pair in site.subjects.pairs.items() if pair.change.is_suspect)
     if not suspects.issubset(site.subjects.probeable(bench.request.config.probes.exclude)):
-        return True
+        return None
     try:
         variant = bench.tallied(site)
     except BuildError:
-        return True
+        return None
     if variant.skipped:
-        return True
+        return None
+    found: frozenset[int] = frozenset()
     collector = bench.collector({**site.targets, **variant.targets})
     decisive = Decisive.of({side: built.tree for side, built in variant.built.items()}, differing)
     for watching, run, recordings in _runs(bench, collector, Phase.SURVEY, decisive):
         called = _called(bench, variant, run, recordings)
         is_whole = bool(called) and all(recording.complete for recording in recordings) and not remarks.of_lost_calls(collector.told)
         if not is_whole or called & suspects or watching.opened is None or not watching.opened.issubset(code.by_function):
-            return True
-    return False
+            return None
+        found |= called
+    return found
 
 
 def _runs(

@@ -15,7 +15,7 @@ from perfdiff.records.schema import Floats
 Factors = tuple[tuple[str, str], ...]
 
 PHASE = "phase of the run"  # the feature that tells calls while a function warms up from later ones
-STEADY, STEADY_CODE = "steady", 0.0  # its label and value for those
+STEADY, STEADY_CODE = "steady", 0.0  # its label and value for those, which is meant where a prediction names no phase
 
 
 class CostClass(StrEnum):
@@ -306,8 +306,13 @@ def _factors(scopes: tuple[Scope, ...]) -> list[Factors]:
 
 
 def membership(scopes: tuple[Scope, ...], values: Mapping[str, Floats], rows: int) -> Floats:
-    """Return where the scopes' common conditions hold (n,), as 0 or 1; their share of records where a feature is not given."""
+    """Return where the scopes' common conditions hold (n,), as 0 or 1; their share of records where a feature is not given.
+
+    Calls are after the warm-up where their phase is not given: a mean over both phases is what no call costs.
+    """
     conditions = scopes[0].conditions
+    if any(condition.feature == PHASE for condition in conditions) and PHASE not in values:
+        return membership(scopes, {**values, PHASE: np.full(rows, STEADY_CODE)}, rows)
     if any(condition.feature not in values for condition in conditions):
         return np.full(rows, sum(scope.share for scope in scopes))
     member = np.ones(rows)

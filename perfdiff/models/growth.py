@@ -37,6 +37,10 @@ DOMINANT_SHARE = 1 / 2
 # A line and a cube together also fit what grows like x^2.4, as a square does that outgrows the caches; the class is the nearer one.
 NEARER_TO_CUBE = 2.5
 
+# Over less than a doubling of a feature's values every shape lies close to one line: beside a feature that spans more, such a one only
+# says which of its calls are dearer.
+_SHOWING = 2.0
+
 ROUNDING = 1e-9  # of shares
 
 _ORDERS = {"log": (0, 1), "x": (1, 0), "xlogx": (1, 1), "x2": (2, 0), "x3": (3, 0)}
@@ -100,6 +104,13 @@ def growth_class(factors: Factors) -> CostClass:
     return CostClass.LOGARITHMIC if logs else CostClass.CONSTANT
 
 
+def growing_factors(factors: Factors, ranges: Mapping[str, tuple[float, float]]) -> Factors:
+    """Return the factors of a term whose features' lowest and highest values show how a cost grows in them; all, where none do."""
+    known = {name: ranges.get(name, (0.0, 0.0)) for name, _ in factors}
+    showing = tuple(each for each in factors if known[each[0]][0] <= 0 or known[each[0]][1] >= _SHOWING * known[each[0]][0])
+    return showing or factors
+
+
 def dominant_class(terms: Sequence[Term], values: Mapping[str, Floats], rows: int) -> CostClass:
     """Return the class of the fastest-growing terms that together make up `DOMINANT_SHARE` of the growth over the rows' range."""
     growing = [term for term in terms if term.factors]
@@ -107,9 +118,11 @@ def dominant_class(terms: Sequence[Term], values: Mapping[str, Floats], rows: in
     if not growth.any():  # no terms, or none that varies over these rows
         return CostClass.CONSTANT
     shares = growth / growth.sum() if abs(growth.sum()) > 0.1 * np.abs(growth).sum() else np.abs(growth) / np.abs(growth).sum()
-    ranked = sorted(zip(growing, shares, strict=True), key=lambda pair: order(pair[0].factors), reverse=True)
+    ranges = {name: (float(values[name].min()), float(values[name].max())) for term in growing for name, _ in term.factors}
+    factors = [growing_factors(term.factors, ranges) for term in growing]
+    ranked = sorted(zip(factors, shares, strict=True), key=lambda pair: order(pair[0]), reverse=True)
     reached = np.cumsum([share for _, share in ranked]) >= DOMINANT_SHARE - ROUNDING
-    found = growth_class(ranked[int(np.argmax(reached))][0].factors)
+    found = growth_class(ranked[int(np.argmax(reached))][0])
     if found is CostClass.CUBIC and _exponent(growing, values) < NEARER_TO_CUBE:
         return CostClass.QUADRATIC
     return found

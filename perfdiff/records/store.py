@@ -22,7 +22,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,8 @@ from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.remote import Folder
 from perfdiff.records.reservoir import joined
 from perfdiff.records.schema import Branch, Edges, Experiment, Feature, Floats, LibraryCalls, Revision, SampleTable, Side, Totals
+
+T = TypeVar("T", Feature, Branch)
 
 EXPERIMENT_SCHEMA = "perfdiff.experiment/1"
 PARTED_SCHEMA = "perfdiff.experiment/2"  # where tables are folders of parts, which a reader of the first would not find
@@ -245,8 +247,9 @@ def _table(folder: Folder, name: str, function: int, side: Side) -> SampleTable 
         header = bounds.parsed(table.schema.metadata[tables.HEADER])
         if header["schema"] != SAMPLES_SCHEMA:
             raise RecordingError(f"{path} is of format {header['schema']!r}; this perfdiff reads {SAMPLES_SCHEMA}", slug="format-version")
-        features, branches = _described(json.dumps(header["features"]), json.dumps(header["branches"]))
-        column = {name: table.column(name).to_numpy() for name in table.column_names}
+        features = tuple(_described(Feature, json.dumps(item)) for item in header["features"])
+        branches = tuple(_described(Branch, json.dumps(item)) for item in header["branches"])
+        column = {name: values.to_numpy() for name, values in zip(table.column_names, table.columns, strict=True)}
         counts = {"feature": len(features), "executed": len(branches), "taken": len(branches)}
         others = {*_PER_ROW, *(f"{prefix}:{i}" for prefix, count in counts.items() for i in range(count))}
 
@@ -269,13 +272,10 @@ def _table(folder: Folder, name: str, function: int, side: Side) -> SampleTable 
         raise RecordingError(f"{path} is damaged: {error}", slug="damaged-recording") from error
 
 
-@functools.lru_cache(2 * len(Side))  # both sides of a function mostly have the same
-def _described(features: str, branches: str) -> tuple[tuple[Feature, ...], tuple[Branch, ...]]:
-    """Return features and branches from their JSON; raise as `codec.decode` does."""
-    return (
-        tuple(codec.decode(Feature, item) for item in json.loads(features)),
-        tuple(codec.decode(Branch, item) for item in json.loads(branches)),
-    )
+@functools.lru_cache(4096)  # both sides of a function have the same, and many functions look at the same data
+def _described(kind: type[T], text: str) -> T:
+    """Return a feature or a branch from its JSON; raise as `codec.decode` does."""
+    return codec.decode(kind, json.loads(text))
 
 
 def _write_experiment(folder: Path, experiment: Experiment, schema: str) -> None:

@@ -103,13 +103,14 @@ def read_table(folder: Folder, name: str) -> Any:
     # Without Arrow's threads, which abort the process where a signal ends it while they run.
     with pq.ParquetFile(pa.BufferReader(found), pre_buffer=False) as file:
         bounds.check_size(file.metadata.num_rows, file.metadata.num_columns, len(found))
-        fields = {field.name: field.type for field in file.schema_arrow}
-        if len(fields) < len(file.schema_arrow) or not set(fields.values()) <= {pa.int64(), pa.float64()}:
+        schema = file.schema_arrow
+        fields = {field.name: field.type for field in schema}
+        if len(fields) < len(schema) or not set(fields.values()) <= {pa.int64(), pa.float64()}:
             raise bounds.BoundError("columns that are no numbers, or two of one name")
         if any(fields.get(name, pa.int64()) != pa.int64() for name in _NUMBERS):
             raise bounds.BoundError("fractions where numbers of rows are expected")
         table = file.read(use_threads=False)
-    if any(table.column(name).null_count for name in fields):
+    if any(column.null_count for column in table.columns):
         raise bounds.BoundError("a column with gaps")
     return table
 
@@ -151,7 +152,16 @@ def listed(folder: Folder) -> Mapping[str, Sequence[str]]:
 
 
 def _seals(folder: Folder) -> bytes:
-    return _remote_seals(folder) if isinstance(folder, Remote) else bounds.content(folder / DIGESTS)
+    if isinstance(folder, Remote):
+        return _remote_seals(folder)
+    found = (folder / DIGESTS).stat()
+    return _local_seals(folder, (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns))
+
+
+@functools.lru_cache(maxsize=4)  # each table asks, and many functions make a long list
+def _local_seals(folder: Path, written: tuple[int, ...]) -> bytes:
+    del written  # is told apart by it
+    return bounds.content(folder / DIGESTS)
 
 
 @functools.lru_cache(maxsize=4)  # each table asks; where the folder is written anew meanwhile, its tables do not fit these any more

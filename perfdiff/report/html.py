@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perfdiff import units
-from perfdiff.analysis.findings import FunctionFinding, MetricFinding, Prediction, Verdict
+from perfdiff.analysis.findings import FunctionFinding, MetricFinding, Verdict
 from perfdiff.report import wording
 from perfdiff.report.blocks import Diff, DiffLine, Fact, Facts, Items, Listing, Plot, Sentence, Table
 from perfdiff.report.chart import forest
@@ -95,11 +95,10 @@ def _tiles(document: Document) -> Iterator[Fact]:
         reach = wording.interval(metric.ratio, metric.metric).partition(" ")[2]
         where = f" ({metric.stratum})" if metric.stratum else ""
         yield Fact(f"{wording.each(metric.metric, leader.info.name)} {reach}{where}", units.ratio(metric.ratio.value))
-    prediction = None if shows_elsewhere(leader) else wording.telling(metric)
-    if prediction is not None:
-        at = f" at {wording.inputs(prediction)}" if prediction.inputs else ""
-        scopes_met = ", over all scopes" if _averages(metric, prediction) else ""
-        yield Fact(f"{wording.each(metric.metric)}{at}{scopes_met}", wording.costs(metric))
+    if not shows_elsewhere(leader) and (costs := wording.costs(metric)) != wording.ABSENT:
+        at = f" at {where}" if (where := wording.cost_at(metric)) else ""
+        scopes_met = ", over all scopes" if _averages(metric) else ""
+        yield Fact(f"{wording.each(metric.metric)}{at}{scopes_met}", costs)
     if metric.class_changed:
         yield Fact(f"growth in `{metric.feature}`" if metric.feature else "growth", wording.classes(metric))
     if leader.extra_ns > 0:
@@ -107,7 +106,10 @@ def _tiles(document: Document) -> Iterator[Fact]:
         yield Fact(f"in one run of each workload point{share}", f"+{units.duration(leader.extra_ns)}")
 
 
-def _averages(metric: MetricFinding, prediction: Prediction) -> bool:
-    """Return whether a predicted cost is a mean over scopes, as an input that tells them apart is not given."""
+def _averages(metric: MetricFinding) -> bool:
+    """Return whether the cost that is told is predicted as a mean over scopes, as an input that tells them apart is not given."""
+    prediction = wording.telling(metric)
+    if metric.typical is not None or prediction is None:
+        return False
     scopes_of = [scope for annotation in (metric.base, metric.head) if annotation for scope in annotation.scopes]
     return any(condition.feature not in prediction.inputs for scope in scopes_of for condition in scope.conditions)

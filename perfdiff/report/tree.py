@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from perfdiff import units
-from perfdiff.analysis.findings import CallEdge, Findings, FunctionFinding, Verdict
+from perfdiff.analysis.callgraph import CallEdge
+from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
 from perfdiff.report import wording
 
 # The costliest calls come first; more rows are searched, not read.

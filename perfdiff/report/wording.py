@@ -34,8 +34,6 @@ ANSWERS = {
 
 # Counts that repeat exactly leave an interval of rounding errors.
 _EXACT = 1e-6
-# Growth makes a ratio at one input differ from that of the calls which show most; a prediction that is off by more than this is a bad fit.
-CONTRADICTS = 2.0
 _DIGITS = 10  # of a commit's id
 _LONGEST_LINE = 80  # characters of a line of code that a statement quotes
 _NO_COST = "callee_calls"  # what more calls cost shows in their time
@@ -230,29 +228,22 @@ def costs_of(finding: MetricFinding) -> str:
 
 
 def both_costs(finding: MetricFinding) -> tuple[float | None, float | None]:
-    """Return base's and head's cost of a call at the telling input, without one where the ratio is told, or at base's typical inputs."""
-    prediction = _quoted(finding)
-    if prediction is not None:
-        return prediction.base, prediction.head
+    """Return base's and head's cost of the calls that the ratio is of; where it is of none, at the telling input, or at typical ones."""
     if finding.typical is not None and finding.ratio is not None:
         return finding.typical, finding.typical * finding.ratio.value
+    prediction = telling(finding)
+    if prediction is not None:
+        return prediction.base, prediction.head
     fitted = finding.base or finding.head
     return _typical(finding.base, fitted), _typical(finding.head, fitted)
 
 
 def cost_at(finding: MetricFinding) -> str:
     """Return which calls have the costs of `both_costs`, "" where these are typical ones."""
-    prediction = _quoted(finding)
-    return inputs(prediction) if prediction is not None else finding.stratum if finding.typical is not None else ""
-
-
-def _quoted(finding: MetricFinding) -> Prediction | None:
-    """Return the telling prediction, None where it says otherwise than the ratio that stands beside it, which is of calls as they were."""
-    prediction, ratio = telling(finding), finding.ratio
-    if prediction is None or ratio is None or finding.typical is None or prediction.base <= 0 or prediction.beyond:
-        return prediction
-    predicted = prediction.head / prediction.base
-    return prediction if ratio.low / CONTRADICTS <= predicted <= ratio.high * CONTRADICTS else None
+    if finding.typical is not None and finding.ratio is not None:
+        return finding.typical_at
+    prediction = telling(finding)
+    return inputs(prediction) if prediction is not None else ""
 
 
 def _typical(annotation: Annotation | None, at: Annotation | None) -> float | None:

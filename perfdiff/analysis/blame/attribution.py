@@ -22,7 +22,7 @@ from perfdiff.analysis.blame.parts import ChangeParts, take_apart
 from perfdiff.analysis.blame.resampling import Drawn, blocks_of, draw, intervals, scaled
 from perfdiff.analysis.compare.comparison import Comparison
 from perfdiff.analysis.policy import MATERIAL, SUMS, TIE
-from perfdiff.analysis.stats.inference import Group, Pair, contrast
+from perfdiff.analysis.stats.inference import Group, contrasts_at_point
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.records.schema import DECORATED, Change, Feature, Floats, Note
 
@@ -142,7 +142,8 @@ def attribute(
     credit = _credits(ledger, web, parts, proved)
     net, transfers = netted(_by_suspect(blames, ledger, parts, web), credit, web)
     sure = _with_intervals(net, transfers, credit, Taken(ledger, web, parts), resample)
-    guilt = {suspect: replace(found, noise=sums_noise(found.family, ledger)) for suspect, found in sure.items()}
+    noises = sums_noise([found.family for found in sure.values()], ledger)
+    guilt = {suspect: replace(found, noise=noise) for (suspect, found), noise in zip(sure.items(), noises, strict=True)}
     return Attribution(ledger.points, run_ns, guilt, lost, workload, parts, web)
 
 
@@ -285,14 +286,17 @@ def _family(blames: Iterable[Blame], web: Web) -> frozenset[int]:
     return frozenset(alone.union(*(introducers(web, each) for each in alone)))
 
 
-def sums_noise(family: frozenset[int], ledger: Ledger) -> Floats:
-    """Return what the sum of the functions' own times may differ by for all that the runs tell, (points,) ns a run."""
-    columns = [ledger.place[each] for each in sorted(family)]
-    widths = []
-    for point in ledger.points if columns else ():
-        seen = contrast([Pair(*(Group(book.self_ns[:, columns].sum(axis=1), book.blocks, book.machines) for book in ledger.pair(point)))])
-        widths.append(seen.half_width(SUMS) if seen else np.inf)
-    return np.array(widths) if columns else np.zeros(len(ledger.points))
+def sums_noise(families: Sequence[frozenset[int]], ledger: Ledger) -> list[Floats]:
+    """Return what the sum of each family's own times may differ by for all that the runs tell, each (points,) ns a run."""
+    columns = [[ledger.place[each] for each in sorted(family)] for family in families]
+    known = [place for place, found in enumerate(columns) if found]
+    widths = np.zeros((len(families), len(ledger.points)))
+    for at, point in enumerate(ledger.points if known else ()):
+        books = ledger.pair(point)
+        sums = [np.array([book.self_ns[:, columns[place]].sum(axis=1) for place in known]) for book in books]
+        seen = contrasts_at_point(*(Group(each, book.blocks, book.machines) for each, book in zip(sums, books, strict=True)))
+        widths[known, at] = [each.half_width(SUMS) if each else np.inf for each in seen]
+    return list(widths)
 
 
 def _seen_against(kind: LinkKind, at: int, ledger: Ledger, parts: tuple[ChangeParts, ...], web: Web) -> Floats:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+import numpy.typing as npt
 
 from perfdiff.analysis.blame.links import LinkKind
 from perfdiff.analysis.blame.resampling import Interval
@@ -67,6 +68,11 @@ class Guilt:
     def total_ns(self) -> float:
         """Return the sum over the workload points."""
         return float(self.ns.sum())
+
+    def own_ns(self, function: int, chosen: npt.NDArray[np.bool_]) -> float:
+        """Return what a function's own calls cost more at the `chosen` points (points,)."""
+        own = [blame.ns for blame in self.blames if blame.kind is LinkKind.OWN and blame.at == function]
+        return float(sum(float(ns[chosen].sum()) for ns in own))
 
     @property
     def least_ns(self) -> Floats:

@@ -13,7 +13,7 @@ from enum import StrEnum
 import numpy as np
 
 from perfdiff.analysis.blame.newcalls import NewCalls, new_calls
-from perfdiff.analysis.blame.texts import changed_lines, dropped_lines, frees, returned_words, words_of
+from perfdiff.analysis.blame.texts import Texts, frees
 from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.records.schema import Change, Feature, FunctionInfo, Origin
@@ -27,6 +27,7 @@ NEAR = 10.0
 PURE = 3.0
 # So many levels of unchanged callers are climbed for who hands a value down: further up, a program's main function calls all that there is.
 HANDED_DOWN = 3
+_MOST_NAMED = 3  # names of shared data that a link tells
 _RECKONED = re.compile(r"[/%<>]=?\s*\(*sizeof|sizeof[^;]*[<>]")
 _TYPES = frozenset(("struct", "union", "class", "type", "typedef"))
 
@@ -56,6 +57,38 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class Passed:
+    """The names of what a suspect passes on: what it writes, or of one that does the same work what changed in its types.
+
+    Those are `mentioned` that its changed lines name; `structures` are what they are parts of.
+    """
+
+    names: frozenset[str]
+    structures: frozenset[str]
+    mentioned: frozenset[str]
+
+    @classmethod
+    def of(cls, names: frozenset[str], words: Collection[str]) -> Passed:
+        """Return them of `names`, with the `words` of the changed lines."""
+        structures = frozenset(_structure(name) for name in names)
+        return cls(names, structures, frozenset(name for name in names if name.rsplit(".", 1)[-1] in words))
+
+    def exactly(self, wanted: frozenset[str]) -> frozenset[str]:
+        """Return the names that are wanted."""
+        return self.names & wanted
+
+    def by_structure(self, wanted: frozenset[str]) -> frozenset[str]:
+        """Return the names whose structures are wanted."""
+        if self.structures.isdisjoint(wanted):
+            return frozenset()
+        return frozenset(name for name in self.names if _structure(name) in wanted)
+
+    def weight(self, names: frozenset[str]) -> float:
+        """Return how much speaks for the suspect where it passes on these names: its changed lines mention them."""
+        return len(names) + (MENTIONED - 1.0) * len(names & self.mentioned)
+
+
+@dataclass(frozen=True, slots=True)
 class Web:
     """What ties functions together: calls seen on either side (`callers` and `callees` of each; 0 starts a thread), and shared data.
 
@@ -70,6 +103,22 @@ class Web:
     new: NewCalls = field(default_factory=NewCalls)
     works_more: frozenset[int] = frozenset()
     laid_out_anew: frozenset[int] = frozenset()
+    texts: Texts = field(init=False, repr=False, compare=False)
+    _passed: dict[int, Passed] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "texts", Texts(self.functions))
+
+    @property
+    def passed(self) -> Mapping[int, Passed]:
+        """Return what each suspect that ran passes on to others, in the order of their ids."""
+        if not self._passed:
+            for each in sorted(self.functions):
+                if self.suspect(each):
+                    info = self.functions[each]
+                    names = frozenset(info.culprits) if each in self.laid_out_anew else info.writes.union(info.culprits)
+                    self._passed[each] = Passed.of(names, self.texts.words(each))
+        return self._passed
 
     def suspect(self, function: int) -> bool:
         """Return whether the function's own change can be guilty, and ran."""
@@ -140,17 +189,17 @@ def behind_state(web: Web, function: int) -> list[Link]:
 
 def behind_sharing(web: Web, function: int) -> list[Link]:
     """Return who is behind lines that an unchanged function now fetches from other threads or nodes: who placed them, else the nearest."""
-    return _shares(_by_data(web, function, str)) or _by_structure_or_calls(web, function)
+    return _shares(_by_data(web, function)) or _by_structure_or_calls(web, function)
 
 
 def _by_specific_data(web: Web, function: int) -> list[Link]:
     """Return the suspects behind the very data that a function works on, each way weighted by what speaks for it."""
-    return _shares([*_returns(web, function), *_by_data(web, function, str), *_by_memory(web, function)])
+    return _shares([*_returns(web, function), *_by_data(web, function), *_by_memory(web, function)])
 
 
 def _by_structure_or_calls(web: Web, function: int) -> list[Link]:
     return (
-        _by_data(web, function, _structure)
+        _by_structure(web, function)
         or _nearest(web, function, web.callees, LinkKind.CALLEE)
         or _ancestors(web, function, LinkKind.ANCESTOR)
     )
@@ -183,14 +232,14 @@ def behind_inputs(web: Web, function: int, grown: Collection[Feature]) -> list[L
     passed = [link for link in _ancestors(web, function, LinkKind.INPUTS) if not web.is_root(link.suspect)]
     if not any(web.suspect(caller) for caller in web.callers.get(function, frozenset())):
         passed = _shares(_returns(web, function)) or passed
-    written = _shares(_by_data(web, function, str)) or _by_data(web, function, _structure)
+    written = _shares(_by_data(web, function)) or _by_structure(web, function)
     stored = any(feature.origin in (Origin.FIELD, Origin.GLOBAL) for feature in grown)
     return written or passed if stored else passed or written
 
 
 def _shares(links: Collection[Link]) -> list[Link]:
     whole = sum(link.weight for link in links)
-    return [replace(link, weight=link.weight / whole) for link in links]
+    return [Link(link.suspect, link.kind, link.weight / whole, link.through) for link in links]
 
 
 def _returns(web: Web, function: int) -> list[Link]:
@@ -221,13 +270,12 @@ def _around(web: Web, function: int) -> Iterator[set[int]]:
 
 
 def _hands_out(web: Web, suspect: int) -> bool:
-    return web.has_new_text(suspect) and bool(returned_words(web.functions[suspect]))
+    return web.has_new_text(suspect) and bool(web.texts.returned(suspect)) and not web.texts.set_aside(suspect)
 
 
 def _hands_out_another(web: Web, suspect: int) -> bool:
     """Return whether the change touches what a suspect returns."""
-    info = web.functions[suspect]
-    return web.has_new_text(suspect) and bool(returned_words(info) & words_of(info))
+    return _hands_out(web, suspect) and not web.texts.returned(suspect).isdisjoint(web.texts.words(suspect))
 
 
 def _by_memory(web: Web, function: int) -> list[Link]:
@@ -239,42 +287,60 @@ def _by_memory(web: Web, function: int) -> list[Link]:
     return [Link(each, LinkKind.MEMORY, MENTIONED * NEAR) for each in sorted(owners)]
 
 
-def _by_data(web: Web, function: int, name_of: Callable[[str], str]) -> list[Link]:
-    """Return suspects that write what the function reads: exactly (`str`), or other parts of the same structures (`_structure`).
+def _by_data(web: Web, function: int) -> list[Link]:
+    """Return suspects that write exactly what the function reads, weighted by evidence.
 
-    Other parts are not what the function reads: suspects that it calls are linked by that instead, the others by the structure. Exact
-    links are weighted by evidence, the others by their shares. A suspect that does the same work on types laid out anew writes the same as
-    before; it cannot make others execute more.
+    A suspect that does the same work on types laid out anew writes the same as before; it cannot make others execute more.
     """
-    wanted = {name_of(name) for name in web.functions[function].reads}
-    shared: dict[int, set[str]] = {}
-    for each, info in web.functions.items():
-        if web.suspect(each):
-            is_same_work = each in web.laid_out_anew
-            passed = set(info.culprits) if is_same_work else info.writes.union(info.culprits)
-            common = {name for name in passed if name_of(name) in wanted}
-            if common and not (is_same_work and function in web.works_more):
-                shared[each] = common
+    shared = _shared(web, function, Passed.exactly, web.functions[function].reads)
+    return [Link(each, LinkKind.DATA, weight, _named(shared[each])) for each, weight in _data_weights(web, function, shared)]
+
+
+def _by_structure(web: Web, function: int) -> list[Link]:
+    """Return suspects that write other parts of the structures that the function reads, weighted by their shares.
+
+    Other parts are not what the function reads: suspects that it calls are linked by that instead, the others by the structure.
+    """
+    wanted = frozenset(_structure(name) for name in web.functions[function].reads)
+    shared = _shared(web, function, Passed.by_structure, wanted)
     if not shared:
         return []
-    callees, callers = ({link.suspect for link in _nearest(web, function, steps, LinkKind.DATA)} for steps in (web.callees, web.callers))
-    near = callees | callers
-    weights = {each: _data_weight(web.functions[each], common) * (NEAR if each in near else 1.0) for each, common in shared.items()}
-    if name_of is str:
-        shares = _weighted(weights, LinkKind.DATA, shared)
-        return [replace(link, weight=weights[link.suspect]) for link in shares]
-    links = _weighted(weights, LinkKind.DATA, {each: {_structure(name) for name in common} for each, common in shared.items()})
-    return [replace(link, kind=LinkKind.CALLEE, through="") if link.suspect in callees else link for link in links]
+    callees = _near(web, function, web.callees)
+    links = _weighted(dict(_data_weights(web, function, shared)), LinkKind.DATA)
+    return [
+        replace(link, kind=LinkKind.CALLEE)
+        if link.suspect in callees
+        else replace(link, through=_named({_structure(name) for name in shared[link.suspect]}))
+        for link in links
+    ]
+
+
+def _shared(
+    web: Web, function: int, among: Callable[[Passed, frozenset[str]], frozenset[str]], wanted: frozenset[str]
+) -> dict[int, frozenset[str]]:
+    """Return what suspects pass on `among` what is wanted of the function's data, by suspect, of those that pass on any."""
+    others = web.laid_out_anew if function in web.works_more else frozenset()
+    found = ((each, among(passed, wanted)) for each, passed in web.passed.items() if each not in others)
+    return {each: names for each, names in found if names} if wanted else {}
+
+
+def _data_weights(web: Web, function: int, shared: Mapping[int, frozenset[str]]) -> Iterator[tuple[int, float]]:
+    """Yield how much speaks for each suspect that shares data with a function: what its changed lines mention, and how near it is."""
+    near = _near(web, function, web.callees) | _near(web, function, web.callers) if shared else set()
+    for each, names in shared.items():
+        yield each, web.passed[each].weight(names) * (NEAR if each in near else 1.0)
+
+
+def _near(web: Web, function: int, steps: Mapping[int, frozenset[int]]) -> set[int]:
+    return {link.suspect for link in _nearest(web, function, steps, LinkKind.DATA)}
 
 
 def _structure(name: str) -> str:
     return name.rsplit(".", 1)[0]
 
 
-def _data_weight(info: FunctionInfo, shared: Iterable[str]) -> float:
-    """Return how much speaks for a suspect: its changed lines mention what it writes."""
-    words = words_of(info)
-    return sum(MENTIONED if name.rsplit(".", 1)[-1] in words else 1.0 for name in shared)
+def _named(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in sorted(names)[:_MOST_NAMED])
 
 
 def _nearest(web: Web, function: int, steps: Mapping[int, frozenset[int]], kind: LinkKind) -> list[Link]:
@@ -294,12 +360,9 @@ def _ancestors(web: Web, function: int, kind: LinkKind) -> list[Link]:
     return _nearest(web, function, web.callers, kind)
 
 
-def _weighted(weights: Mapping[int, float], kind: LinkKind, through: Mapping[int, Iterable[str]] | None = None) -> list[Link]:
+def _weighted(weights: Mapping[int, float], kind: LinkKind) -> list[Link]:
     whole = sum(weights.values())
-    return [
-        Link(each, kind, weights[each] / whole, ", ".join(f"`{name}`" for name in sorted(through[each])[:3]) if through else "")
-        for each in sorted(weights)
-    ]
+    return [Link(each, kind, weights[each] / whole) for each in sorted(weights)]
 
 
 def is_named_in(callee: FunctionInfo, caller: FunctionInfo) -> bool:
@@ -317,8 +380,7 @@ def work_moved(web: Web, cheaper: int, dearer: int) -> bool:
     first, second = web.functions[cheaper], web.functions[dearer]
     if first.loads and second.loads:
         return True
-    moved = {line for _, line in dropped_lines(first) if _tells(line)} & {line for _, line in changed_lines(second)}
-    if moved:
+    if not web.texts.dropped(cheaper).isdisjoint(web.texts.added(dearer)):
         return True
     if not {first.change, second.change} & {Change.ADDED, Change.REMOVED}:
         return False
@@ -329,8 +391,3 @@ def are_neighbours(web: Web, one: int, other: int) -> bool:
     """Return whether one function calls the other, or the same function calls both."""
     callers = [web.callers.get(each, frozenset()) for each in (one, other)]
     return one in callers[1] or other in callers[0] or bool((callers[0] & callers[1]) - {0})
-
-
-def _tells(line: str) -> bool:
-    """Return whether a line says enough to be recognised elsewhere; braces and returns stand everywhere."""
-    return len(re.findall(r"\w+", line)) >= 3

@@ -33,14 +33,16 @@ def netted(guilt: Mapping[int, Guilt], credit: Mapping[int, Floats], web: Web) -
     net, transfers = dict(guilt), []
     ns = {suspect: found.ns for suspect, found in guilt.items()}
     left = dict(credit)
+    saved_by, extra_by = ({each: _by_calls(found, each, sign) for each, found in guilt.items()} for sign in (-1, 1))
+    saves = {each: float(saved.sum()) < 0 for each, saved in {**left, **ns}.items()}
     for suspect in [each for each in sorted(net, key=lambda each: -net[each].total_ns) if net[each].total_ns > 0]:
-        for other in sorted({*net, *left} - {suspect}):
-            saved = ns[other] if other in net else left[other]
-            most = _movable(suspect, other, net, web) if saved.sum() < 0 else 0.0
+        for other in sorted(each for each, is_saving in saves.items() if is_saving and each != suspect):
+            most = _movable(suspect, other, saved_by.get(other), extra_by[suspect], web)
             if not np.any(most):
                 continue
             transfer, before = Transfer(suspect, other, most), net[suspect]
             set_off = move(ns, left, transfer)
+            saves |= {each: float((ns[each] if each in ns else left[each]).sum()) < 0 for each in (suspect, other)}
             transfers.append(transfer)
             gross, family = before.gross, before.family
             if not transfer.is_by_calls:  # counts are exact, and calls are seen against all that there were before
@@ -54,15 +56,14 @@ def netted(guilt: Mapping[int, Guilt], credit: Mapping[int, Floats], web: Web) -
     return {suspect: replace(found, ns=ns[suspect]) for suspect, found in net.items()}, tuple(transfers)
 
 
-def _movable(dearer: int, cheaper: int, guilt: Mapping[int, Guilt], web: Web) -> Floats | float:
-    """Return how much of what one function saves may be set against what another costs more, (points,); 0 where no work moved."""
+def _movable(dearer: int, cheaper: int, saved: Mapping[int, Floats] | None, extra: Mapping[int, Floats], web: Web) -> Floats | float:
+    """Return how much of what one function saves may be set against what another costs more, (points,); 0 where no work moved.
+
+    `saved` and `extra` are what either saves and costs more by its calls, by the function that it calls; None where that is nobody's guilt.
+    """
     if work_moved(web, cheaper, dearer):
         return np.inf
-    if cheaper not in guilt:
-        return 0.0
-    by_calls = [_by_calls(guilt[each], each) for each in (cheaper, dearer)]
-    saved, extra = ({at: sign * ns for at, ns in each.items() if sign * ns.sum() > 0} for sign, each in zip((-1, 1), by_calls, strict=True))
-    return moved_through_others(web, cheaper, dearer, saved, extra)
+    return 0.0 if not saved or not extra else moved_through_others(web, cheaper, dearer, saved, extra)
 
 
 def may_move(web: Web, one: int, other: int) -> bool:
@@ -73,9 +74,10 @@ def may_move(web: Web, one: int, other: int) -> bool:
     return by_calls and are_neighbours(web, one, other)
 
 
-def _by_calls(guilt: Guilt, caller: int) -> dict[int, Floats]:
-    """Return what a suspect's own calls cost more or less, (points,) by the function that it calls."""
-    return {blame.at: blame.ns for blame in guilt.blames if blame.extra is Extra.CALLS and blame.caller == caller}
+def _by_calls(guilt: Guilt, caller: int, sign: int) -> dict[int, Floats]:
+    """Return what a suspect's own calls cost more (`sign` 1) or less (-1), (points,) ns by the function that it calls."""
+    made = {blame.at: blame.ns for blame in guilt.blames if blame.extra is Extra.CALLS and blame.caller == caller}
+    return {at: sign * ns for at, ns in made.items() if sign * ns.sum() > 0}
 
 
 def move(ns: dict[int, Floats], left: dict[int, Floats], transfer: Transfer) -> Floats:

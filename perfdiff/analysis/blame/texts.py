@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
+from typing import TypeVar
 
 from perfdiff.records.schema import FunctionInfo, Source
+
+T = TypeVar("T")
 
 _RETURN = re.compile(r"\breturn\b")
 # Statements end by a semicolon where a line of the text does; else with the line, but for what stands in brackets.
 _SEMICOLONS = re.compile(r";\s*(?:[}/]|$)", re.MULTILINE)
 _OPENED, _CLOSED = "([{", ")]}"
+_ASSIGNMENT = re.compile(r"(?P<target>[^=!<>()]+?)(?:[-+*/%&|^.]|\*\*|//|<<|>>|\?\?)?=(?![=>])[^()]*")
+_REACHED = re.compile(r"\.|->|::|\[")
+_ITSELF = frozenset(("this", "self"))
 _WORD = re.compile(r"[A-Za-z_]\w*")
 # Values that say how a call ended, not what it found.
 _STATUS = frozenset(("true", "false", "True", "False", "NULL", "nullptr", "None", "TRUE", "FALSE", "this", "self"))
 # Words between values.
 _KEYWORDS = frozenset(("and", "async", "await", "else", "for", "from", "if", "in", "is", "lambda", "new", "not", "or", "sizeof"))
+_WORDS, _TELLING = re.compile(r"\w+"), 3  # so many words make a line that is recognised elsewhere
 _FREES = re.compile(r"free|delete|dealloc|release|destroy|unref|sweep|collect|reclaim", re.IGNORECASE)
 
 
@@ -49,6 +56,25 @@ def words_of(info: FunctionInfo) -> frozenset[str]:
     return frozenset(_WORD.findall("\n".join(lines)))
 
 
+def only_sets_aside(info: FunctionInfo) -> bool:
+    """Return whether all that changed are assignments, without a call, of what nothing else in the function names: it goes on as before."""
+    for source, lines in ((info.head, changed_lines(info)), (info.base, dropped_lines(info))):
+        if source is None:
+            return False
+        telling = {line: text for line, text in lines if any(map(str.isalnum, text))}
+        found = [_ASSIGNMENT.fullmatch(text) for text in telling.values()]
+        rest = frozenset(_WORD.findall("\n".join(text for line, text in source.code.items() if line not in telling)))
+        if not all(each is not None and rest.isdisjoint(_assigned(each["target"])) for each in found):
+            return False
+    return True
+
+
+def _assigned(target: str) -> set[str]:
+    """Return the names that lead to what an assignment sets: of a declaration the variable, of a field what it is reached by."""
+    names = _WORD.findall(target)
+    return set(names) - _ITSELF if _REACHED.search(target) else set(names[-1:])
+
+
 def returned_words(info: FunctionInfo) -> frozenset[str]:
     """Return the names in what head's function returns; none where it returns nothing, or only constants that say how it ended."""
     found = _returned("\n".join(info.head.code.values())) if info.head is not None else ()
@@ -70,3 +96,45 @@ def _returned(code: str) -> Iterator[str]:
 def frees(info: FunctionInfo) -> bool:
     """Return whether the text, or the name, speaks of giving memory back."""
     return any(_FREES.search(text) for text in (info.name, *(source.text for source in (info.base, info.head) if source is not None)))
+
+
+def _tells(line: str) -> bool:
+    """Return whether a line says enough to be recognised elsewhere; braces and returns stand everywhere."""
+    return len(_WORDS.findall(line)) >= _TELLING
+
+
+class Texts:
+    """What the texts of functions tell, read once of each: guilt asks it of every pair of functions."""
+
+    def __init__(self, functions: Mapping[int, FunctionInfo]) -> None:
+        self._functions = functions
+        self._words: dict[int, frozenset[str]] = {}
+        self._returned: dict[int, frozenset[str]] = {}
+        self._added: dict[int, frozenset[str]] = {}
+        self._dropped: dict[int, frozenset[str]] = {}
+        self._aside: dict[int, bool] = {}
+
+    def words(self, function: int) -> frozenset[str]:
+        """Return `words_of` a function."""
+        return self._once(self._words, function, words_of)
+
+    def returned(self, function: int) -> frozenset[str]:
+        """Return the `returned_words` of a function."""
+        return self._once(self._returned, function, returned_words)
+
+    def added(self, function: int) -> frozenset[str]:
+        """Return the texts of its `changed_lines`."""
+        return self._once(self._added, function, lambda info: frozenset(line for _, line in changed_lines(info)))
+
+    def dropped(self, function: int) -> frozenset[str]:
+        """Return the texts of its `dropped_lines` that say enough to be recognised elsewhere."""
+        return self._once(self._dropped, function, lambda info: frozenset(line for _, line in dropped_lines(info) if _tells(line)))
+
+    def set_aside(self, function: int) -> bool:
+        """Return whether its change `only_sets_aside`."""
+        return self._once(self._aside, function, only_sets_aside)
+
+    def _once(self, known: dict[int, T], function: int, read: Callable[[FunctionInfo], T]) -> T:
+        if function not in known:
+            known[function] = read(self._functions[function])
+        return known[function]

@@ -52,6 +52,13 @@ def judge(comparison: Comparison, q: float, config: CompareConfig, *, resolved: 
     return Judgement(Direction.NONE, _open(comparison, config))
 
 
+def hidden(own: Comparison, config: CompareConfig) -> float:
+    """Return by how much of its cost a function may be slower for all that a comparison tells, at most; all of it where runs are few."""
+    if own.overall is None or not enough_runs(own.overall):
+        return 1.0
+    return math.expm1(min(max(own.floor, own.overall.interval(config.confidence)[1]), 50.0))
+
+
 def enough_runs(seen: Contrast) -> bool:
     """Return whether a contrast rests on enough runs to conclude anything."""
     return seen.runs_base + seen.runs_head >= MIN_RUNS

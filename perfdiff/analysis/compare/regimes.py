@@ -14,23 +14,26 @@ from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, Operator, Scope
 from perfdiff.models.clock import HIDDEN_NS
 from perfdiff.models.fitting import members
+from perfdiff.models.modes import APART, SMALLEST_MODE
 from perfdiff.models.observations import Observations, observe
 from perfdiff.records.metrics import metric_of
 from perfdiff.records.schema import Floats, Ints, SampleTable
+
+_FARTHEST = 0.95  # quantile of base's own distances: beyond lie interrupted calls
 
 
 def moved_modes(annotation: Annotation, base: SampleTable, head: SampleTable, config: CompareConfig) -> tuple[ModeShift, ...]:
     """Return the modes whose share of the calls moved: by `MOVED_MODE` or more, with an interval without 0, at `fdr` over all modes.
 
-    Each call is given to the mode it lies nearest to, by base's modes on both sides; runs are compared within workload points. Modes of
-    a time that probes cannot tell from none are no modes.
+    Each call is given to the mode it lies nearest to, by base's modes on both sides; runs are compared within workload points. Where head
+    has modes of its own, shares of base's are not known. Modes of a time that probes cannot tell from none are no modes.
     """
     least = HIDDEN_NS if metric_of(annotation.metric).unit == "ns" else 0.0
     sides = [observe(table, annotation.metric) for table in (base, head)]
     found: list[tuple[Scope, Contrast, float, float]] = []
     for _, group in groupby(annotation.scopes, key=lambda scope: scope.conditions):
         modes = list(group)
-        if len(modes) == 1:
+        if len(modes) == 1 or not _keeps(modes, *sides):
             continue
         shares = [_shares(modes, rows) for rows in sides]
         for place, mode in enumerate(modes):
@@ -44,6 +47,25 @@ def moved_modes(annotation: Annotation, base: SampleTable, head: SampleTable, co
         for (mode, seen, before, after), q in zip(found, q_values, strict=True)
         if abs(seen.effect) >= MOVED_MODE and q <= config.fdr and abs(seen.effect) > seen.half_width(config.confidence)
     )
+
+
+def _keeps(modes: Sequence[Scope], base: Observations, head: Observations) -> bool:
+    """Return whether so many of head's calls lie about base's modes that the others are no mode.
+
+    About a mode lies what is nearer than another mode could be, or than all but the farthest of base's calls.
+    """
+    before, after = (_offsets(modes, rows) for rows in (base, head))
+    reach = max(APART, float(np.quantile(before, _FARTHEST)) if len(before) else 0.0)
+    return bool(np.mean(after > reach) < SMALLEST_MODE) if len(after) else True
+
+
+def _offsets(modes: Sequence[Scope], rows: Observations) -> Floats:
+    """Return how far each call that belongs to a mode lies from it, relative to what is expected there."""
+    offsets = []
+    for mode, index in zip(modes, members(modes, rows), strict=True):
+        expected = mode.expected({name: column[index] for name, column in rows.columns.items()}, len(index))
+        offsets.append(np.abs(rows.cost[index] - expected) / np.maximum(np.abs(expected), 1e-300))
+    return np.concatenate(offsets)
 
 
 def _shares(modes: Sequence[Scope], rows: Observations) -> list[Floats]:

@@ -13,9 +13,9 @@ from perfdiff.analysis.policy import CLASS_LEVEL
 from perfdiff.analysis.stats.inference import false_discovery
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.config import CompareConfig
-from perfdiff.models.annotation import PHASE, Annotation, CostClass, Term, design, term_names
+from perfdiff.models.annotation import PHASE, Annotation, CostClass, Term, blocks, design, inputs, membership, term_names
 from perfdiff.models.fitting import fit, refit
-from perfdiff.models.growth import growth_class
+from perfdiff.models.growth import growing_factors, growth_class
 from perfdiff.models.middle import median
 from perfdiff.models.noise import NORMAL_MAD, huber_weights
 from perfdiff.models.observations import columns_of
@@ -60,7 +60,7 @@ def describe(annotation: Annotation, base: SampleTable, head: SampleTable, *, di
     except (ValueError, KeyError):
         # Head's table lacks what base's structure needs.
         kept = fit(head, metric, seed=config.seed, function=annotation.function)
-        return Shift(annotation, kept, _main_feature(kept, annotation), class_changed=False)
+        return Shift(annotation, kept, _main_feature(kept, annotation, (base, head)), class_changed=False)
     joint = _joint(annotation, base, head, config)
     chosen, changed = kept, False
     if differs:
@@ -73,7 +73,7 @@ def describe(annotation: Annotation, base: SampleTable, head: SampleTable, *, di
     if not changed and chosen.growth is not annotation.growth:
         # The class follows the dominant term; without proof, base's name for the same terms stands.
         chosen = replace(chosen, cost_class=annotation.cost_class)
-    feature = _main_feature(chosen, annotation)
+    feature = _main_feature(chosen, annotation, (base, head))
     points = _predictions(annotation, chosen, feature, base, head) if feature else ()
     crosses = _crossing(annotation, chosen, feature, base) if feature and differs else None
     return Shift(
@@ -211,17 +211,32 @@ def _falls_below_zero(annotation: Annotation, table: SampleTable) -> bool:
     return is_below_zero(intercept.coefficient, float(grows[usable].min()), gained, MARGIN)
 
 
-def _main_feature(head: Annotation, base: Annotation) -> str | None:
-    """Return the numeric feature that the cost moves with most, head's first."""
-    for annotation in (head, base):
-        moved = {}
-        for name in {name for scope in annotation.scopes for term in scope.terms for name, _ in term.factors}:
-            low, high = annotation.ranges.get(name, (0.0, 0.0))
-            ends = annotation.predict({name: np.array([low, high])})
-            moved[name] = abs(float(ends[1] - ends[0]))
+def _main_feature(head: Annotation, base: Annotation, tables: tuple[SampleTable, SampleTable]) -> str | None:
+    """Return the numeric feature that the cost moves with most, head's first; `tables` are base's calls and head's."""
+    for annotation, table in ((head, tables[1]), (base, tables[0])):
+        moved = _moved(annotation, table)
         if moved:
             return max(sorted(moved), key=lambda name: moved[name])
     return None
+
+
+def _moved(annotation: Annotation, table: SampleTable) -> dict[str, float]:
+    """Return how far each numeric feature moves the cost of all calls, over the values that it has in the scopes that grow with it.
+
+    Beyond these a scope says nothing: one of texts of four letters would grow by the lengths of lists, which have a scope of their own.
+    """
+    columns = columns_of(table)
+    moved: dict[str, float] = {}
+    for scopes in blocks(annotation):
+        inside = membership(scopes, columns, len(table)) > 0
+        for scope in scopes:
+            for name in {name for term in scope.terms for name, _ in growing_factors(term.factors, annotation.ranges)}:
+                column = columns.get(name, np.empty(0))
+                known = column[inside & np.isfinite(column)] if len(column) else column
+                ends = np.array([known.min(), known.max()]) if len(known) else np.zeros(2)
+                low, high = scope.expected(inputs(annotation, {name: ends})[0], 2)
+                moved[name] = moved.get(name, 0.0) + scope.share * abs(float(high - low))
+    return moved
 
 
 def _predictions(base: Annotation, head: Annotation, feature: str, *tables: SampleTable) -> tuple[Prediction, ...]:

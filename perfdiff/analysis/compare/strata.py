@@ -9,6 +9,7 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.stats.panel import Bools
+from perfdiff.models.annotation import PHASE, STEADY_CODE
 from perfdiff.models.middle import quantiles
 from perfdiff.records.schema import Feature, Floats, Ints, Point, SampleTable
 
@@ -17,6 +18,7 @@ SIZE_GROUPS = 3
 SIZE_SPREAD = 2.0
 MAX_MODES = 6  # values of a feature that make modes; more are a quantity, not a switch
 MAX_SWITCHES = 3  # features looked at as switches: every stratum costs all others certainty
+AFTER_WARM_UP, WHILE_WARMING = "calls after the warm-up", "the warm-up's "
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +115,23 @@ def _by_switch(base: SampleTable, head: SampleTable, switches: Sequence[Switch],
     """
     for switch in switches:
         for mode in switch.modes:
-            name = f"{switch.feature.name} = {mode_name(switch.feature, mode)}"
+            name = _calls(switch.feature, mode)
             yield Stratum(name, switch.base == mode, switch.head == mode, narrows=True)
             if largest is not None:
                 here = (base.point == largest.id, head.point == largest.id)
                 yield Stratum(name, (switch.base == mode) & here[0], (switch.head == mode) & here[1], narrows=True)
+
+
+def is_of_a_phase(name: str) -> bool:
+    """Return whether a stratum is the calls of a phase of the run."""
+    return name == AFTER_WARM_UP or name.startswith(WHILE_WARMING)
+
+
+def _calls(feature: Feature, mode: float) -> str:
+    """Return which calls have a value of a switch, as a reader names them."""
+    if feature.name == PHASE:
+        return AFTER_WARM_UP if mode == STEADY_CODE else f"{WHILE_WARMING}{mode_name(feature, mode)}"
+    return f"{feature.name} = {mode_name(feature, mode)}"
 
 
 def _follows_points(points: Ints, values: Floats) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from perfdiff.analysis.compare.comparison import Asked, Comparison, answer, ask, resolved
+from perfdiff.analysis.compare.judgement import hidden
 from perfdiff.analysis.compare.mix import Question, Tables, members
 from perfdiff.analysis.compare.phases import Phased, phased
 from perfdiff.analysis.compare.ratios import as_ratio
@@ -17,7 +18,7 @@ from perfdiff.analysis.compare.waits import Waits, waits
 from perfdiff.analysis.findings import MetricFinding, Ratio
 from perfdiff.analysis.policy import MATERIAL
 from perfdiff.analysis.stats.inference import clear_shifts, contrasts
-from perfdiff.analysis.stats.panel import panel
+from perfdiff.analysis.stats.panel import Bools, panel
 from perfdiff.analysis.stats.rows import thinned, without_features
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig
@@ -42,6 +43,11 @@ LOOKED_AT = (PRIMARY,)
 # Rows that an annotation is learnt from at most, in whole runs' proportions: beyond, precision is that of the runs, not of the calls.
 FIT_ROWS = 1000
 BATCH = 8  # functions that a task is given at a time
+# Of more functions than this, those that each are no material share of a run are not studied further than verdicts need: they are most
+# of an interpreter's, say, and take most of the time. Fewer take some seconds in any case.
+MANY = 100
+# Chance beyond which a small function costs what it did: more than the evidence that is asked for by far, as times vary more here.
+SEEN = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +79,7 @@ def study_all(experiment: Experiment, samples: Samples, ledger: Ledger, config: 
     trifles = _trifles(functions, ledger)
     engine = chosen(engine, len(functions))
     lent = ledger if isinstance(engine, Serial) else ledger.without_edges()
-    ground = _Ground(lent, experiment.points, config, sum_ratios(ledger, config))
+    ground = _Ground(lent, experiment.points, config, sum_ratios(ledger, config), small=_small(functions, ledger))
     batches = [functions[first : first + BATCH] for first in range(0, len(functions), BATCH)]
     loaders = with_tables(engine, [[info.id for info in batch] for batch in batches], samples)
     studied = engine.map(_studied, zip(batches, loaders, strict=True), ground, trifles)
@@ -81,12 +87,13 @@ def study_all(experiment: Experiment, samples: Samples, ledger: Ledger, config: 
 
 
 def _studied(batch: tuple[Sequence[FunctionInfo], Samples], ground: _Ground, trifles: set[int]) -> list[Study]:
-    """Return studies of some functions, in their order; of trifles without what could only explain more cost than they have."""
+    """Return studies of some functions, in their order; of trifles and small ones without what could only explain more than they cost."""
     functions, samples = batch
     others = sum(name not in ("calls", *DECISIVE) for name in ground.ledger.metrics)
     narrow = replace(ground, only=DECISIVE)
-    found = [study(info, samples, narrow if info.id in trifles else ground) for info in functions]
-    return [replace(each, untested=others) if each.info.id in trifles and each.comparisons else each for each in found]
+    narrowed = trifles | ground.small.keys()
+    found = [study(info, samples, narrow if info.id in narrowed else ground) for info in functions]
+    return [replace(each, untested=others) if each.info.id in narrowed and each.comparisons else each for each in found]
 
 
 def study_decisive(experiment: Experiment, samples: Samples, ledger: Ledger, config: CompareConfig) -> list[Study]:
@@ -102,7 +109,8 @@ class Decisive:
         self.trifles = frozenset(_trifles(experiment.functions, ledger))
         self.made: dict[int, Study] = {}
         self._samples = samples
-        self._ground = _Ground(ledger, experiment.points, config, sum_ratios(ledger, config), DECISIVE, LOOKED_AT)
+        small = _small(experiment.functions, ledger)
+        self._ground = _Ground(ledger, experiment.points, config, sum_ratios(ledger, config), DECISIVE, LOOKED_AT, small)
         self._kept = [name for name in ledger.metrics if name != "calls"]
 
     def study(self, info: FunctionInfo) -> Study:
@@ -121,21 +129,40 @@ class Decisive:
 def _trifles(functions: Sequence[FunctionInfo], ledger: Ledger) -> set[int]:
     """Return functions that all together cost less than a material share of a run, at any point and on either side.
 
-    The dearest run speaks for each function, for one that varies much may matter more than its median says. Suspects are seen with what
-    they call, and stay where they allocate: more of that is a regression without time.
+    Suspects stay where they allocate: more of that is a regression without time.
     """
-    shares = np.zeros(len(ledger.ids))
     stays = np.zeros(len(ledger.ids), dtype=bool)
-    suspect = np.isin(ledger.ids, [info.id for info in functions if info.change.is_suspect])
     for book in ledger.books.values():
-        own = np.where(suspect, book.wall_ns.max(axis=0), book.self_ns.max(axis=0))
-        shares = np.maximum(shares, own / max(book.cost_ns, 1.0))
         for metric in ALLOCATION:
-            stays |= suspect & (book.medians.get(metric, np.zeros(1)) > 0)
+            stays |= _are_suspects(functions, ledger) & (book.medians.get(metric, np.zeros(1)) > 0)
+    shares = _shares(functions, ledger)
     order = np.argsort(shares, kind="stable")
     order = order[~stays[order]]
     light = order[np.cumsum(shares[order]) < MATERIAL]
     return {ledger.ids[column] for column in light}
+
+
+def _small(functions: Sequence[FunctionInfo], ledger: Ledger) -> dict[int, float]:
+    """Return those of many functions that each cost no material share of a run, with their shares; none of few."""
+    if len(functions) <= MANY:
+        return {}
+    return {function: share for function, share in zip(ledger.ids, _shares(functions, ledger).tolist(), strict=True) if share < MATERIAL}
+
+
+def _shares(functions: Sequence[FunctionInfo], ledger: Ledger) -> Floats:
+    """Return what part of a run each function costs at most, (f,), at any point and on either side; suspects with what they call.
+
+    The dearest run speaks, for a function that varies much may matter more than its median says.
+    """
+    shares = np.zeros(len(ledger.ids))
+    for book in ledger.books.values():
+        cost = np.where(_are_suspects(functions, ledger), book.wall_ns.max(axis=0), book.self_ns.max(axis=0))
+        shares = np.maximum(shares, cost / max(book.cost_ns, 1.0))
+    return shares
+
+
+def _are_suspects(functions: Sequence[FunctionInfo], ledger: Ledger) -> Bools:
+    return np.isin(ledger.ids, [info.id for info in functions if info.change.is_suspect])
 
 
 def _decisive(info: FunctionInfo, samples: Samples, ground: _Ground) -> Study:
@@ -172,7 +199,7 @@ def study(info: FunctionInfo, samples: Samples, ground: _Ground) -> Study:
         comparisons=comparisons,
         resolved={metric: resolved(found, tables[0]) for metric, found in comparisons.items()} if tables is not None else {},
         shifts=_shifts(comparisons, *tables, config) if tables is not None else {},
-        alone=_alone(info, samples, config) if tables is None else {},
+        alone=_alone(info, samples, ground) if tables is None else {},
         growth=over_runs(info, ledger, points, total=totals.get("wall_ns"), config=config) if grows else None,
         calls=ground.sum_ratio(info.id, "calls"),
         totals=totals,
@@ -185,7 +212,7 @@ def study(info: FunctionInfo, samples: Samples, ground: _Ground) -> Study:
 class _Ground:
     """What all functions are compared on, with how their `sums` over a run differ; `only` these metrics, if any are named.
 
-    Of every function the metrics `learnt` are learnt on base.
+    Of every function the metrics `learnt` are learnt on base, but for `small` ones, which are given with their share of a run.
     """
 
     ledger: Ledger
@@ -194,6 +221,7 @@ class _Ground:
     sums: Mapping[str, Sequence[Ratio | None]]
     only: tuple[str, ...] | None = None
     learnt: tuple[str, ...] = LEARNT
+    small: Mapping[int, float] = field(default_factory=dict)
 
     def sum_ratio(self, function: int, metric: str) -> Ratio | None:
         """Return head over base of a metric's sum over a run, or of the number of calls."""
@@ -201,15 +229,31 @@ class _Ground:
 
 
 def _comparisons(info: FunctionInfo, tables: tuple[SampleTable, SampleTable], ground: _Ground) -> dict[str, Comparison]:
-    """Return the comparisons of a function's metrics, those that are learnt first."""
+    """Return the comparisons of a function's metrics, those that are learnt first.
+
+    Small functions are first compared within points, as runs have the same inputs there. They are learnt only where that leaves room for a
+    slow-down by a material share of a run, or where they cost something else and their inputs moved: then it may be these.
+    """
     both = Tables(*tables, is_same=not info.change.is_suspect)
+    if info.id in ground.small:
+        found = _compared(info, both, replace(ground, learnt=()))
+        own = found.get(PRIMARY)
+        may_hide = own is not None and ground.small[info.id] * hidden(own, ground.config) >= MATERIAL
+        differs = own is None or own.disjoint or own.p <= SEEN
+        if not may_hide and not (differs and _moved_inputs(*both.sides)):
+            return found
+        ground = replace(ground, learnt=LOOKED_AT)
+    return _compared(info, both, ground)
+
+
+def _compared(info: FunctionInfo, both: Tables, ground: _Ground) -> dict[str, Comparison]:
     few = thinned(both.base, FIT_ROWS)  # once, so that all metrics are learnt from the same rows
     asked: dict[str, Asked] = {}
     for metric in (*LEARNT, *(name for name in both.base.metrics if name not in LEARNT)):
         if ground.only is not None and metric not in ground.only:
             continue
         if all(metric in table.metrics and _present(table, metric) for table in both.sides):
-            annotation = _learn(metric, few, asked.get("self_ns"), info.name, ground)
+            annotation = _learn(metric, few, asked.get(PRIMARY), info.name, ground)
             question = ask(Question(metric, both, annotation), ground.ledger, ground.points)
             if question is not None:
                 asked[metric] = question
@@ -228,13 +272,19 @@ def _shifts(comparisons: Mapping[str, Comparison], base: SampleTable, head: Samp
     return shifts
 
 
-def _alone(info: FunctionInfo, samples: Samples, config: CompareConfig) -> dict[tuple[str, Side], Annotation]:
+def _alone(info: FunctionInfo, samples: Samples, ground: _Ground) -> dict[tuple[str, Side], Annotation]:
     """Return what can be learnt of the times of a function that only one side has; there is nothing to compare them with."""
     sides = {side: table for side in Side if (table := samples(info.id, side)) is not None and len(table)}
     if len(sides) != 1:
         return {}
     ((side, table),) = sides.items()
-    return {(metric, side): learn(table, metric, info.name, config) for metric in LEARNT if _present(table, metric)}
+    found: dict[tuple[str, Side], Annotation] = {}
+    for metric in LOOKED_AT if info.id in ground.small else LEARNT:
+        if metric == "wall_ns" and (PRIMARY, side) in found and same_cost([table]):
+            found[metric, side] = replace(found[PRIMARY, side], metric=metric)
+        elif _present(table, metric):
+            found[metric, side] = learn(table, metric, info.name, ground.config)
+    return found
 
 
 def both_tables(function: int, samples: Samples) -> tuple[SampleTable, SampleTable] | None:
@@ -264,11 +314,16 @@ def _passed_with_other_values(base: SampleTable, head: SampleTable) -> set[str]:
     A parameter stands for the inputs of a call only as long as both sides derive them from it in the same way.
     """
     parameters = {feature.name for feature in base.features if feature.origin is Origin.WORKLOAD}
-    names = [feature.name for feature in base.features if feature.name not in parameters]
-    if not parameters or not names:
-        return set()
+    return parameters if parameters and _moved_inputs(base, head) else set()
+
+
+def _moved_inputs(base: SampleTable, head: SampleTable) -> bool:
+    """Return whether any feature of the calls, other than the workload's parameters, moved within a workload point."""
+    names = [feature.name for feature in base.features if feature.origin is not Origin.WORKLOAD]
+    if not names:
+        return False
     before, after = _run_means(base, names), _run_means(head, names)
-    return parameters if any(clear_shifts(before[point], after[point]).any() for point in before.keys() & after.keys()) else set()
+    return any(clear_shifts(before[point], after[point]).any() for point in before.keys() & after.keys())
 
 
 def _run_means(table: SampleTable, names: Sequence[str]) -> dict[int, Floats]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,11 +24,20 @@ from perfdiff.records.schema import SampleTable, Side
 COUNTERS = ("bytecode_blocks", "heap_bytes")  # what a call does that takes time at least in proportion
 
 
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What was counted of calls, and of runs, whose times are in the `ledger`; None where no run was counted."""
+
+    calls: Samples
+    runs: RunCounts | None
+    ledger: Ledger
+
+
 def with_counted_growth(
-    functions: Sequence[FunctionFinding], samples: Samples, counts: Samples, config: CompareConfig
+    functions: Sequence[FunctionFinding], samples: Samples, counted: Counted, config: CompareConfig
 ) -> list[FunctionFinding]:
     """Return findings that tell the growth of counts where these grow faster than the time of calls that warm up shows."""
-    return [_with_growth(each, samples, counts, config) if each.verdict is not Verdict.UNCHANGED else each for each in functions]
+    return [_with_growth(each, samples, counted, config) if each.verdict is not Verdict.UNCHANGED else each for each in functions]
 
 
 def without_bends(found: Mapping[str, MetricFinding], function: int, ledger: Ledger, counts: RunCounts) -> dict[str, MetricFinding]:
@@ -75,20 +84,37 @@ def _below(function: int, side: Side, ledger: Ledger) -> list[int]:
     return [function, *sorted(reached(called, function))]
 
 
-def _with_growth(found: FunctionFinding, samples: Samples, counts: Samples, config: CompareConfig) -> FunctionFinding:
+def _with_growth(found: FunctionFinding, samples: Samples, counted: Counted, config: CompareConfig) -> FunctionFinding:
     metrics = dict(found.metrics)
     for side, warm_up in found.warm_up.items():
-        times, counted = (_behind(load(found.info.id, side), warm_up.calls) for load in (samples, counts))
-        if times is None or counted is None:
-            continue
-        for name in LEARNT:
+        times, counts = (_behind(load(found.info.id, side), warm_up.calls) for load in (samples, counted.calls))
+        for name in (*LEARNT, RUN):
             metric = metrics.get(name)
-            if metric is None:
+            annotation = None if metric is None else metric.base if side is Side.BASE else metric.head
+            if metric is None or annotation is None:
                 continue
-            annotation = metric.base if side is Side.BASE else metric.head
-            if annotation is not None:
-                metrics[name] = _replaced(metric, side, _counted(annotation, times, counted, config))
+            if name == RUN:
+                metrics[name] = _replaced(metric, side, _of_runs(annotation, side, found.info.id, counted))
+            elif times is not None and counts is not None:
+                metrics[name] = _replaced(metric, side, _counted(annotation, times, counts, config))
     return replace(found, metrics=metrics)
+
+
+def _of_runs(annotation: Annotation, side: Side, function: int, counted: Counted) -> Annotation:
+    """Return the annotation of runs with the growth of what they count, if it is faster than theirs and a material part of their time.
+
+    All that a function calls counts. Where its first calls are much of a run, as many of them cost the same in runs of all sizes.
+    """
+    if counted.runs is None or annotation.growth not in RISING:
+        return annotation
+    told = annotation.growth
+    for counter in COUNTERS:
+        work = counted.runs.work(_below(function, side, counted.ledger), side, counter)
+        if work is not None and work.growth in RISING:
+            time_ns = median(counted.ledger.books[work.point, side].wall_ns[:, counted.ledger.place[function]])
+            if usual_ns(counter) * work.most > MATERIAL_NOISY * time_ns > 0:
+                told = max(told, work.growth, key=RISING.index)
+    return annotation if told is annotation.growth else replace(annotation, by_counts=told)
 
 
 def _behind(table: SampleTable | None, calls: int) -> SampleTable | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -22,6 +24,7 @@ _LEAST_COUNTED = 0.8  # of what a call takes without counting it takes with it, 
 # Other work on the machine stretches some calls of a run, and a counted run allocates slower: each call takes longer where all runs of head
 # say so by this factor.
 _SLOWER = 1.5
+_QUALIFIED = re.compile(r"::|->|[. ]")
 
 # Functions of the C library that are one system call each time. Those of which some calls stay in user mode are left out: stdio's buffers,
 # locks, the clocks of the vDSO.
@@ -58,6 +61,7 @@ class Departure:
     counted the same. `base_ns` and `head_ns` are what one call takes at that point, None where that was not timed, or is too
     short, `spans_ns` (points,) the same of head at each point, 0 where it is None; `longer_ns` (points,) is what head's calls take more in
     one run of each point because each of them takes longer. `base_rates` and `head_rates` (points,) are calls per call at each point.
+    `instead_of` names the method of another type that base called as often, and head no more: `java.util.Queue.remove`.
     """
 
     name: str
@@ -74,6 +78,7 @@ class Departure:
     head_ns: float | None = None
     base_rates: Floats = field(default_factory=lambda: np.zeros(0))
     head_rates: Floats = field(default_factory=lambda: np.zeros(0))
+    instead_of: str | None = None
 
     @property
     def takes_longer(self) -> bool:
@@ -97,8 +102,8 @@ class Departure:
 
     @property
     def least_ns(self) -> Floats:
-        """Return the least that the extra calls take at each point, (points,)."""
-        return self.extra * WORK_NS[self._kind]
+        """Return the least that the extra calls take at each point, (points,); nothing where others were made in their place."""
+        return self.extra * (0.0 if self.instead_of else WORK_NS[self._kind])
 
     @property
     def dearest_ns(self) -> Floats:
@@ -176,7 +181,24 @@ def departures(experiment: Experiment, config: CompareConfig) -> dict[int, tuple
                 head_rates=np.array([each.rate[at] for _, each in sides]),
             )
         )
-    return {function: tuple(sorted(each, key=lambda one: (-one.dearest_ns.sum(), one.name))) for function, each in found.items()}
+    told = {function: [_with_predecessor(one, each) for one in each] for function, each in found.items()}
+    return {function: tuple(sorted(each, key=lambda one: (-one.dearest_ns.sum(), one.name))) for function, each in told.items()}
+
+
+def method_name(name: str) -> str:
+    """Return the name of a function outside without the types, packages and modules that it is of."""
+    return _QUALIFIED.split(name)[-1]
+
+
+def _with_predecessor(one: Departure, others: Sequence[Departure]) -> Departure:
+    """Return a call with what it took the place of: one of the same name, of another type, that was made as often."""
+    if not one.grew or one.base_rates.any():
+        return one
+    for other in others:
+        is_gone = other.name != one.name and method_name(other.name) == method_name(one.name) and not other.head_rates.any()
+        if is_gone and np.allclose(other.base_rates, one.head_rates, rtol=LEAST_WORK, atol=0.0):
+            return replace(one, instead_of=other.name)
+    return one
 
 
 def _callers(experiment: Experiment) -> Ledger | None:

@@ -31,12 +31,16 @@ Counts = Mapping[str, CountFinding]
 
 @dataclass(frozen=True, slots=True)
 class MemoryEvidence:
-    """A function whose counts show something, those counts, where the threads of head's runs met most, and what it calls outside."""
+    """A function whose counts show something, those counts, where the threads of head's runs met most, and what it calls outside.
+
+    `points` are those that were counted.
+    """
 
     info: FunctionInfo
     counts: Counts
     spots: Sequence[HotSpot] = ()
     departures: Sequence[Departure] = ()
+    points: tuple[int, ...] = ()
 
 
 def contended(function: int, counts: Counts, ledger: Ledger, config: CompareConfig) -> tuple[str, ...]:

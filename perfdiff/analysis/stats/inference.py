@@ -105,6 +105,17 @@ def contrasts(of: Panel) -> list[Contrast | None]:
     return [Contrast(*row) if points else None for row, points in zip(rows, found.points.tolist(), strict=True)]
 
 
+def contrasts_at_point(base: Group, head: Group) -> list[Contrast | None]:
+    """Return `contrast` of each of k statistics of the same runs at one point by itself; `values` are (k, n), all finite."""
+    several = any(group.machines is not None and group.machines.any() for group in (base, head))
+    machines = [np.zeros(len(each.blocks), dtype=np.int64) if each.machines is None else each.machines for each in (base, head)]
+    sides = (
+        Runs(each.values[None], each.blocks[None], np.zeros(1, dtype=bool), of[None] if several else None)
+        for each, of in zip((base, head), machines, strict=True)
+    )
+    return contrasts(panel.panel(*sides))
+
+
 def noise_floor(pairs: Sequence[Pair], *, seed: int) -> float:
     """Return the effect that base shows against base, and head against head, by chance alone (log scale): `panel.noise_floor`."""
     return panel.noise_floor(_panel(pairs), 0, seed=seed) if pairs else math.inf

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Set
 
 import numpy as np
 
-from perfdiff.analysis.findings import CallCost, CallEdge, CallGraph
+from perfdiff.analysis.callgraph import CallCost, CallEdge, CallGraph
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.records.schema import Edges, Experiment, Floats, Ints, Side
 

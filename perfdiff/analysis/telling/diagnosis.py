@@ -37,7 +37,19 @@ from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.rates import calls_per_call, extra_calls_ns, grew, most_of, one_run, per_call, per_call_at, too_short
 from perfdiff.analysis.telling.citation import DEPENDENCY, because, cited_lines, depends
-from perfdiff.analysis.telling.outside import entering, kernel_calls, left, library_calls, more_queries, often, prolonged, queries, slower
+from perfdiff.analysis.telling.outside import (
+    entering,
+    kernel_calls,
+    left,
+    library_calls,
+    likeliest,
+    more_queries,
+    often,
+    prolonged,
+    queries,
+    slower,
+    taken_ns,
+)
 from perfdiff.analysis.telling.uncounted import time_only
 from perfdiff.analysis.telling.waits import waiting
 from perfdiff.config import CompareConfig
@@ -239,7 +251,9 @@ def _own(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
             yield Explanation(ns, Cause("new-work", "it is new, and nothing that it replaces cost as much"))
         return
     before, after = found.base.growth, found.head.growth
-    counted = list(_by_counts(patient, ns, lines))
+    at_counted = guilt.own_ns(info.id, np.isin(patient.attribution.points, patient.places[0].points)) if patient.places else 0.0
+    part = at_counted if at_counted > 0 else ns  # of the points that were counted: counts explain none of the others
+    counted = [replace(each, ns=each.ns * ns / part) for each in _by_counts(patient, part, lines)]
     telling = [each for each in counted if each.ns > TELLING * ns]
     if found.class_changed and {before, after} <= set(RISING) and RISING.index(after) > RISING.index(before):
         evidence = tuple(item for each in counted for item in each.cause.evidence)
@@ -300,15 +314,9 @@ def _beyond_work(departures: Sequence[Departure], counts: Mapping[str, CountFind
 def _departed(patient: Patient, departures: Sequence[Departure], ns: float) -> Iterator[Explanation]:
     """Tell of calls that leave the project's code more often, as one cause."""
     if departures:
-        cause = left(patient.info, departures, "it ", _own_ns(patient, departures[0]))
+        told = likeliest(patient.info, departures)
+        cause = left(patient.info, told, "it ", taken_ns(patient.info, told[0], patient.ledger))
         yield Explanation(min(ns, sum(float(each.dearest_ns.sum()) for each in departures)), cause)
-
-
-def _own_ns(patient: Patient, departure: Departure) -> float:
-    """Return what a call of head takes itself in timed runs of the point that a departure is told at, ∞ where none was timed."""
-    if departure.point.id not in patient.ledger.points:
-        return math.inf
-    return per_call_at(departure.point.id, patient.info.id, "self_ns", patient.ledger)[1] or math.inf
 
 
 def _work(patient: Patient) -> str:
@@ -316,9 +324,9 @@ def _work(patient: Patient) -> str:
     place = patient.places[0] if patient.places else MemoryEvidence(patient.info, {})
     found = work_finding(place.counts)
     own_ns = found.extra * DEAREST_NS[found.counter] if found is not None and found.grew else 0.0
-    outside = _beyond_work([each for each in place.departures if each.grew], place.counts)[:1]
+    outside = likeliest(patient.info, _beyond_work([each for each in place.departures if each.grew], place.counts))
     if sum(float(each.dearest_ns.sum()) for each in outside) > own_ns:
-        return f": it {often(outside, _own_ns(patient, outside[0]))}"
+        return f": it {often(outside, taken_ns(patient.info, outside[0], patient.ledger))}"
     return f": {worked(found)}" if found is not None and own_ns else ""
 
 

@@ -43,12 +43,13 @@ def headline(
     if decision.verdict in (Verdict.UNCHANGED, Verdict.INCONCLUSIVE):
         return f"{name}: {decision.reason}"
     cause = f"; cause: {causes[0].says}" if causes and decision.verdict is Verdict.REGRESSION else ""
-    main = decision.heavier[0] if decision.heavier else main_metric(metrics, decision.verdict)
+    main = next((each for each in decision.heavier[:1] if each in metrics), None) or main_metric(metrics, decision.verdict)
     if main is None or main not in metrics or metrics[main].ratio is None:
         return f"{name} {case.info.change}: {decision.reason}{cause}"
     if too_short(case.info.id, main, case.ledger):
         return f"{name} {_all_calls(case, main)}{cause}"
-    return f"{name} {sentence(metrics[main], spots.get(main), case.config)}{cause}"
+    whose = " of its own" if main == "self_ns" and "wall_ns" in metrics else ""  # with callees it did not clearly move
+    return f"{name} {sentence(metrics[main], spots.get(main), case.config, whose)}{cause}"
 
 
 def _all_calls(case: Case, metric: str) -> str:
@@ -78,8 +79,8 @@ def main_metric(metrics: Mapping[str, MetricFinding], verdict: Verdict) -> str |
     return None
 
 
-def sentence(found: MetricFinding, spot: Spot | None, config: CompareConfig) -> str:
-    """Say how a metric grew: by which cost functions, where, from what to what, how surely."""
+def sentence(found: MetricFinding, spot: Spot | None, config: CompareConfig, whose: str = "") -> str:
+    """Say how a metric grew: by which cost functions, where, from what to what, `whose` it is, how surely."""
     unit = metric_of(found.metric).unit
     ratio = found.ratio
     assert ratio is not None
@@ -92,9 +93,9 @@ def sentence(found: MetricFinding, spot: Spot | None, config: CompareConfig) -> 
     change = ""
     if spot is not None:
         what = f" {metric_of(found.metric).says}" if unit == "count" else ""
-        change = f"{units.quantity(spot.base, unit)} became {units.quantity(spot.base * ratio.value, unit)}{what} a call "
+        change = f"{units.quantity(spot.base, unit)} became {units.quantity(spot.base * ratio.value, unit)}{what}{whose} a call "
     elif not growth:
-        change = f"costs {'more' if ratio.value > 1 else 'less'} a call "
+        change = f"costs {'more' if ratio.value > 1 else 'less'}{whose} a call "
     if found.stratum == MEAN and spot is None:
         change += "on average "
     return f"{growth}{where}{change}({_interval(ratio, config)})"

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from perfdiff import units
 from perfdiff.analysis.compare.comparison import Comparison, tested
 from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.compare.shift import Shift
+from perfdiff.analysis.compare.strata import is_of_a_phase
 from perfdiff.analysis.findings import MetricFinding, Ratio
 from perfdiff.analysis.telling.headline import Spot
 from perfdiff.analysis.verdicts.case import Case
@@ -68,7 +70,6 @@ def finding(case: Case, comparison: Comparison, q: float, machines: Machines) ->
     """Return the finding on a metric that both sides have."""
     worst, overall = comparison.worst, comparison.overall
     stratum = worst.name if worst and not case.sums_tell(comparison.metric) else ""
-    typical = comparison.typical.cost if stratum and comparison.typical is not None else None
     return MetricFinding(
         metric=comparison.metric,
         base=comparison.base,
@@ -82,7 +83,6 @@ def finding(case: Case, comparison: Comparison, q: float, machines: Machines) ->
         calls=case.study.calls,
         total=case.study.totals.get(comparison.metric),
         floor=float(np.expm1(comparison.floor)),
-        typical=typical,
         points={
             stratum.point: comparison.as_resolved(as_ratio(stratum.contrast, case.config.confidence, tested(comparison)), case.ledger)
             for stratum in comparison.strata
@@ -100,6 +100,16 @@ def _by_machine(case: Case, comparison: Comparison, machines: Machines) -> dict[
         machines.names[machine]: comparison.as_resolved(as_ratio(seen, case.config.confidence, count), case.ledger)
         for machine, seen in comparison.machines.items()
     }
+
+
+def with_spot(case: Case, found: MetricFinding, at: Spot | None) -> MetricFinding:
+    """Return a finding with the typical call that its ratio is of; without one where sums over runs tell the ratio."""
+    if at is None or case.sums_tell(found.metric):
+        return found
+    inputs = f"{at.feature} = {units.count(at.x)}" if at.feature and at.x is not None else ""
+    calls = at.switch if inputs else found.stratum
+    where = ", ".join(each for each in (calls, inputs) if each and not is_of_a_phase(each))
+    return replace(found, typical=at.base, typical_at=where)
 
 
 def spot(comparison: Comparison, found: MetricFinding) -> Spot | None:

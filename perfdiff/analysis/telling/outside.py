@@ -10,10 +10,12 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.blame.texts import changed_lines
-from perfdiff.analysis.counts.library import Departure
+from perfdiff.analysis.counts.library import Departure, method_name
 from perfdiff.analysis.counts.queries import noun, prepares
 from perfdiff.analysis.counts.suspects import CALLS_OF
 from perfdiff.analysis.findings import Cause, Evidence
+from perfdiff.analysis.sums.ledger import Ledger
+from perfdiff.analysis.sums.rates import per_call_at
 from perfdiff.analysis.telling.citation import because, excerpt
 from perfdiff.records.schema import FunctionInfo
 
@@ -21,6 +23,7 @@ _NEARLY = 0.9
 TOLD = 2  # functions named in a sentence, those that may cost most
 _SEVERAL = 2.0  # times as many are more than chance makes
 _SENT = 0.5  # queries a call, from which on a function is one that sends them
+ALIKE = 0.5  # of the most that one kind of calls may cost: prices of calls that were not timed are no nearer to the truth
 _SHOWN_LINES = 2  # of a function's text that make a call
 
 
@@ -43,6 +46,32 @@ def kernel_calls(departures: Sequence[Departure]) -> tuple[Departure, ...]:
 def library_calls(departures: Sequence[Departure]) -> tuple[Departure, ...]:
     """Return what is called outside more often without being a system call, or a query, each time."""
     return tuple(each for each in departures if each.grew and not each.enters_kernel and not each.is_query)
+
+
+def likeliest(info: FunctionInfo, departures: Sequence[Departure]) -> tuple[Departure, ...]:
+    """Return the calls that a sentence names, at most `TOLD`: of those that may cost alike first what the changed lines make.
+
+    What a call costs is known only where it was timed. Calls in the place of others of the same name come behind those that nothing made
+    before.
+    """
+    most = max((float(each.dearest_ns.sum()) for each in departures), default=0.0)
+    alike = [each for each in departures if each.dearest_ns.sum() >= ALIKE * most]
+    if any(each.spans_ns.any() for each in alike):
+        return tuple(departures[:TOLD])
+    changed = [text for _, text in changed_lines(info)]
+
+    def rank(each: Departure) -> tuple[bool, bool]:
+        call = _calling(each.name)
+        return not any(call.search(text) for text in changed), each.instead_of is not None
+
+    return tuple(sorted(alike, key=rank)[:TOLD])
+
+
+def taken_ns(info: FunctionInfo, departure: Departure, ledger: Ledger) -> float:
+    """Return what a call of head takes itself in timed runs of the point that a departure is told at, ∞ where none was timed."""
+    if departure.point.id not in ledger.points:
+        return math.inf
+    return per_call_at(departure.point.id, info.id, "self_ns", ledger)[1] or math.inf
 
 
 def entering(departures: Sequence[Departure]) -> str:
@@ -78,15 +107,20 @@ def often(told: Sequence[Departure], own_ns: float = math.inf) -> str:
     first = told[0]
     if first.is_query:
         return asking(told)
-    said = f"calls `{first.name}` {_times(first.head)} a call at {first.point.label}, {_times(first.base)} before"
+    said = f"calls `{first.name}` {_times(first.head)} a call at {first.point.label}, {_before(first)}"
     if first.head_ns is not None:
         is_all = first.head * first.head_ns > _NEARLY * own_ns
         said = f"{said}, {'nearly all of its time' if is_all else f'{units.duration(first.head_ns)} each'}"
     if first.head_run != first.head:
         said = f"{said} (in one run {units.count(first.head_run)} and {units.count(first.base_run)})"
     for each in told[1:]:
-        said = f"{said}, and `{each.name}` {_times(each.head)}, {_times(each.base)} before"
+        said = f"{said}, and `{each.name}` {_times(each.head)}, {_before(each)}"
     return said
+
+
+def _before(each: Departure) -> str:
+    """Say how often base made calls, or which others in their place."""
+    return f"in place of `{each.instead_of}`" if each.instead_of else f"{_times(each.base)} before"
 
 
 def asking(told: Sequence[Departure], through: str = "", more: tuple[float, float] | None = None) -> str:
@@ -170,8 +204,18 @@ def _cited(info: FunctionInfo, name: str) -> str:
     """Cite the lines of head's code that make a call, the changed ones where some do; else what changed."""
     if info.head is None:
         return because(info)
-    call = re.compile(rf"(?<![\w.>]){re.escape(name.rpartition(' ')[2].rpartition('::')[2])}\s*\(")
+    call = _calling(name)
     for lines in (changed_lines(info), info.head.code.items()):
         if making := [f"{line}: `{excerpt(text)}`" for line, text in lines if call.search(text)]:
             return f" ({info.head.file}, line {'; '.join(making[:_SHOWN_LINES])})"
     return because(info)
+
+
+def _calling(name: str) -> re.Pattern[str]:
+    """Return what a call of a function outside looks like in the text of a program."""
+    method = method_name(name)
+    if method == "<init>":
+        of = re.escape(name.removesuffix(".<init>").rpartition(".")[2].rpartition("$")[2])
+        return re.compile(rf"\bnew\s+(?:[\w.]+\.)?{of}\b")
+    before = r"(?<!\w)" if method != name else r"(?<![\w.>])"
+    return re.compile(rf"{before}{re.escape(method)}\s*\(")

@@ -9,6 +9,7 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.compare.judgement import enough_runs
+from perfdiff.analysis.compare.study import LEARNT
 from perfdiff.analysis.policy import CLAIMED, MATERIAL, REMAINS
 from perfdiff.analysis.sums.rates import too_short
 from perfdiff.analysis.verdicts.case import Case
@@ -36,8 +37,14 @@ def proved_by_counts(case: Case) -> Proof | None:
     extra_ns = np.minimum(work.priced_ns, case.run_extra_ns / REMAINS)
     if not any(_counts_at(point, ns, case) for point, ns in zip(work.points, extra_ns.tolist(), strict=True)):
         return None
-    reason = f"its time alone does not tell, but it {work.says}, which takes {units.duration(work.total_ns)} at least"
-    return Proof(reason, work.beyond_rewriting)
+    doubt = "" if _is_told_by_time(case) else "its time alone does not tell, but "
+    return Proof(f"{doubt}it {work.says}, which takes {units.duration(work.total_ns)} at least", work.beyond_rewriting)
+
+
+def _is_told_by_time(case: Case) -> bool:
+    """Return whether a time of its calls is told beside it that is clearly longer."""
+    told = (case.ratio(metric) for metric in LEARNT if metric in case.study.comparisons)
+    return any(ratio is not None and ratio.low > 1 for ratio in told)
 
 
 def _counts_at(point: int, extra_ns: float, case: Case) -> bool:

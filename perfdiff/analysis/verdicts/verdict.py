@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,7 +12,7 @@ from perfdiff.analysis.blame.attribution import Attribution, sums_noise
 from perfdiff.analysis.blame.guilt import Extra, Guilt
 from perfdiff.analysis.blame.links import LinkKind
 from perfdiff.analysis.compare.comparison import Comparison
-from perfdiff.analysis.compare.judgement import Direction, enough_runs
+from perfdiff.analysis.compare.judgement import Direction, hidden
 from perfdiff.analysis.compare.study import ALLOCATION
 from perfdiff.analysis.counts.memory import waits
 from perfdiff.analysis.findings import Verdict
@@ -22,6 +21,7 @@ from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.doubt import doubted
 from perfdiff.analysis.verdicts.proof import proved_by_counts
 from perfdiff.config import CompareConfig
+from perfdiff.models.prices import DEAREST_NS
 from perfdiff.models.workcounter import is_bounded, work_counters
 from perfdiff.records.metrics import metric_of
 from perfdiff.records.schema import Change, Floats, Side
@@ -85,8 +85,11 @@ def _grows_the_run(case: Case, metric: str) -> bool:
     """Return whether runs as a whole have materially more of a metric that callers share, and materially much of it is the function's.
 
     Where runs have less than half of what the function has more, it has moved: a function does now what another one did before. One call
-    that allocates once more is no share of a run, however much else others allocate.
+    that allocates once more is no share of a run, however much else others allocate, or how little: what all of it takes at the dearest
+    must be a material part of a run's time, too.
     """
+    if not any(_may_cost(case, each) for each in ALLOCATION):
+        return False
     ledger = case.ledger
     roots = [function for function in ledger.ids if case.attribution.web.is_root(function)]
     base, head = (sum(float(ledger.of_a_run(metric, side, root).sum()) for root in roots) for side in Side)
@@ -95,6 +98,17 @@ def _grows_the_run(case: Case, metric: str) -> bool:
         return True
     more = own[1] - own[0]
     return more >= MATERIAL * base and head - base >= max(more / 2, MATERIAL * base)
+
+
+def _may_cost(case: Case, metric: str) -> bool:
+    """Return whether what a function has more of a metric takes a material part of some run's time at the dearest."""
+    ledger, column = case.ledger, case.ledger.place[case.info.id]
+    for point in ledger.points:
+        base, head = (book.medians.get(metric) for book in ledger.pair(point))
+        more = 0.0 if base is None or head is None else float(head[column] - base[column])
+        if more * DEAREST_NS[metric] >= MATERIAL * ledger.cost_ns(point):
+            return True
+    return False
 
 
 def _is_seen_to_save(case: Case, guilt: Guilt) -> bool:
@@ -143,10 +157,7 @@ def _matters(case: Case) -> bool:
     """Return whether what the comparison cannot exclude would be material for a run."""
     cost = np.maximum(*(case.ledger.at_points("self_ns", side, case.info.id) for side in Side))
     own = case.study.comparisons.get("self_ns")
-    hidden = 1.0
-    if own is not None and own.overall is not None and enough_runs(own.overall):
-        hidden = math.expm1(min(max(own.floor, own.overall.interval(case.config.confidence)[1]), 50.0))
-    return case.attribution.is_material(cost * hidden, 0.0, np.zeros_like(cost))
+    return case.attribution.is_material(cost * (hidden(own, case.config) if own else 1.0), 0.0, np.zeros_like(cost))
 
 
 def _missing(case: Case) -> str:
@@ -244,7 +255,8 @@ def victims(cases: Sequence[Case], guilty: Sequence[int]) -> dict[int, tuple[int
 def _is_material_in_all(case: Case, extra: Floats) -> bool:
     """Return whether extra own time is a material share of a run, clear of what the function's time varies by from run to run."""
     own = np.array([part.base[case.ledger.place[case.info.id]] for part in case.attribution.parts])
-    clear = extra - sums_noise(frozenset({case.info.id}), case.ledger)
+    (noise,) = sums_noise([frozenset({case.info.id})], case.ledger)
+    clear = extra - noise
     return case.attribution.is_material(clear, case.config.min_effect, own)
 
 

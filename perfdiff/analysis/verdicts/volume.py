@@ -30,9 +30,12 @@ def volume_note(
     function = ids[place]
     name, seen = attribution.web.functions[function].name, comparisons.get(function)
     amount = f"{units.duration(float(grown.sum()))} of {units.duration(float(extra.sum()))} in one run of each point"
+    part = f"most of what runs take longer, {amount},"
+    if grown.sum() > extra.sum():  # something else takes less time
+        part = f"what runs take longer, {units.duration(float(extra.sum()))} in one run of each point,"
     if inputs[place] <= 0 or seen is None:
-        yield Note("workload-grown", f"most of what runs take longer, {amount}, is that of more calls, not of a higher cost per call")
+        yield Note("workload-grown", f"{part} is that of more calls, not of a higher cost per call")
         return
     features = f" ({', '.join(feature.name for feature in seen.grown)})" if seen.grown else ""
     rest = "its cost per input cannot be compared with base's" if seen.disjoint else "not a higher cost per input"
-    yield Note("workload-grown", f"most of what runs take longer, {amount}, comes with larger inputs{features}, mostly of `{name}`: {rest}")
+    yield Note("workload-grown", f"{part} comes with larger inputs{features}, mostly of `{name}`: {rest}")

@@ -98,16 +98,18 @@ def _end(
     base, head = (comparable(plain[point.id, side]) for side in Side)
     by_cpu = judge.by(base, head, "cpu_ns")
     judged, by = by_cpu, "cpu_ns"
-    if not point.outside and any(waits(runs) or runs[0].requests for runs in (base, head)):
+    is_more_than_work = any(waits(runs) or runs[0].requests for runs in (base, head))
+    if not point.outside and is_more_than_work:
         by_clock = judge.by(base, head, "wall_ns")
         if _rank(by_clock) >= _rank(by_cpu):
             judged, by = by_clock, "wall_ns"
     probed = {side: timed.get((point.id, side), ()) for side in Side}
     costs = [_median_cpu(probed[side]) / _median_cpu(plain[point.id, side]) - 1 for side in Side if probed[side]]
+    base_ns, head_ns = (float(np.median([run.took_ns if is_more_than_work else run.cpu_ns for run in runs])) for runs in (base, head))
     return EndToEnd(
         point=point,
-        base_ns=float(np.median([run.took_ns for run in base])),
-        head_ns=float(np.median([run.took_ns for run in head])),
+        base_ns=base_ns,
+        head_ns=head_ns,
         ratio=judged.ratio,
         overhead=max(costs, default=None),
         standing=judged.standing,

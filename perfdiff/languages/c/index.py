@@ -15,7 +15,7 @@ from pathlib import Path
 
 from clang.cindex import TranslationUnitLoadError
 
-from perfdiff.languages.c import front, lexer
+from perfdiff.languages.c import cython, front, lexer
 from perfdiff.languages.c.declarations import Dependency
 from perfdiff.languages.c.obstacles import BY_MACRO
 from perfdiff.languages.c.unit import Memory, UnitFacts, index_unit
@@ -182,7 +182,7 @@ class _Merge:
 
     def program(self, problems: tuple[Skipped, ...]) -> Program:
         """Return the merged program."""
-        functions = {self._keys[place]: self._definition(place) for place in sorted(self._places)}
+        functions = {self._keys[place]: self._definition(place) for place in sorted(self._places) if not self._is_helper(place)}
         declarations = {key: one.declaration for key, one in sorted(self._dependencies.items())}
         return Program(functions, declarations, problems)
 
@@ -205,8 +205,9 @@ class _Merge:
         first = instances[0]
         uses = self._closure(frozenset().union(self._flags[place], *(one.uses for one in instances)))
         calls = {key for one in instances for key in one.calls} | {key for used in uses for key in self._dependencies[used].calls}
-        text = self._source(first.file)[first.start : first.end]
-        return replace(
+        source = self._source(first.file)
+        text = source[first.start : first.end]
+        found = replace(
             first,
             key=self._keys[place],
             names=tuple(dict.fromkeys(name for one in instances for name in one.names)),
@@ -222,6 +223,11 @@ class _Merge:
             branches=tuple(plan for plan in first.branches if all(plan in one.branches for one in instances)),
             obstacle=next((one.obstacle for one in instances if one.obstacle is not None), None),
         )
+        return cython.as_written(found, source, self._tree) if cython.is_made(source) else found
+
+    def _is_helper(self, place: Place) -> bool:
+        """Return whether a function is not the project's, though its text is in a file of the tree."""
+        return cython.is_made(self._source(place[0])) and any(cython.is_helper(one.name) for one in self._places[place])
 
     def _source(self, file: str) -> bytes:
         if file not in self._sources:
@@ -247,7 +253,7 @@ class _Merge:
         for key in reached:
             places = self._known.get(key, [])
             own = [place for place in places if place[0] == file]
-            found.update(self._keys[place] for place in own or places)
+            found.update(self._keys[place] for place in own or places if not self._is_helper(place))
         return found
 
 

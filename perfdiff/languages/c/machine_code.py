@@ -54,6 +54,16 @@ class MachineCode:
         return ()
 
     @property
+    def alike(self) -> tuple[str, ...]:
+        """Return nothing: what lies beside code in a file may decide where it lies in memory."""
+        return ()
+
+    @property
+    def may_be_copied(self) -> bool:
+        """Return that programs and libraries load what they were linked with."""
+        return False
+
+    @property
     def in_tree(self) -> bool:
         """Return that programs and libraries of a build lie in its tree."""
         return True

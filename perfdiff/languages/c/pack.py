@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from perfdiff.languages.c import machine_code, naming, places, runtime_library, threads
+from perfdiff.languages.c import cython, machine_code, naming, places, runtime_library, threads
 from perfdiff.languages.c.index import index as index_program
 from perfdiff.languages.c.matching import match as match_programs
 from perfdiff.languages.c.probes import carried as carried_probes
@@ -74,8 +74,13 @@ class C:
         """Return nothing: all probes are in the sources."""
         return {}
 
-    def insert(self, tree: Path, probes: Sequence[Probe]) -> Path:
-        """Write the probes into the sources of `tree`; return the header to be included ahead of every translation unit."""
+    def insert(self, tree: Path, probes: Sequence[Probe], made: Path | None = None) -> Path:
+        """Write the probes into the sources of `tree`; return the header to be included ahead of every translation unit.
+
+        `made` is a tree that was built without probes, which has what Cython made.
+        """
+        if made is not None:
+            cython.placed(tree, made, {probe.definition.file for probe in probes})
         return insert_probes(tree, probes)
 
     def carried(self, tree: Path, probes: Sequence[Probe]) -> frozenset[int]:

@@ -24,6 +24,7 @@ from perfdiff.languages.c.cursors import (
     template_of,
     variants,
 )
+from perfdiff.languages.c.cython import stable_key
 
 _VARIABLE = CursorKind.VAR_DECL.value
 _FIELD = CursorKind.FIELD_DECL.value
@@ -163,7 +164,7 @@ class References:
     def function_key(self, cursor: Cursor) -> str:
         """Return the key of a function: its USR, or its template's, and the file that defines it where it is not visible outside."""
         cursor = bound(template_of(cursor), self._unit)
-        usr: str = cursor.get_usr()
+        usr = stable_key(cursor.get_usr())
         return f"{usr}@{self._home(cursor)}" if native.clang_getCursorLinkage(cursor) in INTERNAL_LINKAGE else usr
 
     def _home(self, cursor: Cursor) -> str:

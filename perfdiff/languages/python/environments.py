@@ -177,6 +177,22 @@ def dependency_changes(base: Path, head: Path) -> tuple[DependencyChange, ...]:
     return changes(read(base).versions, read(head).versions)
 
 
+def are_alike(base: Path, head: Path) -> bool:
+    """Return whether the environments themselves of two builds, whose folders these are, hold the same modules and lead to the same."""
+    first, second = (dict(_held(read(beside))) for beside in (base, head))
+    return first == second
+
+
+def _held(environment: Environment) -> Iterator[tuple[str, bytes]]:
+    """Yield what lies in an environment, but for byte code and what tells how it came there, by its path; trees go by no name."""
+    own = str(environment.made_in).encode()
+    packages = environment.layout.site_packages
+    for folder, folders, names in os.walk(packages):
+        folders[:] = [name for name in folders if not (name == "__pycache__" or name.endswith((".dist-info", ".egg-info")))]
+        for path in (Path(folder) / name for name in names):
+            yield path.relative_to(packages).as_posix(), path.read_bytes().replace(own, b"")
+
+
 def variables(made: Layout, environment: Mapping[str, str]) -> dict[str, str]:
     """Return what makes an environment the active one of a command that runs in `environment` otherwise."""
     return {

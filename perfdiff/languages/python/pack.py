@@ -77,7 +77,9 @@ class Python:
     def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
         """Compare the syntax trees of two builds, and the packages that they use."""
         found = sameness.same_code(base, head, pairs)
-        return replace(found, identical=found.identical and not environments.dependency_changes(base.beside, head.beside))
+        if environments.dependency_changes(base.beside, head.beside):
+            return replace(found, identical=False, in_tree=False)
+        return replace(found, in_tree=environments.are_alike(base.beside, head.beside))
 
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return what makes the environment of a build the active one."""

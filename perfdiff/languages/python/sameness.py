@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from filecmp import cmp
+from pathlib import Path, PurePosixPath
 
 from perfdiff.languages.meanings import MeaningComparison
 from perfdiff.languages.protocol import Counterpart, PlainBuild
@@ -17,19 +19,48 @@ _NAMES = re.compile(
     r".*\.(?:md|rst|pyc|pyo|pyi|swp|orig)|(?:README|CHANGELOG|CHANGES|HISTORY|NEWS|AUTHORS|CONTRIBUTORS|CONTRIBUTING|LICEN[CS]E|COPYING)(?:\..*)?"
     r"|\.git\w*|\.editorconfig|\.pre-commit-config\.yaml|\.readthedocs\.ya?ml|py\.typed|\.coveragerc"
 )
+_BYTE_CODE = "__pycache__"
 _UNREAD = Unread(_NAMES, (".git", ".github", ".circleci", "doc", "docs"), is_foreign=is_foreign)
 
 
 def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> MeaningComparison:
-    """Compare the trees of two plain builds whose functions are `pairs`."""
-    suspects = any(pair.change.is_suspect for pair in pairs)
-    return MeaningComparison(not suspects, tuple(_differing(base, head)))
+    """Compare the trees of two plain builds whose functions are `pairs`.
 
-
-def _differing(base: PlainBuild, head: PlainBuild) -> Iterator[str]:
+    What is imported is byte code, which a run opens in its source's place: a module whose source a run opens is one that it reads.
+    """
+    indexed, others = set(), []
     for name, present in differing(base, head, _UNREAD):
-        if not all(map(_is_indexed, present.values())):
-            yield name
+        if all(map(_is_indexed, present.values())):
+            indexed.add(name)
+        else:
+            others.append(name)
+    kept: dict[str, set[str]] = {}  # the byte code of both sides by its source
+    for build in (base, head):
+        for name, source in _compiled(build.tree):
+            kept.setdefault(source, set()).add(name)
+    return MeaningComparison(
+        not any(pair.change.is_suspect for pair in pairs),
+        tuple(others),
+        in_tree=True,
+        by_function=frozenset(name for source in indexed for name in kept.get(source, ())),
+        alike=frozenset(name for source, names in kept.items() if _is_same(source, base, head) for name in names),
+        may_be_copied=True,
+    )
+
+
+def _compiled(tree: Path) -> Iterator[tuple[str, str]]:
+    """Yield the files of byte code in a tree's folders for it, each with its source."""
+    for folder, _, names in os.walk(tree):
+        place = PurePosixPath(Path(folder).relative_to(tree).as_posix())
+        if place.name == _BYTE_CODE:
+            for name in names:
+                yield (place / name).as_posix(), (place.parent / f"{name.partition('.')[0]}.py").as_posix()
+
+
+def _is_same(source: str, base: PlainBuild, head: PlainBuild) -> bool:
+    """Return whether both sides have a source, and the same: its byte code differs in when and where that was compiled alone."""
+    first, second = base.tree / source, head.tree / source
+    return first.is_file() and second.is_file() and cmp(first, second, shallow=False)
 
 
 def _is_indexed(path: Path) -> bool:

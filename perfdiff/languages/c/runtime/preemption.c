@@ -56,6 +56,12 @@ uint64_t pd_presence_ticks(const struct pd_thread *thread, uint64_t ns)
 	return ns * (now.ticks - thread->presence.ticks) / (now.ns - thread->presence.ns + 1);
 }
 
+/* Returns how many of the ticks of `whole` ns are those of `ns`, which times ticks may be more than 64 bits hold after some seconds. */
+static uint64_t part_of(uint64_t ticks, uint64_t ns, uint64_t whole)
+{
+	return (uint64_t)((double)ticks * ((double)ns / (double)whole));
+}
+
 /* Returns the ticks that the thread was off the CPU against its will since the last look, beyond the process' pauses, and looks anew. */
 static uint64_t absence(struct pd_presence *before)
 {
@@ -68,7 +74,7 @@ static uint64_t absence(struct pd_presence *before)
 	now.blocked = blocked;
 	if (elapsed >= worked + NOTICED_NS)
 		now.blocked = times_blocked();
-	elapsed = elapsed < worked + NOTICED_NS || now.blocked != blocked ? 0 : (elapsed - worked) * (now.ticks - before->ticks) / elapsed;
+	elapsed = elapsed < worked + NOTICED_NS || now.blocked != blocked ? 0 : part_of(now.ticks - before->ticks, elapsed - worked, elapsed);
 	paused = (now.paused - before->paused) >> PD_TIME_FRACTION;
 	*before = now;
 	return elapsed - least(elapsed, paused);

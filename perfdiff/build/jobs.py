@@ -1,0 +1,149 @@
+"""One build while it is made: its tree is laid out, its command runs, and what came out is sealed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from perfdiff import processes, seals
+from perfdiff.build.commands import read_compile_log
+from perfdiff.build.failures import read_failure
+from perfdiff.build.masquerade import Flags, Masquerade, set_up_masquerade
+from perfdiff.build.variants import BuildRequest, elsewhere
+from perfdiff.errors import BuildError
+from perfdiff.languages.protocol import Prepared
+from perfdiff.records.schema import Note, Phase
+from perfdiff.revisions import overlay
+from perfdiff.revisions.trees import lay_out, settle
+
+SOURCE, BUILD, OUTCOME = "source", "build", "outcome.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A build that is laid out in `folder`; `request` has the command to run in `place`, "" where nothing is left to do.
+
+    `variables` are those that what languages laid beside the tree is used by, `is_ours` tells a command that the user has not written.
+    """
+
+    request: BuildRequest
+    folder: Path
+    place: Path
+    variables: Mapping[str, str]
+    masquerade: Masquerade
+    log: Path
+    notes: tuple[Note, ...]
+    is_ours: bool
+    prepared_s: float
+
+    @property
+    def tree(self) -> Path:
+        """Return the root of the tree."""
+        return self.folder / SOURCE
+
+    @contextmanager
+    def running(self) -> Iterator[subprocess.Popen[bytes]]:
+        """Run the command for the length of the block, its output in `log`; nothing of it goes on writing afterwards."""
+        request = self.request
+        # Compilers that are killed leave their temporary files. Not in the cache, whose path may be too long for sockets (107 bytes).
+        with tempfile.TemporaryDirectory(prefix="perfdiff-", ignore_cleanup_errors=True) as temporary, ExitStack() as stack:
+            ours = {"TMPDIR": temporary, **(elsewhere(Path(temporary)) if request.variant is Phase.PLACED else {})}
+            if self.is_ours:
+                stack.enter_context(_without_overlay(request, self.tree, self.folder))
+            output = stack.enter_context(self.log.open("wb")).fileno()
+            environment = {**self.masquerade.environment, **ours}
+            yield stack.enter_context(processes.running(request.config.command, self.place, environment, stdout=output, stderr=output))
+
+    def failure(self, status: int | None) -> BuildError:
+        """Return what is wrong with a build whose command ended with this status, None where its time was over."""
+        request, log = self.request, self.log
+        command, where, failure = request.config.command, f"{request.side} ({name(request)})", read_failure(log, self.tree)
+        if status is None:
+            return BuildError(
+                f"'{command}' did not end within {request.config.timeout_s:g} s in {where}; raise build.timeout_s (whole log: {log})",
+                slug="build-timeout",
+                detail=failure.tail,
+            )
+        ended = f"exited {status}" if status > 0 else f"was killed by {processes.signal_name(-status)}"
+        why = f": {failure.cause}" if failure.cause else ""
+        # What the tree lacks may be behind a thing that was not found, not behind an error in the code.
+        told = (failure.remedy, *(note.text for note in self.notes if failure.remedy or not failure.cause))
+        hints = "".join(f"; {text}" for text in told if text)
+        return BuildError(
+            f"'{command}' {ended} in {where}{why}{hints} (excerpt below, whole log: {log})",
+            slug="build-failed",
+            detail=failure.excerpt,
+        )
+
+    def writes_elsewhere(self) -> bool:
+        """Return whether a compiler of the command worked in a folder that is not this build's own."""
+        commands = read_compile_log(self.masquerade.calls, self.tree.resolve()).commands
+        return not all(command.directory.resolve().is_relative_to(self.folder.resolve()) for command in commands)
+
+    def finish(self, running_s: float) -> None:
+        """Do what is left when the command has ended well, and seal the build; it ran for so many seconds. Raise BuildError."""
+        request, started, notes = self.request, time.monotonic(), list(self.notes)
+        if request.workplace:
+            notes += request.workplace.finish(self.folder, self.tree, self.place, self.variables)
+        elif not any(self.masquerade.calls.glob("*.json")):
+            where = f"{request.side} ({name(request)})"
+            raise BuildError(
+                f"no compiler call of '{request.config.command}' was seen in {where}: it calls compilers by absolute path, or compiles "
+                f"nothing, so nothing can be measured; let it take the compiler from CC, CXX or PATH (whole log: {self.log})",
+                slug="no-compile-commands",
+                detail=read_failure(self.log, self.tree).tail,
+            )
+        duration_s = self.prepared_s + running_s + time.monotonic() - started
+        (self.folder / OUTCOME).write_text(json.dumps({"duration_s": duration_s, "notes": [asdict(note) for note in notes]}))
+        seals.close(self.folder)
+
+
+def prepare(request: BuildRequest, environment: Mapping[str, str], folder: Path, log: Path) -> Job:
+    """Lay out the tree, and what languages lay beside it, with the probes in it; raise BuildError."""
+    tree = folder / SOURCE
+    notes = lay_out(request.pin, tree, overlay=request.config.overlay)
+    flags = None
+    if request.instrumentation is not None:
+        asked = request.instrumentation
+        flags = Flags(header=asked.insert(tree) if asked.insert else None, runtime=asked.runtime, kind=asked.kind)
+        settle(tree)
+    place = tree / request.pin.repository.folder
+    if not place.is_dir():
+        raise BuildError(
+            f"{request.side} ({name(request)}) has no folder {request.pin.repository.folder}; run perfdiff where both revisions have the "
+            "project",
+            slug="build-failed",
+        )
+    started, workplace = time.monotonic(), request.workplace
+    prepared = workplace.prepare(folder, tree, place, environment) if workplace else Prepared({})
+    variables = {**environment, **prepared.variables}
+    return Job(
+        request=replace(request, config=replace(request.config, command=request.config.command or prepared.command)),
+        folder=folder,
+        place=place,
+        variables=variables,
+        masquerade=set_up_masquerade(folder / BUILD, tree, variables, flags, request.partner),
+        log=log,
+        notes=notes,
+        is_ours=not request.config.command,
+        prepared_s=time.monotonic() - started,
+    )
+
+
+def name(request: BuildRequest) -> str:
+    """Return a build's revision in the user's words, with the commit where they do not tell it."""
+    revision = request.pin.revision
+    return revision.rev if revision.commit is None or revision.commit.startswith(revision.rev) else f"{revision.rev}, {revision.commit[:7]}"
+
+
+@contextmanager
+def _without_overlay(request: BuildRequest, tree: Path, folder: Path) -> Iterator[None]:
+    """Keep the overlay's own folders and modules out of the way of a command that nobody wrote with them in mind."""
+    with tempfile.TemporaryDirectory(dir=folder) as room, overlay.apart(request.pin.repository, request.config.overlay, tree, Path(room)):
+        yield

@@ -1,0 +1,207 @@
+"""Objects of the other side: where its compiler was given the same text and the same words, what came out serves here as well.
+
+Most units of two revisions are the same after preprocessing, in every variant. `FOLDER/partner` names the other build's folder and tree,
+and a folder of locks where both are made at the same time; `FOLDER/objects` has a JSON file for each object that can serve the other.
+"""
+
+# Part of the masquerade: importing pathlib or subprocess would take longer than all the rest.
+# ruff: noqa: PTH103, PTH104, PTH116, PTH118, PTH119, PTH120, PTH122, PTH123
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable
+
+from perfdiff.build.calls import Build, Call
+
+# Options by which a compiler writes or reads more than its text tells, or hides paths in what it writes.
+_OTHERWISE = (
+    *("-save-temps", "--save-temps", "-fplugin", "-fprofile", "-fauto-profile", "-fbranch", "-ftest-coverage", "--coverage", "-fcoverage"),
+    *("-gsplit-dwarf", "-gz", "-flto", "-fmodules", "-fdump", "-fstack-usage", "-fcallgraph-info", "-fopt-info", "-frecord", "-ftime-"),
+    *(
+        "-grecord-command",
+        "-Wp,",
+        "-Wa,",
+        "-Xpreprocessor",
+        "-Xassembler",
+        "-Xclang",
+        "-specs",
+        "-wrapper",
+        "-aux-info",
+        "-MJ",
+        "-MG",
+        "-d",
+    ),
+    *("-B", "-include-pch", "-fpch", "-fsanitize-", "-fxray", "-foffload", "-g3", "-ggdb3", "-fembed", "-fthin", "-M", "-S", "-E", "-emit"),
+)
+_DEPENDENCIES = ("-MD", "-MMD", "-MP", "-MF", "-MT", "-MQ")  # of `-M…`, what is understood
+_NAMING = frozenset(("-MF", "-MT", "-MQ"))
+_READING = (b".incbin", b".include", b"#embed")  # what reads files when the text is compiled
+_VARIABLES = ("COMPILER_PATH", "GCC_EXEC_PREFIX", "SOURCE_DATE_EPOCH")
+_WINDOW = 4  # bytes of a path that an instruction may hold by themselves
+_DIGEST_BYTES = 20
+
+Outcome = tuple[int, dict[str, str], dict[str, str]]  # a call's status, dropped probes and uncounted files
+
+
+class Reuse:
+    """What one call of a build has to do with the other side's objects; `added` are the words that the build adds ahead of its own."""
+
+    def __init__(self, call: Call, compiler: str, directory: str, build: Build, added: list[str]) -> None:
+        self._call, self._compiler, self._directory, self._build, self._added = call, compiler, directory, build, added
+        self._partner, self._partner_tree, self._claims = _partner(build)
+        self._output = call.output or os.path.splitext(os.path.basename((call.sources or [("", "")])[0][0]))[0] + ".o"
+        self._objects = os.path.join(build.folder, "objects")
+
+    def run(self, compile_: Callable[[], Outcome], path: str) -> Outcome:
+        """Take the other side's object where there is one, else compile, and leave a note for the other side."""
+        digest = self._digest(path) if self._is_possible() else None
+        if digest is None:
+            return compile_()
+        claim = self._claim(digest)  # held until this process ends
+        try:
+            taken = self._take(digest)
+            if taken is not None:
+                self._leave(digest, taken)
+                return taken
+            outcome = compile_()
+            if outcome[0] == 0:
+                self._leave(digest, outcome)
+            return outcome
+        finally:
+            if claim is not None:
+                os.close(claim)
+
+    def _is_possible(self) -> bool:
+        """Return whether an object comes out of one source, and nothing that its text does not tell."""
+        call = self._call
+        if not self._partner or self._build.is_placed or call.stop != "compile" or "-c" not in call.arguments:
+            return False
+        if len(call.sources) != 1 or call.headers or call.assembler or call.others:
+            return False
+        odd = (word for word in call.arguments if word.startswith(_OTHERWISE) and not word.startswith(_DEPENDENCIES))
+        paths = [os.path.realpath(os.path.join(self._directory, name)) for name in (call.sources[0][0], self._output)]
+        return next(odd, None) is None and all(file.startswith(self._build.tree + os.sep) for file in paths)
+
+    def _digest(self, path: str) -> str | None:
+        """Return what the text, the words, the compiler and the folder come to, without where the tree lies; None where it cannot tell."""
+        from _blake2 import blake2b  # hashlib would load OpenSSL
+
+        text = self._preprocessed(path)
+        if text is None or any(word in text for word in _READING):
+            return None
+        told = os.stat(os.path.realpath(self._compiler))
+        place = os.path.relpath(os.path.realpath(self._directory), self._build.tree)
+        words = [self._compiler, str(told.st_size), str(told.st_mtime_ns), place, *self._added, "", *self._call.arguments]
+        words += [os.environ.get(variable, "") for variable in _VARIABLES]
+        tree = os.fsencode(self._build.tree)
+        digest = blake2b(digest_size=_DIGEST_BYTES)
+        for part in (*map(os.fsencode, words), text):
+            piece = part.replace(tree, b"\0")
+            digest.update(len(piece).to_bytes(8, "little") + piece)
+        return digest.hexdigest()
+
+    def _preprocessed(self, path: str) -> bytes | None:
+        """Return the text that is compiled, None where the preprocessor fails."""
+        words, kept = iter(self._call.arguments), []
+        for word in words:
+            if word in ("-o", "--output", *_NAMING):
+                next(words, None)
+            elif word != "-c" and not word.startswith(("-o", *_DEPENDENCIES)):
+                kept.append(word)
+        reading, writing = os.pipe()
+        silent = os.open(os.devnull, os.O_WRONLY)
+        actions = [(os.POSIX_SPAWN_DUP2, writing, 1), (os.POSIX_SPAWN_DUP2, silent, 2)]  # pipes of Python's close at exec
+        command = [self._compiler, *self._added, *kept, "-E"]
+        process = os.posix_spawn(self._compiler, command, {**os.environ, "PATH": path}, file_actions=actions)
+        os.close(writing)
+        os.close(silent)
+        with os.fdopen(reading, "rb") as stream:
+            text = stream.read()
+        return text if os.waitpid(process, 0)[1] == 0 else None
+
+    def _claim(self, digest: str) -> int | None:
+        """Wait for the other side where it compiles the same at this moment; return the lock, None where it is not being built."""
+        if not self._claims:
+            return None
+        import fcntl
+
+        lock = os.open(os.path.join(self._claims, digest), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return lock
+
+    def _take(self, digest: str) -> Outcome | None:
+        """Put the other side's object in this one's place; return what it was compiled with, None where there is none that serves."""
+        try:
+            with open(os.path.join(self._partner, "objects", digest), encoding="utf-8") as file:
+                import json
+
+                note = json.load(file)
+            content = self._moved(*note["object"])
+        except (OSError, ValueError):
+            return None
+        target, dependencies = self._dependencies(), note["dependencies"]
+        if content is None or (target is None) != (dependencies is None):
+            return None
+        with open(self._output, "wb") as output:
+            output.write(content)
+        if target is not None:
+            with open(target, "w", encoding="utf-8", errors="surrogateescape") as output_:
+                output_.write(dependencies.replace(self._partner_tree, self._build.tree))
+        return 0, note["dropped"], {file.replace(self._partner_tree, self._build.tree): says for file, says in note["uncounted"].items()}
+
+    def _moved(self, file: str, size: int, checksum: int) -> bytes | None:
+        """Return what a file of the other side would hold had it been made in this tree, None where that cannot be known."""
+        with open(file, "rb") as source:
+            content = source.read()
+        if (len(content), zlib.crc32(content)) != (size, checksum):
+            return None
+        theirs, ours = os.fsencode(self._partner_tree), os.fsencode(self._build.tree)
+        # Debugging information names the tree; where it does not, it is compressed.
+        is_hidden = theirs not in content and any(word.startswith("-g") and word != "-g0" for word in (*self._added, *self._call.arguments))
+        if is_hidden or b".gnu.lto_" in content or len(theirs) != len(ours):
+            return None
+        bare = content.replace(theirs, b"")
+        own = os.path.basename(os.path.dirname(self._partner_tree)).encode()  # the part that is the other build's alone
+        if any(own[at : at + _WINDOW] in bare for at in range(len(own) - _WINDOW + 1)):
+            return None
+        return content.replace(theirs, ours)
+
+    def _dependencies(self) -> str | None:
+        """Return the file of dependencies that this call writes, if any."""
+        arguments = self._call.arguments
+        if not any(word in ("-MD", "-MMD") for word in arguments):
+            return None
+        named = [word[3:] or arguments[at + 1] for at, word in enumerate(arguments) if word.startswith("-MF")]
+        return named[-1] if named else os.path.splitext(self._output)[0] + ".d"
+
+    def _leave(self, digest: str, outcome: Outcome) -> None:
+        """Write down for the other side what has come out."""
+        import json
+
+        draft = os.path.join(self._objects, f"{digest}.{os.getpid()}")
+        try:
+            file, dependencies, text = os.path.join(self._directory, self._output), self._dependencies(), None
+            with open(file, "rb") as source:
+                content = source.read()
+            if dependencies is not None:  # as a text: automake's are moved away
+                with open(dependencies, encoding="utf-8", errors="surrogateescape") as listing:
+                    text = listing.read()
+            left = {"object": [file, len(content), zlib.crc32(content)], "dependencies": text}
+            os.makedirs(self._objects, exist_ok=True)
+            with open(draft, "w", encoding="utf-8") as note:
+                json.dump({**left, "dropped": outcome[1], "uncounted": outcome[2]}, note)
+            os.rename(draft, os.path.join(self._objects, digest))
+        except OSError:  # the compiler has written elsewhere, or the disk is full: the other side compiles for itself
+            return
+
+
+def _partner(build: Build) -> tuple[str, str, str]:
+    """Return the other side's folder and tree, and the folder of locks; empty where there is none."""
+    try:
+        with open(os.path.join(build.folder, "partner"), encoding="utf-8", errors="surrogateescape") as file:
+            folder, tree, claims = file.read().split("\n")
+    except (OSError, ValueError):
+        return "", "", ""
+    return folder, tree, claims

@@ -1,0 +1,51 @@
+"""How long pairs of whole runs go on: by their budget, by what is still open, and by what is slower already."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from perfdiff.config import BUDGETS
+
+
+@dataclass(slots=True)
+class Patience:
+    """Ends pairs of whole runs after `budget_s`, or after as much again at most where that will decide what is open.
+
+    Once a point is slower, the others get just the pairs without which nothing can be said of them, within the budget. Seconds count from
+    when this was made.
+    """
+
+    budget_s: float
+    is_over: bool = False
+    _limit_s: float = field(init=False)
+    _started: float = field(init=False)
+    _is_slower: bool = False
+
+    def __post_init__(self) -> None:
+        self._limit_s, self._started = self.budget_s, time.monotonic()
+
+    @property
+    def wants_fewest(self) -> bool:
+        """Return whether only points with too few pairs are still run."""
+        return self._is_slower or self._spent_s > self._limit_s
+
+    @property
+    def _spent_s(self) -> float:
+        return time.monotonic() - self._started
+
+    def saw_slower(self) -> None:
+        """Take note that a point is slower: what the answer will be is known."""
+        self._is_slower = True
+
+    def spend(self, has_too_few: bool, missing_s: Callable[[], float]) -> None:
+        """Decide after a pair whether to go on: some point `has_too_few`, and the open ones need `missing_s` more, 0 if none is enough."""
+        if self._is_slower:
+            self.is_over = not has_too_few or self._spent_s > self._limit_s
+        elif self._spent_s > self._limit_s and not has_too_few:
+            spent_s, needed_s = self._spent_s, missing_s()
+            if 0 < needed_s <= BUDGETS * self.budget_s - spent_s:
+                self._limit_s = spent_s + needed_s
+            else:
+                self.is_over = True

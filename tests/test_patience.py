@@ -1,0 +1,67 @@
+"""When pairs of whole runs end."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfdiff.measuring import patience
+from perfdiff.measuring.patience import Patience
+
+BUDGET_S = 30.0
+
+
+class Clock:
+    """A clock that the test sets."""
+
+    now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(patience, "time", made)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("spent_s", "has_too_few", "missing_s", "is_over"),
+    [
+        (29.0, False, 0.0, False),  # there is time
+        (31.0, False, 0.0, True),  # nothing would decide
+        (31.0, False, 20.0, False),  # so much more decides
+        (31.0, False, 40.0, True),  # so much more is too much
+        (31.0, True, 0.0, False),  # nothing could be said of some point
+    ],
+)
+def test_more_time_than_the_budget_is_taken_where_it_decides(
+    clock: Clock, spent_s: float, has_too_few: bool, missing_s: float, is_over: bool
+) -> None:
+    made = Patience(BUDGET_S)
+    clock.now += spent_s
+    made.spend(has_too_few, lambda: missing_s)
+    assert made.is_over is is_over
+    assert made.wants_fewest is (spent_s > BUDGET_S and missing_s != 20.0)
+
+
+def test_what_was_granted_is_granted_once(clock: Clock) -> None:
+    made = Patience(BUDGET_S)
+    clock.now += 31
+    made.spend(False, lambda: 20.0)
+    clock.now += 21
+    made.spend(False, lambda: 20.0)
+    assert made.is_over
+
+
+@pytest.mark.parametrize(("spent_s", "has_too_few", "is_over"), [(1.0, False, True), (1.0, True, False), (31.0, True, True)])
+def test_once_a_point_is_slower_others_get_the_fewest_pairs_within_the_budget(
+    clock: Clock, spent_s: float, has_too_few: bool, is_over: bool
+) -> None:
+    made = Patience(BUDGET_S)
+    made.saw_slower()
+    assert made.wants_fewest
+    clock.now += spent_s
+    made.spend(has_too_few, lambda: 0.0)
+    assert made.is_over is is_over

@@ -1,0 +1,233 @@
+"""Objects of the other side: taken where compiling would give the same, and nowhere else."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from perfdiff.build.commands import read_compile_log
+from perfdiff.build.masquerade import Flags, Partner, set_up_masquerade
+
+pytestmark = pytest.mark.integration
+
+SOURCE = """\
+#include <assert.h>
+#include <stdio.h>
+#include "size.h"
+int twice(int n) { assert(n < SIZE); printf("%s\\n", __FILE__); return 2 * n; }
+"""
+FILES = {"src/twice.c": SOURCE, "src/size.h": "#define SIZE 100\n"}
+# What a compiler gives hangs on these beside the text, or is more than an object.
+ODD = ["-flto", "-gz -g", "-save-temps", "-fprofile-arcs", "-gsplit-dwarf -g", "-Wa,-aln=list", "-fstack-usage", "-B.", "-Wp,-MD,x.d", "-S"]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A tree whose compilers write down how they were called."""
+
+    beside: Path
+    environment: dict[str, str]
+    calls: Path
+
+    @property
+    def tree(self) -> Path:
+        return self.beside / "source"
+
+    def run(self, command: str) -> None:
+        subprocess.run(command, shell=True, cwd=self.tree, env=self.environment, check=True, capture_output=True)
+
+    @property
+    def compiled(self) -> int:
+        """Return how often something was compiled."""
+        lines = self.calls.read_text().splitlines() if self.calls.exists() else []
+        return sum(" -E" not in line for line in lines)
+
+
+Sides = Callable[..., Side]
+
+
+@pytest.fixture
+def sides(tmp_path: Path) -> Sides:
+    """Make the side of a letter, whose partner is that of the other letter, or none where it is small."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    calls = tmp_path / "calls"
+    calls.mkdir()
+    for name in ("gcc", "g++", "clang"):
+        if real := shutil.which(name):
+            (tools / name).write_text(f'#!/bin/sh\necho " $*" >> "$CALLS"\nexec {real} "$@"\n')
+            (tools / name).chmod(0o755)
+
+    def make(letter: str, files: dict[str, str], flags: Flags | None = None) -> Side:
+        beside, other = tmp_path / (letter * 32), tmp_path / (("A" if letter == "B" else "B") * 32)
+        for name, text in files.items():
+            (beside / "source" / name).parent.mkdir(parents=True, exist_ok=True)
+            (beside / "source" / name).write_text(text)
+        environment = {"PATH": f"{tools}:{os.environ['PATH']}", "LC_ALL": "C", "CALLS": str(calls / letter)}
+        if flags is not None and flags.header is not None:
+            header = beside / "source" / ".perfdiff/probes.h"
+            header.parent.mkdir()
+            shutil.copy(flags.header, header)
+            flags = replace(flags, header=header)
+        partner = Partner(other / "build", other / "source") if letter.isupper() else None
+        masquerade = set_up_masquerade(beside / "build", beside / "source", environment, flags, partner)
+        return Side(beside, dict(masquerade.environment), calls / letter)
+
+    return make
+
+
+COMMANDS = [
+    "cd src && gcc -O2 -c twice.c -o twice.o",
+    "cd src && gcc -O2 -g -c twice.c -o twice.o",
+    "gcc -O2 -g -MD -MT src/twice.o -MF src/twice.d -o src/twice.o -c $PWD/src/twice.c",
+    "cd src && gcc -O1 -MMD -c twice.c",
+    "cd src && gcc -O2 -MT twice.o -MD -MP -MF twice.Tpo -c -o twice.o twice.c && mv twice.Tpo twice.d",
+    "g++ -O2 -g1 -c $PWD/src/twice.c -o src/twice.o",
+    pytest.param(
+        "clang -O2 -g -MD -c $PWD/src/twice.c -o src/twice.o", marks=pytest.mark.skipif(not shutil.which("clang"), reason="clang")
+    ),
+]
+
+
+def contents(side: Side) -> dict[str, object]:
+    """Return what was compiled in `src`: objects without debugging information, and that as sorted texts.
+
+    gcc's tables of strings come in an order that hangs on the strings.
+    """
+    found: dict[str, object] = {}
+    for path in (side.tree / "src").glob("twice.[od]"):
+        found[path.name] = path.read_bytes()
+        if path.suffix == ".o":
+            subprocess.run(["strip", "-g", "-o", side.beside / "bare.o", path], check=True)
+            texts = subprocess.run(["strings", "-a", path], capture_output=True, check=True).stdout.splitlines()
+            found[path.name] = (side.beside / "bare.o").read_bytes(), sorted(text for text in texts if b"src" in text or b"/" in text)
+    return found
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_unit_that_is_the_same_is_compiled_once_with_the_same_result(sides: Sides, command: str) -> None:
+    base, head = sides("A", FILES), sides("B", FILES)
+    base.run(command)
+    head.run(command)
+    assert (base.compiled, head.compiled) == (1, 0)
+    (recorded,) = read_compile_log(head.beside / "build/calls", head.tree).commands
+    assert recorded.file == head.tree / "src/twice.c"
+    assert str(base.tree).encode() not in (head.tree / "src/twice.o").read_bytes()
+    taken = contents(head)
+    for path in (head.tree / "src").glob("twice.[od]"):
+        path.unlink()
+    shutil.rmtree(base.beside / "build/objects")
+    head.run(command)
+    assert head.compiled == 1
+    assert contents(head) == taken
+    assert "twice.o" in taken
+
+
+@pytest.mark.parametrize(
+    ("files", "command"),
+    [
+        ({"src/twice.c": SOURCE.replace("2 * n", "n + n")}, "gcc -O2 -c src/twice.c -o t.o"),
+        ({"src/size.h": "#define SIZE 101\n"}, "gcc -O2 -c src/twice.c -o t.o"),
+        ({"src/twice.c": f"\n{SOURCE}"}, "gcc -O2 -c src/twice.c -o t.o"),
+        ({"src/assert.h": "#define assert(x)\n"}, "gcc -O2 -Isrc -c src/twice.c -o t.o"),
+        ({}, "gcc -O1 -c src/twice.c -o t.o"),
+        ({}, "gcc -O2 -DSIZE_=1 -c src/twice.c -o t.o"),
+        ({}, "g++ -O2 -c src/twice.c -o t.o"),
+        ({}, "gcc -O2 -c src/twice.c -o u.o"),
+        ({}, "cd src && gcc -O2 -c twice.c -o ../t.o"),
+    ],
+    ids=["source", "header", "lines", "shadowed", "option", "macro", "compiler", "output", "folder"],
+)
+def test_whatever_compiling_depends_on_makes_another_object(sides: Sides, files: dict[str, str], command: str) -> None:
+    base, head = sides("A", FILES), sides("B", {**FILES, **files})
+    base.run("gcc -O2 -Isrc -c src/twice.c -o t.o" if "-Isrc" in command else "gcc -O2 -c src/twice.c -o t.o")
+    head.run(command)
+    assert (base.compiled, head.compiled) == (1, 1)
+
+
+@pytest.mark.parametrize("option", ODD)
+def test_option_by_which_more_is_read_or_written_keeps_sides_apart(sides: Sides, option: str) -> None:
+    base, head = sides("A", FILES), sides("B", FILES)
+    for side in (base, head):
+        side.run(f"gcc -O2 {option} -c src/twice.c -o t.o")
+    assert head.compiled == base.compiled > 0
+
+
+@pytest.mark.parametrize("text", ['__asm__(".incbin \\"src/size.h\\"");', '__asm__(".include \\"/dev/null\\"");'])
+def test_text_that_reads_files_while_it_is_assembled_keeps_sides_apart(sides: Sides, text: str) -> None:
+    base, head = (sides(letter, {**FILES, "a.c": f"{text}\nint a;\n"}) for letter in "AB")
+    for side in (base, head):
+        side.run("gcc -c a.c")
+    assert head.compiled == 1
+
+
+def test_path_of_the_tree_within_instructions_keeps_sides_apart(sides: Sides) -> None:
+    inside = "void use(char *);\nvoid f(void) { char path[] = __FILE__; use(path + 1); }\n"
+    base, head = (sides(letter, {"f.c": inside}) for letter in "AB")
+    for side in (base, head):
+        side.run("gcc -O2 -c $PWD/f.c")
+    assert base.tree.as_posix().encode() not in (base.tree / "f.o").read_bytes()
+    assert head.compiled == 1
+
+
+def test_object_that_was_changed_since_is_not_taken(sides: Sides) -> None:
+    base, head = sides("A", FILES), sides("B", FILES)
+    base.run("gcc -O2 -c src/twice.c -o t.o && strip -g t.o && printf x >> t.o")
+    head.run("gcc -O2 -c src/twice.c -o t.o")
+    assert head.compiled == 1
+    assert not (head.tree / "t.o").read_bytes().endswith(b"x")
+
+
+def test_unit_that_does_not_compile_is_told_on_both_sides(sides: Sides) -> None:
+    base, head = (sides(letter, {"a.c": "int a = b;\n"}) for letter in "AB")
+    for side in (base, head):
+        with pytest.raises(subprocess.CalledProcessError) as caught:
+            side.run("gcc -c a.c")
+        assert b"a.c:1:9: error" in caught.value.stderr
+
+
+def test_one_side_alone_leaves_no_objects_for_another(sides: Sides) -> None:
+    alone = sides("a", FILES)
+    alone.run("gcc -O2 -c src/twice.c -o t.o")
+    assert alone.calls.read_text().count("\n") == 1
+    assert not (alone.beside / "build/objects").exists()
+
+
+PROBES = """\
+#pragma GCC system_header
+#ifdef PD_NO_1
+#define PD_1
+#else
+#define PD_1 int pd_probe_ = pd_undeclared_function_of_1;
+#endif
+#define PD_2 int pd_probe_ = 2;
+"""
+
+
+def test_dropped_probes_are_told_on_both_sides(sides: Sides, tmp_path: Path) -> None:
+    header = tmp_path / "probes.h"
+    header.write_text(PROBES)
+    flags = Flags(header=header, runtime=tmp_path)
+    probed = {"a.c": "int a(int n) {PD_1 return n; }\nint b(int n) {PD_2 return n; }\n"}
+    base, head = (sides(letter, probed, flags) for letter in "AB")
+    for side in (base, head):
+        side.run("gcc -O2 -c a.c")
+    assert (base.compiled, head.compiled) == (2, 0)
+    dropped = [read_compile_log(side.beside / "build/calls", side.tree).dropped for side in (base, head)]
+    assert [(drop.probe, drop.file) for drop in dropped[1]] == [(1, "a.c")]
+    assert dropped[0] == dropped[1]
+
+
+def test_object_taken_is_noted_for_the_next_build(sides: Sides) -> None:
+    base, head = sides("A", FILES), sides("B", FILES)
+    for side in (base, head):
+        side.run("gcc -O2 -g -c src/twice.c -o t.o")
+    note = next((head.beside / "build/objects").iterdir())
+    assert json.loads(note.read_text())["object"][0] == str(head.tree / "t.o")
