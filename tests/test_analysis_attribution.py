@@ -30,6 +30,12 @@ def findings(*functions: Made, sizes: tuple[float, ...] = (1000, 3000, 10000), r
     return analyse(world.experiment(), world.samples, CONFIG)
 
 
+def analyse_all(*functions: Made) -> Findings:
+    """Analyse functions that are all there are, `main` among them."""
+    world = World(functions, sizes=(1000, 3000, 10000), runs=6, seed=1)
+    return analyse(world.experiment(), world.samples, CONFIG)
+
+
 def named(found: Findings, name: str) -> FunctionFinding:
     return next(each for each in found.functions if each.info.name == name)
 
@@ -485,6 +491,18 @@ def test_deeper_recursion_is_its_own_guilt() -> None:
     assert named(found, "descend").causes[0].name == "deeper-recursion"
 
 
+def test_more_calls_of_a_function_that_leads_to_no_further_ones_are_no_deeper_recursion() -> None:
+    """As in ape, where a collector runs 14 times as often and then looks at a fifth more objects a call."""
+    found = findings(
+        Made("driver", same(100.0), Change.CHANGED, lambda side, n: {"main": 10 if side == BASE else 1000}),
+        Made("sweep", same(500.0), Change.CHANGED, lambda side, n: {"driver": 10 if side == BASE else 1000}),
+        Made("release", same(400.0), calls=lambda side, n: {"sweep": 10 * 107 if side == BASE else 1000 * 129}),
+    )
+    causes = [cause for each in found.functions for cause in each.causes]
+    assert "deeper-recursion" not in {cause.name for cause in causes}
+    assert any(cause.says.startswith("each call of `sweep` calls `release` 129 times, 107 times before") for cause in causes)
+
+
 def test_mutual_recursion_blames_the_changed_partner() -> None:
     found = findings(
         Made("odd", same(500.0), Change.CHANGED, lambda side, n: {"main": 10, "even": 10 * (20 if side == BASE else n)}),
@@ -536,6 +554,39 @@ def test_a_call_that_allocates_more_is_no_regression_where_others_make_nearly_al
     found = analyse(world.experiment(), world.samples, CONFIG)
     assert named(found, "fill").verdict is Verdict.REGRESSION
     assert named(found, "once").verdict is not Verdict.REGRESSION
+
+
+def test_a_caller_is_not_guilty_of_what_a_callee_that_is_guilty_by_time_allocates() -> None:
+    """As in ape, whose machine allocates more where it executes, and was also told as heavier where that is called."""
+    more = {BASE: 64_000.0, HEAD: 640_000.0}
+    found = analyse_all(
+        Made("main", same(5e4), alloc=more),
+        Made("run", same(1e3), Change.AFFECTED, once, alloc=more),
+        Made("execute", lambda side, x: (50 if side == BASE else 200) * x["n"], Change.CHANGED, lambda side, n: {"run": 1}, alloc=more),
+    )
+    assert ranks(found) == ["execute"]
+    assert named(found, "run").reason == "it allocates more only through what it calls"
+
+
+def test_a_caller_that_allocates_most_itself_stays_guilty_beside_a_callee_that_allocates_some_more() -> None:
+    found = analyse_all(
+        Made("main", same(5e4), alloc={BASE: 64_000.0, HEAD: 164_000.0}),
+        Made("build", same(1e6), Change.CHANGED, once, alloc={BASE: 64_000.0, HEAD: 164_000.0}),
+        Made("name", same(1e6), Change.CHANGED, lambda side, n: {"build": 1}, alloc={BASE: 10_000.0, HEAD: 20_000.0}),
+    )
+    assert {"build", "name"} == set(ranks(found))
+
+
+def test_of_functions_that_call_each_other_and_allocate_more_one_at_least_is_guilty() -> None:
+    """As where a field makes the nodes of a recursive parser larger."""
+    more = {BASE: 64_000.0, HEAD: 128_000.0}
+    found = analyse_all(
+        Made("main", same(5e4), alloc={BASE: 700_000.0, HEAD: 1_400_000.0}),
+        Made("value", same(1e4), Change.CHANGED, lambda side, n: {"main": 1, "list": 9}, alloc=more),
+        Made("list", same(1e4), Change.CHANGED, lambda side, n: {"value": 9}, alloc=more),
+    )
+    assert found.verdict is Verdict.REGRESSION
+    assert {"value", "list"} >= set(ranks(found)) > set()
 
 
 def test_unchanged_function_whose_slow_down_is_immaterial_to_the_run_is_no_victim() -> None:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import findings as made
-from experiments import BASE, Made, World
+from experiments import BASE, HEAD, Made, World, same
 from perfdiff.analysis import analyse, look
+from perfdiff.analysis.counts.suspects import ExtraWork, suspects_by_counts, work_by_counts
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio, Verdict
+from perfdiff.analysis.sums.ledger import open_counts, open_ledger
 from perfdiff.analysis.verdicts.conclusion import Evidence, conclude, slower_beside
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Point
 from perfdiff.report import terminal
 from perfdiff.report.document import build
+from test_analysis_counts import counted
 
 FASTER = PointStanding.FASTER
 
@@ -91,3 +95,30 @@ def test_a_release_that_is_faster_as_a_whole_is_an_improvement_with_a_slower_fun
     assert (slower.verdict, slower.rank) == (Verdict.REGRESSION, 1)
     said = terminal.render(build(found), width=200)
     assert said.index("Improvement:") < said.index("Slower all the same, in a program that is faster as a whole: `start`")
+
+
+@pytest.mark.parametrize(
+    ("fewer", "says"),
+    [
+        (6e7, "the CPU time (26 pairs); by counts, `grow` executes 60,000,000 fewer basic blocks in one run of each point"),
+        (1e6, "the CPU time (26 pairs)"),
+    ],
+)
+def test_who_executes_materially_less_is_named_where_runs_are_faster_and_no_call_explains_it(fewer: float, says: str) -> None:
+    end = EndToEnd(Point(0, "run", {}, "./prog"), 1e8, 0.89e8, Ratio(0.89, 0.87, 0.91, 26, 26), None, FASTER)
+    saved = np.array([-0.2 * fewer])
+    saver = ExtraWork(3, "grow", (0,), saved, np.zeros(1), {"blocks": (1e8, 1e8 - fewer)}, repeats=True)
+    found = conclude((), Evidence(WholeRuns((end,)), savers=(saver,)), CompareConfig())
+    assert found.verdict is Verdict.IMPROVEMENT
+    assert found.sentence.endswith(says)
+
+
+def test_a_function_that_executes_less_is_a_saver_and_no_suspect() -> None:
+    world = World((Made("main", same(5e4)), Made("grow", same(1e6), Change.CHANGED, lambda side, n: {"main": 1})), runs=5)
+    blocks = {BASE: 5e6, HEAD: 1e6}
+    experiment = counted(world, lambda name, side, n, rng: {"blocks": blocks[side] if name == "grow" else 10.0}, rounds=2)
+    counts = open_counts(experiment)
+    assert counts is not None
+    arguments = (counts, open_ledger(experiment), experiment.functions, {})
+    assert suspects_by_counts(*arguments) == ()
+    assert [each.says for each in work_by_counts(*arguments)] == ["executes 12,000,000 fewer basic blocks in one run of each point"]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import findings as made
+from perfdiff.analysis.counts.suspects import ExtraWork
 from perfdiff.analysis.findings import Cause, FunctionFinding, Verdict
 from perfdiff.analysis.telling.citation import DEPENDENCY
 from perfdiff.analysis.telling.folded import named
@@ -61,3 +63,16 @@ def test_a_folded_function_is_told_with_its_own_lines_and_not_with_what_its_call
         "`scan` got slower; cause: it executes more (a.c, line 5: `other();`)"
     )
     assert [each.name for each in told.causes] == ["more-work"]
+
+
+def test_a_caller_that_allocates_more_is_told_of_no_function_that_only_executes_more() -> None:
+    """A folded function whose text is the same, and of which blocks alone are counted, is not why its caller allocates more."""
+    scan = caller(1, "scan", 0.0)
+    kind = made.plain(9, "kind", Verdict.UNCHANGED, Change.AFFECTED, ratio=None, reason="").info
+    folded = Folded(kind, (1,), {0: 5.0}, {0: 6.0}, 2.0, 0.5)
+    work = ExtraWork(9, "kind", (0,), np.array([10.0]), np.array([20.0]), {"blocks": (100.0, 140.0)}, repeats=True)
+    assert [each.info.name for each in named([scan], (folded,), (work,))] == ["kind", "scan"]
+    heavier = replace(scan, rests_on="alloc_bytes")
+    assert [each.info.name for each in named([heavier], (folded,), (work,))] == ["scan"]
+    rewritten = replace(folded, info=replace(kind, change=Change.CHANGED))
+    assert [each.info.name for each in named([heavier], (rewritten,), ())] == ["kind", "scan"]

@@ -15,7 +15,7 @@ from perfdiff.analysis.compare.shift import Shift, describe
 from perfdiff.analysis.compare.study import ALLOCATION, LEARNT, PRIMARY, Study, learn, phased_tables, same_cost
 from perfdiff.analysis.counts.library import Departure, departures
 from perfdiff.analysis.counts.memory import MemoryEvidence
-from perfdiff.analysis.counts.suspects import ExtraWork, run_extra_ns, suspects_by_counts
+from perfdiff.analysis.counts.suspects import ExtraWork, run_extra_ns, work_by_counts
 from perfdiff.analysis.counts.tallies import count_all, works_more
 from perfdiff.analysis.counts.work import work_of
 from perfdiff.analysis.findings import CountFinding, Findings, FunctionFinding, MetricFinding, Verdict
@@ -23,7 +23,7 @@ from perfdiff.analysis.stats.inference import false_discovery
 from perfdiff.analysis.sums.ledger import Ledger, open_counts, open_ledger
 from perfdiff.analysis.sums.levelling import Levelled
 from perfdiff.analysis.sums.pace import pace_of
-from perfdiff.analysis.telling.folded import folded_suspects
+from perfdiff.analysis.telling.folded import folded_work
 from perfdiff.analysis.telling.headline import Spot
 from perfdiff.analysis.telling.metric import Machines, finding, of_one_side, spot, with_shift, with_spot
 from perfdiff.analysis.trends.lines import MatchedLines
@@ -63,7 +63,7 @@ class Gathered:
 class Known:
     """What an experiment says before any call is compared: counts, who calls whom, and whole runs.
 
-    `tallies` are the counts of functions, `suspects` what changed functions execute more, `run_extra_ns` what all of them together do.
+    `tallies` are the counts of functions, `works` what changed functions execute more or less, `run_extra_ns` what all of them together do.
     """
 
     experiment: Experiment
@@ -75,13 +75,13 @@ class Known:
     web: Web
     leaving: Mapping[int, Sequence[Departure]]
     runs: WholeRuns
-    suspects: tuple[ExtraWork, ...]
+    works: tuple[ExtraWork, ...]
     run_extra_ns: Floats
 
     def cases(self, studies: Sequence[Study], judgements: Mapping[int, Mapping[str, Judgement]], attribution: Attribution) -> list[Case]:
         """Return studied functions with all that is known of each."""
         ends = {end.point.id: end for end in self.runs.ends}
-        works = {each.function: each for each in self.suspects}
+        works = {each.function: each for each in self.works if each.total_ns > 0}
         found = []
         for each in studies:
             function = each.info.id
@@ -121,7 +121,7 @@ def known(of: Levelled, ledger: Ledger, config: CompareConfig) -> Known:
         web=spin(ledger, {info.id: info for info in experiment.functions}, working),
         leaving=leaving,
         runs=whole_runs(experiment.points, experiment.runs, config, of.names),
-        suspects=suspects_by_counts(counted, ledger, experiment.functions, leaving) if counted else (),
+        works=work_by_counts(counted, ledger, experiment.functions, leaving) if counted else (),
         run_extra_ns=run_extra_ns(counted) if counted else np.empty(0),
     )
 
@@ -140,10 +140,12 @@ def gathered(of: Known, studies: Sequence[Study], lines: MatchedLines | None = N
         Resample(config.seed, config.confidence),
     )
     cases = of.cases(studies, judgements, attribution)
-    suspects = tuple(sorted((*of.suspects, *folded_suspects(experiment, of.leaving)), key=lambda each: -each.total_ns))
+    works = sorted((*of.works, *folded_work(experiment, of.leaving)), key=lambda each: -each.total_ns)
+    suspects = tuple(each for each in works if each.total_ns > 0)
+    savers = tuple(each for each in reversed(works) if each.total_ns < 0)
     work = work_of(of.counted, len(experiment.points), of.leaving)
     judged = without_waiting(of.runs.unexplained_by(attribution), experiment, work, config)
-    evidence = Evidence(judged, work, experiment.same_code, suspects, lines)
+    evidence = Evidence(judged, work, experiment.same_code, suspects, lines, savers)
     return Gathered(cases, q_values, own, attribution, of.counted, of.runs, evidence, Machines(of.names, _q_of_machines(studies)))
 
 

@@ -25,6 +25,7 @@ TOLD = 2  # counters named in a sentence, those that cost most
 class ExtraWork:
     """What a function itself counts more in head, in one run of each point (points,): it takes `priced_ns` at least, `dearest_ns` at most.
 
+    Where head counts less, `priced_ns` is below 0: the least that base's work took more.
     `by_counter` are the counts, in one run of each point, with base's and head's sums; `repeats` tells that every side's runs counted the
     same, at least two of them.
     """
@@ -50,10 +51,11 @@ class ExtraWork:
 
     @property
     def says(self) -> str:
-        """Say what it counts more, dearest first, as the end of a sentence on it."""
-        more = [(head - base, counter) for counter, (base, head) in self.by_counter.items() if head > base]
-        dearest = sorted(more, key=lambda each: -each[0] * WORK_NS.get(each[1], _CALL_NS))[:TOLD]
-        counts = " and ".join(f"{units.count(extra)} more {_plain(counter)}" for extra, counter in dearest)
+        """Say what it counts more, or less if that is what it does in all, dearest first, as the end of a sentence on it."""
+        sign, word = (1, "more") if self.total_ns >= 0 else (-1, "fewer")
+        differing = [(sign * (head - base), counter) for counter, (base, head) in self.by_counter.items() if sign * (head - base) > 0]
+        dearest = sorted(differing, key=lambda each: -each[0] * WORK_NS.get(each[1], _CALL_NS))[:TOLD]
+        counts = " and ".join(f"{units.count(extra)} {word} {_plain(counter)}" for extra, counter in dearest)
         return f"executes {counts} in one run of each point"
 
 
@@ -63,10 +65,10 @@ def _plain(counter: str) -> str:
     return metric_of(counter).says.removesuffix(", without probed callees'").removesuffix(" executed")
 
 
-def suspects_by_counts(
+def work_by_counts(
     counted: Ledger, ledger: Ledger, functions: Iterable[FunctionInfo], departures: Mapping[int, Sequence[Departure]]
 ) -> tuple[ExtraWork, ...]:
-    """Return the changed functions that execute more in a run, by the least that it takes, most first.
+    """Return the changed functions that execute more or less in a run, by the least that it takes, those that execute most more first.
 
     `counted` holds the sums of counted runs, of which one a side says enough for an order, `ledger` the calls from function to function,
     `departures` those that leave the project's code.
@@ -78,7 +80,14 @@ def suspects_by_counts(
     own = {info.id for info in suspected if None in (counted.calls(info.id, side) for side in Side)}
     priced = {each: _price(each, counted) for each in counted.ids if each not in own}
     found = [_extra(info, counted, ledger, priced, departures.get(info.id, ())) for info in suspected]
-    return tuple(sorted((each for each in found if each.total_ns > 0), key=lambda each: (-each.total_ns, each.function)))
+    return tuple(sorted((each for each in found if each.total_ns), key=lambda each: (-each.total_ns, each.function)))
+
+
+def suspects_by_counts(
+    counted: Ledger, ledger: Ledger, functions: Iterable[FunctionInfo], departures: Mapping[int, Sequence[Departure]]
+) -> tuple[ExtraWork, ...]:
+    """Return the changed functions that execute more in a run, most first, as `work_by_counts` has them."""
+    return tuple(each for each in work_by_counts(counted, ledger, functions, departures) if each.total_ns > 0)
 
 
 def run_extra_ns(counted: Ledger) -> Floats:

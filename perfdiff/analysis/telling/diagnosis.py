@@ -33,6 +33,7 @@ from perfdiff.analysis.counts.suspects import CALLS_OF
 from perfdiff.analysis.counts.tallies import work_finding, works_more
 from perfdiff.analysis.findings import Cause, CountFinding, Evidence, MetricFinding
 from perfdiff.analysis.policy import TELLING
+from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.rates import calls_per_call, extra_calls_ns, grew, most_of, one_run, per_call, per_call_at, too_short
 from perfdiff.analysis.telling.citation import DEPENDENCY, because, cited_lines, depends
@@ -182,7 +183,7 @@ def _by_itself(patient: Patient, blame: Blame, lines: str) -> Cause:
     base, head = calls_per_call(info.id, blame.at, patient.ledger, place)
     runs = calls_per_run(blame.at, patient.attribution, patient.ledger, place)
     # Where calls lead to calls of the same function again, a small change of the rate is a large one of the number.
-    if blame.at == info.id or (base and head / base < math.sqrt(runs[1] / max(runs[0], 1.0))):
+    if blame.at == info.id or (_leads_back(blame.at, info.id, patient) and base and head / base < math.sqrt(runs[1] / max(runs[0], 1.0))):
         run = one_run(patient.attribution.points[place], patient.ledger)
         said = f"the recursion goes further: {units.count(runs[1])} calls of `{callee.name}` in {run}, {units.count(runs[0])} before{lines}"
         return Cause("deeper-recursion", said, (Evidence(f"calls of {callee.name} a run", *runs),))
@@ -191,6 +192,13 @@ def _by_itself(patient: Patient, blame: Blame, lines: str) -> Cause:
         return asked
     said = f"each call of `{info.name}` calls `{callee.name}` {times(head)}, {times(base)} before{entering(reached)}{lines}"
     return Cause("more-calls", said, (Evidence(f"calls of {callee.name}", base, head),))
+
+
+def _leads_back(callee: int, caller: int, patient: Patient) -> bool:
+    """Return whether calls of a function lead to calls of it again, or of its caller."""
+    callees = patient.attribution.web.callees
+    below = {callee} | reached(callees, callee)
+    return caller in below or any(callee in callees.get(each, frozenset()) for each in below)
 
 
 def _by_others(patient: Patient, blame: Blame, lines: str) -> Cause:

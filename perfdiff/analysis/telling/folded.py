@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from perfdiff.analysis.compare.study import ALLOCATION
 from perfdiff.analysis.counts.library import Departure
-from perfdiff.analysis.counts.suspects import ExtraWork, suspects_by_counts
+from perfdiff.analysis.counts.suspects import ExtraWork, work_by_counts
 from perfdiff.analysis.findings import Cause, Evidence, FunctionFinding, Verdict
 from perfdiff.analysis.policy import NAMED
 from perfdiff.analysis.sums.ledger import open_counts
@@ -17,11 +18,14 @@ from perfdiff.records.schema import Change, Experiment, Folded
 PASSED_ON = 0.5
 
 
-def folded_suspects(experiment: Experiment, leaving: Mapping[int, Sequence[Departure]]) -> tuple[ExtraWork, ...]:
-    """Return the folded functions that execute more in a run, most first; `leaving` are calls by function that leave the project's code."""
+def folded_work(experiment: Experiment, leaving: Mapping[int, Sequence[Departure]]) -> tuple[ExtraWork, ...]:
+    """Return the folded functions that execute more or less in a run, those that execute most more first.
+
+    `leaving` are calls by function that leave the project's code.
+    """
     alone = replace(experiment, functions=tuple(each.info for each in experiment.folded if not each.obstacle))
     counted = open_counts(alone) if alone.functions else None
-    return suspects_by_counts(counted, counted, alone.functions, leaving) if counted else ()
+    return work_by_counts(counted, counted, alone.functions, leaving) if counted else ()
 
 
 def named(functions: Sequence[FunctionFinding], folded: Sequence[Folded], suspects: Sequence[ExtraWork]) -> list[FunctionFinding]:
@@ -125,12 +129,16 @@ def _behind(finding: FunctionFinding, folded: Sequence[Folded], works: Mapping[i
     """Return the folded functions behind a slower caller, most first: those that execute more, else the only one, or the one called more.
 
     One whose own text changed comes before others that are only affected, by a type's size as a rule, and who makes the calls before who
-    is called: more calls of a function are its caller's doing.
+    is called: more calls of a function are its caller's doing. What is executed says nothing of a caller that allocates more: only a
+    change of the text does.
     """
     if finding.info.change is not Change.AFFECTED:
         return []
     held = [each for each in folded if finding.info.id in each.hosts and each.info.change.is_suspect]
-    held = [each for each in held if each.info.change is not Change.AFFECTED] or held
+    rewritten = [each for each in held if each.info.change is not Change.AFFECTED]
+    if finding.rests_on in ALLOCATION:
+        held, works = rewritten, {}
+    held = rewritten or held
     working = sorted((each for each in held if each.info.id in works), key=lambda each: -works[each.info.id].total_ns)
     if working:
         least = NAMED * works[working[0].info.id].total_ns

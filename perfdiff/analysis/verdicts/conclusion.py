@@ -9,7 +9,7 @@ from perfdiff import units
 from perfdiff.analysis.counts.suspects import ExtraWork
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import EndToEnd, FunctionFinding, PointStanding, Rung, Verdict
-from perfdiff.analysis.policy import PLACES
+from perfdiff.analysis.policy import MATERIAL, PLACES
 from perfdiff.analysis.stats.pairs import MOST_PAIRS
 from perfdiff.analysis.trends.lines import MatchedLines
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
@@ -27,7 +27,7 @@ class Evidence:
     """What is known besides the functions: whole runs, the work that was counted, and whether the machine code is the same.
 
     `suspects` are changed functions that execute more, those that take most of it first; `lines` is how often lines ran, None where that
-    was not counted.
+    was not counted; `savers` are changed functions that execute less, those that save most first.
     """
 
     runs: WholeRuns = field(default_factory=WholeRuns)
@@ -35,6 +35,7 @@ class Evidence:
     same_code: bool = False
     suspects: tuple[ExtraWork, ...] = ()
     lines: MatchedLines | None = None
+    savers: tuple[ExtraWork, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ def _of_program(
         return Conclusion(Verdict.REGRESSION, f"Regression: {_guilty(guilty)}", Rung.RUNS) if guilty else _not_located(functions, evidence)
     if evidence.same_code and not runs.ends:
         return Conclusion(Verdict.UNCHANGED, "No regression: nothing that runs differs between base and head", Rung.CODE)
-    return _not_slower(by, runs, config) if runs.are_not_slower else None
+    return _not_slower(by, evidence, config) if runs.are_not_slower else None
 
 
 def _guilty(guilty: Sequence[FunctionFinding]) -> str:
@@ -115,16 +116,23 @@ def _not_located(functions: Sequence[FunctionFinding], evidence: Evidence) -> Co
     return Conclusion(Verdict.REGRESSION, f"Regression, not located: {_takes(worst)}; {where}", Rung.RUNS)
 
 
-def _not_slower(by: Mapping[Verdict, Sequence[FunctionFinding]], runs: WholeRuns, config: CompareConfig) -> Conclusion:
+def _not_slower(by: Mapping[Verdict, Sequence[FunctionFinding]], evidence: Evidence, config: CompareConfig) -> Conclusion:
     """Tell that slow-downs of interest are excluded at every point, and of a program that became faster."""
-    excluded = runs.excluded
+    runs, excluded = evidence.runs, evidence.runs.excluded
     faster = runs.of(PointStanding.FASTER)
     if faster:
         best = min(faster, key=lambda end: end.high)
         improved = by[Verdict.IMPROVEMENT]
-        said = improved[0].headline if improved else _takes(best)
+        said = improved[0].headline if improved else f"{_takes(best)}{_saved(evidence.savers, faster)}"
         return Conclusion(Verdict.IMPROVEMENT, f"Improvement: {said}", Rung.RUNS, excluded)
     return Conclusion(Verdict.UNCHANGED, f"No regression: {_excluded(runs, config)}", Rung.RUNS, excluded)
+
+
+def _saved(savers: Sequence[ExtraWork], faster: Sequence[EndToEnd]) -> str:
+    """Return what counts say of a faster program, "" where no changed function certainly saves a material part of the faster runs."""
+    run_ns = sum(end.base_ns for end in faster)
+    likely = [f"`{each.name}` {each.says}" for each in savers if each.repeats and -each.total_ns >= MATERIAL * run_ns]
+    return f"; by counts, {' and '.join(likely[:SUSPECTS])}" if likely else ""
 
 
 def _open(

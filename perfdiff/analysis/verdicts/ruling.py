@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from perfdiff.analysis.findings import Verdict
+from perfdiff.analysis.policy import OWNED
 from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import Evidence
 from perfdiff.analysis.verdicts.contention import acquitted, held_up, put_down
 from perfdiff.analysis.verdicts.elimination import eliminated
 from perfdiff.analysis.verdicts.locking import with_locks
-from perfdiff.analysis.verdicts.verdict import Decision, decide, victims
+from perfdiff.analysis.verdicts.verdict import Decision, decide, heavier, victims
+from perfdiff.records.schema import Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +75,26 @@ def rule(cases: Sequence[Case], evidence: Evidence) -> Ruling:
 
 
 def _deepest(decisions: dict[int, Decision], cases: Sequence[Case]) -> dict[int, Decision]:
-    """Leave more allocation with the innermost suspect: what a callee allocates is counted in its callers as well."""
-    heavy = {function for function, decision in decisions.items() if decision.heavier}
-    for case in cases:
-        if case.info.id in heavy and reached(case.attribution.web.callees, case.info.id) & heavy:
-            decisions[case.info.id] = Decision(Verdict.UNCHANGED, "it allocates more only through what it calls")
+    """Leave more allocation with the innermost suspects that make most of it: what a callee allocates is counted in its callers as well.
+
+    Those count whatever they are guilty by. Who calls its caller again is none of them, as both hold all that either allocates.
+    """
+    heavy = {case.info.id: metrics for case in cases if (metrics := heavier(case))}
+    by_id = {case.info.id: case for case in cases}
+    for function, metrics in heavy.items():
+        if metrics != decisions[function].heavier:
+            continue
+        callees = by_id[function].attribution.web.callees
+        below = {each: reached(callees, each) for each in reached(callees, function) & heavy.keys()}
+        below = {each: further for each, further in below.items() if function not in further}
+        nested = set().union(*below.values())
+        outermost = {metric: sum(_extra(by_id[each], metric) for each in below.keys() - nested) for metric in metrics}
+        if below and all(more >= OWNED * _extra(by_id[function], metric) for metric, more in outermost.items()):
+            decisions[function] = Decision(Verdict.UNCHANGED, "it allocates more only through what it calls")
     return decisions
+
+
+def _extra(case: Case, metric: str) -> float:
+    """Return what one run of each point has more of a metric in a function's calls."""
+    base, head = (float(case.ledger.of_a_run(metric, side, case.info.id).sum()) for side in Side)
+    return head - base

@@ -56,8 +56,8 @@ def _by_calls(case: Case) -> Decision:
         doubt = doubted(case, guilt)
         if not doubt:
             return Decision(Verdict.REGRESSION, f"its change adds {units.duration(guilt.total_ns)} to one run of each workload point")
-    if heavier := _heavier(case):
-        return Decision(Verdict.REGRESSION, f"its time did not clearly grow, but {metric_of(heavier[0]).says} a call did", heavier)
+    if metrics := heavier(case):
+        return Decision(Verdict.REGRESSION, f"its time did not clearly grow, but {metric_of(metrics[0]).says} a call did", metrics)
     if suspect and (proof := proved_by_counts(case)):
         return Decision(Verdict.REGRESSION, proof.reason, proof.counters)
     if guilt is not None and case.attribution.saves(guilt, effect) and _is_seen_to_save(case, guilt):
@@ -71,11 +71,11 @@ def _by_calls(case: Case) -> Decision:
 
 def is_open_alone(case: Case) -> bool:
     """Return whether a changed function is open by what it shows itself, before anybody is blamed: only blame could decide on it."""
-    is_decided = _heavier(case) or proved_by_counts(case) or case.contended
+    is_decided = heavier(case) or proved_by_counts(case) or case.contended
     return bool(case.ledger.points and case.info.change.is_suspect and not is_decided and _missing(case))
 
 
-def _heavier(case: Case) -> tuple[str, ...]:
+def heavier(case: Case) -> tuple[str, ...]:
     """Return what a changed function allocates more, and the run with it."""
     suspect = case.info.change.is_suspect
     return tuple(each for each in ALLOCATION if suspect and _direction(case, each) is Direction.UP and _grows_the_run(case, each))
