@@ -138,6 +138,24 @@ def test_sizes_that_runs_do_not_feel_are_told(sizes: tuple[float | str, ...], cp
     assert caveats.sizes_not_felt([], points) == ()
 
 
+@pytest.mark.parametrize(
+    ("values", "noted"),
+    [
+        (("1k", "3k"), True),
+        (("1000..3000",), True),
+        (("2.5MB",), True),
+        ((1000, 3000), False),
+        (("fast", "1k"), False),
+        (("1.2.3",), False),
+    ],
+)
+def test_sizes_that_are_no_numbers_are_told(values: tuple[float | str, ...], noted: bool) -> None:
+    points = [Point(number, "read", {"n": value}, "") for number, value in enumerate(values)]
+    found = caveats.sizes_as_texts(points)
+    assert [note.slug for note in found] == ["sizes-as-texts"] * noted
+    assert not noted or f"values of n are handed on as texts ({', '.join(map(str, values))})" in found[0].text
+
+
 def test_a_run_is_timed_and_its_output_digested(command: Callable[..., Command]) -> None:
     executor = ProcessExecutor()
     first = executor.execute(command("i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo done"))

@@ -90,6 +90,7 @@ def test_a_function_is_not_called_unchanged_beside_a_ratio_that_clearly_is_anoth
     rows = text(made.findings(Verdict.UNCHANGED, (function,)), 140).splitlines()
     row = next(line for line in rows if line.lstrip().startswith("table_fill"))
     assert said in row.split()
+    assert f"{said}: too little of a run to matter" in explain(function, made.findings(Verdict.UNCHANGED, (function,)))
 
 
 def test_a_commit_is_named_by_its_first_digits_however_it_was_asked_for() -> None:
@@ -222,7 +223,7 @@ def test_surroundings_do_not_change_the_text(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_hostile_names_cannot_steer_the_terminal() -> None:
-    said = text(made.hostile()) + explain(made.hostile().functions[0], 0.95)
+    said = text(made.hostile()) + explain(made.hostile().functions[0], made.hostile())
     assert re.findall(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", said) == []
     assert "\\x1b[31m" in said.replace("\n", "")
 
@@ -233,7 +234,7 @@ def test_long_tables_say_how_much_is_left_out() -> None:
 
 def test_explain_tells_calls_by_input_annotations_and_the_diff() -> None:
     findings = made.findings()
-    said = explain(findings.functions[0], 0.95, made.Samples(findings))
+    said = explain(findings.functions[0], findings, made.Samples(findings))
     strata = said[said.index("Measured calls, by input") :].splitlines()[2:10]
     assert strata[0].split()[-1].startswith("×")
     assert float(strata[7].split("×")[1]) > float(strata[0].split("×")[1]) > 2
@@ -251,7 +252,7 @@ def test_explain_gives_few_different_inputs_a_row_each() -> None:
         table = made.Samples(findings)(function, side)
         return replace(table, values=np.floor(table.values / 10_000) * 10_000) if table else None
 
-    said = explain(findings.functions[0], 0.95, stepped)
+    said = explain(findings.functions[0], findings, stepped)
     strata = said[said.index("Measured calls, by input") :].splitlines()[2:6]
     assert [row.split()[0] for row in strata[:3]] == ["0", "10,000", "20,000"]
     assert strata[3] == ""
@@ -318,7 +319,7 @@ def test_a_table_of_calls_says_where_a_cost_is_that_of_a_run_or_without_callees(
 
 
 def test_explain_without_samples_leaves_the_strata_out() -> None:
-    assert "by input" not in explain(made.regressed(), 0.95)
+    assert "by input" not in explain(made.regressed(), made.findings())
 
 
 @pytest.mark.parametrize(

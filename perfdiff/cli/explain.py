@@ -74,11 +74,11 @@ def explanation(outcome: Outcome, function: str) -> str:
     findings = outcome.findings
     named = [each for each in findings.functions if is_named(function, each.info.name, each.info.file) or _stands_at(function, each)]
     if len({wording.place(each.info) for each in named}) > 1:
-        sections = [_choice(function, named)]
+        sections = [_choice(function, named, findings.min_effect)]
     else:
         width, colour = output.width(), output.colour()
         drawn = outcome.drawn
-        sections = [section_of(each, findings.confidence, drawn, width=width, colour=colour) for each in named]
+        sections = [section_of(each, findings, drawn, width=width, colour=colour) for each in named]
     skipped = [
         f"{skip.name} ({skip.file}) was not measured: {skip.reason}"
         for skip in findings.skipped
@@ -97,14 +97,15 @@ def _stands_at(given: str, finding: FunctionFinding) -> bool:
     return place == given or place.endswith(f"/{given}")
 
 
-def _choice(given: str, named: Sequence[FunctionFinding]) -> str:
+def _choice(given: str, named: Sequence[FunctionFinding], min_effect: float) -> str:
     """Return a list of the functions that a name means, such as overloads, each by the place that means it alone."""
     from perfdiff.report import wording
     from perfdiff.report.printable import printable
 
     places = [wording.place(each.info) for each in named]
     width = max(map(len, places))
-    rows = [f"  {place:{width}}  {each.info.name}: {each.verdict.value}" for place, each in zip(places, named, strict=True)]
+    standings = [wording.standing(each, min_effect) for each in named]
+    rows = [f"  {place:{width}}  {each.info.name}: {says}" for place, each, says in zip(places, named, standings, strict=True)]
     said = [f"{len(named)} functions are named '{given}':", *rows, f"`perfdiff explain {places[0]}` tells all of the first one"]
     return "\n".join(map(printable, said))
 

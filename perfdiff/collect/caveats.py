@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -14,6 +15,8 @@ from perfdiff.records.schema import Note, Phase, Point, Run, Side
 # Sizes that lie so many times apart are meant to show growth. Where runs of the largest take so little longer than of the smallest, four
 # fifths of each and more do not follow it.
 _APART, _ALIKE = 4.0, 1.25
+# A number with a unit, or the ends of a range: what people write for sizes, and perfdiff hands on as a text.
+_LIKE_SIZES = re.compile(r"\d+(?:\.\d+)?[kKmMgG](?:i?[bB])?|\d+(?:\.\.\.?|:)\d+")
 _SHOWN = 3  # names that a sentence lists before it only counts
 
 
@@ -85,6 +88,22 @@ def sizes_not_felt(runs: Iterable[Run], points: Sequence[Point]) -> tuple[Note, 
             )
             found.append(Note("sizes-not-felt", text))
     return tuple(found)
+
+
+def sizes_as_texts(points: Sequence[Point]) -> tuple[Note, ...]:
+    """Tell which parameters look like sizes and are no numbers, so that no growth is told over them."""
+    values: dict[str, list[str]] = {}
+    for name, value in ((name, value) for point in points for name, value in point.parameters.items() if isinstance(value, str)):
+        values.setdefault(name, []).append(value)
+    return tuple(
+        Note(
+            "sizes-as-texts",
+            f"values of {name} are handed on as texts ({units.listed([*dict.fromkeys(texts)], _SHOWN)}), so no growth is told over it: "
+            f"if they are sizes, write each as a number, such as {name}=1000,3000",
+        )
+        for name, texts in values.items()
+        if all(_LIKE_SIZES.fullmatch(text) for text in texts)
+    )
 
 
 def _are_apart(points: Sequence[Mapping[str, float | str]]) -> bool:

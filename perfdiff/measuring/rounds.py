@@ -360,6 +360,7 @@ class Rounds:
         yield from self.site.notes
         yield from caveats.outputs_differ(self.runs, points)
         yield from caveats.sizes_not_felt(self.runs, points)
+        yield from caveats.sizes_as_texts(points)
         yield from self.notes
         yield from self._maker.notes
 

@@ -188,13 +188,15 @@ class Span:
 class FunctionSection:
     """All that is said of one function.
 
-    `figure` is its ratio in words, `facts` the answer, `chain` the way from the change to the cost, `details` the evidence.
+    `standing` is the verdict as tables tell it, `figure` its ratio in words, `facts` the answer, `chain` the way from the change to the
+    cost, `details` the evidence.
     """
 
     id: str
     name: str
     place: str
     verdict: Verdict
+    standing: str
     rank: int | None
     figure: str
     span: Span | None

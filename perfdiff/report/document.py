@@ -77,10 +77,7 @@ def build(findings: Findings, samples: SampleLoader | None = None) -> Document:
         title=f"{wording.revision(clean.base)} → {wording.revision(clean.head)}",
         answer=tuple(_answer(clean)),
         overview=_overview(clean),
-        functions=tuple(
-            function_section(finding, clean.confidence, plot, clean.points, lines)
-            for finding, plot in zip(clean.functions, plots, strict=True)
-        ),
+        functions=tuple(function_section(finding, clean, plot, lines) for finding, plot in zip(clean.functions, plots, strict=True)),
         work=work(clean),
         coverage=_coverage(clean),
         end_to_end=_end_to_end(clean.end_to_end),

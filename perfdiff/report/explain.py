@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.findings import FunctionFinding, MetricFinding
+from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding
 from perfdiff.records.schema import Floats, Side
 from perfdiff.report import terminal, wording
 from perfdiff.report.blocks import Cell, Column, Table
@@ -22,14 +22,14 @@ _STRATA = 8
 
 
 def explain(
-    finding: FunctionFinding, confidence: float, samples: SampleLoader | None = None, *, width: int = 100, colour: bool = False
+    finding: FunctionFinding, findings: Findings, samples: SampleLoader | None = None, *, width: int = 100, colour: bool = False
 ) -> str:
-    """Return all metrics, annotations, coefficients, the chain, causes and the source diff of a function as text.
+    """Return all metrics, annotations, coefficients, the chain, causes and the source diff of a function of `findings` as text.
 
     With `samples`, also what its calls cost on both sides in equally frequent ranges of the main feature.
     """
     clean: FunctionFinding = printable_values(finding)
-    section = function_section(clean, confidence)
+    section = function_section(clean, replace(findings, points=printable_values(findings.points)))
     strata = _strata(finding, samples) if samples else None
     details = section.details if strata is None else (strata, *section.details)
     return terminal.render_section(replace(section, details=details), width=width, colour=colour)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from perfdiff import units
 from perfdiff.analysis.compare.comparison import MEAN
-from perfdiff.analysis.findings import RUN, Cause, FunctionFinding, MetricFinding, Ratio, Verdict
+from perfdiff.analysis.findings import RUN, Cause, Findings, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.models.annotation import Annotation, CostClass
 from perfdiff.models.language import readable
 from perfdiff.records.schema import FunctionInfo, Point
@@ -21,24 +21,25 @@ _REASONS = 3
 
 
 def function_section(
-    finding: FunctionFinding, confidence: float, plot: Plot | None = None, points: Sequence[Point] = (), most_lines: int = MOST_LINES
+    finding: FunctionFinding, findings: Findings, plot: Plot | None = None, most_lines: int = MOST_LINES
 ) -> FunctionSection:
-    """Return the section of one function; `points` are those of the workloads, `most_lines` of its source are shown.
+    """Return the section of one function of `findings`; `most_lines` of its source are shown.
 
-    Its texts must be printable.
+    Its texts, and those of the points, must be printable.
     """
-    metric = wording.leading(finding)
+    metric, standing = wording.leading(finding), wording.standing(finding, findings.min_effect)
     ratio = metric.ratio if metric else None
     return FunctionSection(
         id=f"function-{finding.info.id}",
         name=finding.info.name,
         place=wording.place(finding.info),
         verdict=finding.verdict,
+        standing=standing,
         rank=finding.rank,
         figure=wording.interval(ratio, metric.metric) if metric else wording.ABSENT,
         span=Span(ratio.value, ratio.low, ratio.high) if ratio and _drawable(ratio) else None,
         headline=finding.headline,
-        facts=Facts((*answer_facts(finding, confidence, len(points)).facts, *_verdict(finding))),
+        facts=Facts((*answer_facts(finding, findings.confidence, len(findings.points)).facts, *_verdict(finding, standing))),
         chain=chain(finding),
         plot=plot,
         diff=source_diff(
@@ -47,7 +48,7 @@ def function_section(
             most=most_lines,
             counted=Counted(finding.lines[0].point, finding.line_counts) if finding.lines else None,
         ),
-        details=tuple(_details(finding, metric, {point.id: point for point in points})),
+        details=tuple(_details(finding, metric, {point.id: point for point in findings.points})),
     )
 
 
@@ -107,9 +108,9 @@ def change(info: FunctionInfo) -> str:
     return f"{info.change.value}: {units.listed(reasons, _REASONS, ';')}"
 
 
-def _verdict(finding: FunctionFinding) -> Iterator[Fact]:
+def _verdict(finding: FunctionFinding, standing: str) -> Iterator[Fact]:
     if finding.reason and finding.verdict is not Verdict.INCONCLUSIVE:
-        yield Fact("verdict", f"{finding.verdict.value}: {finding.reason}", wording.TONES[finding.verdict])
+        yield Fact("verdict", f"{standing}: {finding.reason}", wording.TONES[finding.verdict])
     for entry in finding.accepted:
         yield Fact("accepted", f"{entry.metric} {units.ratio(entry.ratio)}{f' until {entry.until}' if entry.until else ''}: {entry.reason}")
 

@@ -162,7 +162,7 @@ def _add_functions(page: _Page, sections: tuple[FunctionSection, ...]) -> None:
 def _function(section: FunctionSection, *, with_diff: bool) -> str:
     name, place = (html.escape(shortened(text, _MOST_CODE)) for text in (section.name, section.place))
     rank = f"#{section.rank} " if section.rank is not None else ""
-    summary = f"{rank}<code>{name}</code> <code>{place}</code> {section.verdict.value}: {html.escape(section.figure)}"
+    summary = f"{rank}<code>{name}</code> <code>{place}</code> {section.standing}: {html.escape(section.figure)}"
     blocks = [Sentence(section.headline), section.facts, section.chain, *section.details, section.diff if with_diff else None]
     return _details(summary, blocks)
 

@@ -190,7 +190,8 @@ def _why_unchanged(case: Case) -> str:
     if _direction(case, "self_ns") is Direction.UP:
         return "slower, but too little of a run to matter" if case.info.change.is_suspect else _unexplained(case)
     if _direction(case, "wall_ns") is Direction.UP:
-        return f"its own cost did not grow; {_taken_over(case) or 'what it calls became slower'}"
+        elsewhere = _taken_over(case) or "what it calls became slower"
+        return elsewhere if _differs(own, case.config) else f"its own cost did not grow; {elsewhere}"
     return _how_little(own, case.config)
 
 
@@ -211,11 +212,17 @@ def _how_little(own: Comparison, config: CompareConfig) -> str:
     if not own.is_material:
         return f"its cost is less than {units.significant(100 * MATERIAL)} % of a run: no difference of a call matters"
     least, ratio = 1 + config.min_effect, own.ratio
-    if ratio is not None and (ratio.low > least or ratio.high < 1 / least):
+    if _differs(own, config):
         return "its cost differs by too little of a run to matter, or by no more than layout, probes and the machine make"
     if ratio is not None and 1 / least <= ratio.low and ratio.high <= least:
         return f"its cost at equal inputs differs by less than {units.significant(100 * config.min_effect)} %"
     return "its cost at equal inputs differs by no more than chance makes"
+
+
+def _differs(own: Comparison, config: CompareConfig) -> bool:
+    """Return whether the interval that is told of a cost excludes that it is the same."""
+    least, ratio = 1 + config.min_effect, own.ratio
+    return ratio is not None and (ratio.low > least or ratio.high < 1 / least)
 
 
 def _moved_inputs(own: Comparison, config: CompareConfig) -> str:
