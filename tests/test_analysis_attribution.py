@@ -14,8 +14,8 @@ from perfdiff.analysis import analyse
 from perfdiff.analysis.compare.comparison import MEAN
 from perfdiff.analysis.compare.mix import typical_inputs
 from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Ratio, Verdict
+from perfdiff.analysis.telling.amounts import times
 from perfdiff.analysis.telling.citation import depends
-from perfdiff.analysis.telling.diagnosis import times
 from perfdiff.analysis.telling.headline import Spot, sentence
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, CostClass, Scope, Term

@@ -195,6 +195,9 @@ class Laid:
             self.here.append(Post(Worker("", f"w{number}", "host"), None, number, name=f"w{number}"))  # type: ignore[arg-type]
             yield self.here[-1], None
 
+    def told(self, post: Post[int]) -> str:
+        return post.name
+
     def answered(self, give: Callable[[Post[int]], Record | None], *, leaving_out: bool) -> Iterator[tuple[Post[int], object]]:
         assert not leaving_out
         while True:

@@ -13,7 +13,7 @@ from perfdiff.analysis.blame.links import LinkKind, is_named_in
 from perfdiff.analysis.findings import MetricFinding
 from perfdiff.analysis.policy import MATERIAL
 from perfdiff.analysis.sums.rates import calls_per_call, one_run, too_short
-from perfdiff.analysis.telling.diagnosis import calls_per_run, times
+from perfdiff.analysis.telling.amounts import calls_per_run, times
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.records.schema import Change, FunctionInfo
 

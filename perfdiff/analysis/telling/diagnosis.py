@@ -35,7 +35,8 @@ from perfdiff.analysis.findings import Cause, CountFinding, Evidence, MetricFind
 from perfdiff.analysis.policy import TELLING
 from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.sums.ledger import Ledger
-from perfdiff.analysis.sums.rates import calls_per_call, extra_calls_ns, grew, most_of, one_run, per_call, per_call_at, too_short
+from perfdiff.analysis.sums.rates import calls_per_call, extra_calls_ns, grew, one_run, per_call, too_short
+from perfdiff.analysis.telling.amounts import amount, calls_per_run, times, where
 from perfdiff.analysis.telling.citation import DEPENDENCY, because, cited_lines, depends
 from perfdiff.analysis.telling.outside import (
     entering,
@@ -223,20 +224,6 @@ def _by_others(patient: Patient, blame: Blame, lines: str) -> Cause:
     return Cause("more-calls", said, (Evidence(f"calls of {callee} a run", *runs),))
 
 
-def calls_per_run(function: int, attribution: Attribution, ledger: Ledger, place: int) -> tuple[float, float]:
-    """Return the calls of a function on base and head, at the `place`-th point."""
-    part, column = attribution.parts[place], ledger.place[function]
-    return float(part.calls_base[column]), float(part.calls_head[column])
-
-
-def times(count: float) -> str:
-    """Return how often something happens, in words; what nearly never does is told as such, as no reader counts zeros."""
-    if count == 0:
-        return "never"
-    said = units.count(count) if count >= 0.001 else "less than 0.001"
-    return "once" if said == "1" else f"{said} times"
-
-
 def _own(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
     """Tell why the function itself costs more at equal inputs."""
     info, metrics = patient.info, patient.metrics
@@ -358,22 +345,9 @@ def _explains(metric: str, patient: Patient, ns: float) -> float:
 def _grown(metric: str, patient: Patient, who: str, lines: str = "") -> Cause:
     name, says = _GREW[metric]
     values = per_call(patient.info.id, metric, patient.ledger)
-    base, head = (_amount(value, metric_of(metric).unit) for value in values)
-    said = says.format(head=head, base=base, where=_where(patient.info.id, metric, patient.ledger))
+    base, head = (amount(value, metric_of(metric).unit) for value in values)
+    said = says.format(head=head, base=base, where=where(patient.info.id, metric, patient.ledger))
     return Cause(name, f"{who}{said}{lines}", (Evidence(metric, *values),))
-
-
-def _amount(value: float, unit: str) -> str:
-    if unit == "bytes" and 0 < value < 1:
-        return "less than 1 B"
-    return units.quantity(value, unit) if value else "none"
-
-
-def _where(function: int, metric: str, ledger: Ledger) -> str:
-    """Name the point that the figures of a metric belong to, where they are not those of all points."""
-    point = most_of(function, metric, ledger)
-    alike = len({per_call_at(each, function, metric, ledger) for each in ledger.points}) == 1
-    return "" if point is None or alike or point not in ledger.labels else f" at {ledger.labels[point]}"
 
 
 def _also(patient: Patient, causes: list[Cause]) -> Iterator[Cause]:
