@@ -16,6 +16,7 @@ from perfdiff.analysis.counts.suspects import CALLS_OF
 from perfdiff.analysis.findings import Cause, Evidence
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.rates import per_call_at
+from perfdiff.analysis.telling.amounts import times
 from perfdiff.analysis.telling.citation import because, excerpt
 from perfdiff.records.schema import FunctionInfo
 
@@ -80,7 +81,7 @@ def entering(departures: Sequence[Departure]) -> str:
     if not more:
         return ""
     most = max(more, key=lambda each: each.head_run - each.base_run)
-    runs = f"{_times(most.head_run)} in one run of {most.point.label}, {_times(most.base_run)} before"
+    runs = f"{times(most.head_run)} in one run of {most.point.label}, {times(most.base_run)} before"
     return f"; through it `{most.name}` is called {runs}, each time a call of the kernel"
 
 
@@ -107,20 +108,20 @@ def often(told: Sequence[Departure], own_ns: float = math.inf) -> str:
     first = told[0]
     if first.is_query:
         return asking(told)
-    said = f"calls `{first.name}` {_times(first.head)} a call at {first.point.label}, {_before(first)}"
+    said = f"calls `{first.name}` {times(first.head)} a call at {first.point.label}, {_before(first)}"
     if first.head_ns is not None:
         is_all = first.head * first.head_ns > _NEARLY * own_ns
         said = f"{said}, {'nearly all of its time' if is_all else f'{units.duration(first.head_ns)} each'}"
     if first.head_run != first.head:
         said = f"{said} (in one run {units.count(first.head_run)} and {units.count(first.base_run)})"
     for each in told[1:]:
-        said = f"{said}, and `{each.name}` {_times(each.head)}, {_before(each)}"
+        said = f"{said}, and `{each.name}` {times(each.head)}, {_before(each)}"
     return said
 
 
 def _before(each: Departure) -> str:
     """Say how often base made calls, or which others in their place."""
-    return f"in place of `{each.instead_of}`" if each.instead_of else f"{_times(each.base)} before"
+    return f"in place of `{each.instead_of}`" if each.instead_of else f"{times(each.base)} before"
 
 
 def asking(told: Sequence[Departure], through: str = "", more: tuple[float, float] | None = None) -> str:
@@ -185,12 +186,6 @@ def prolonged(info: FunctionInfo, departures: Sequence[Departure], who: str) -> 
 def _took(each: Departure) -> str:
     before = units.duration(each.base_ns) if each.base_ns is not None else "next to nothing"
     return f"`{each.name}`, which takes {units.duration(each.head_ns or 0.0)} a call at {each.point.label}, {before} before"
-
-
-def _times(calls: float) -> str:
-    if calls == 0:
-        return "never"
-    return "once" if calls == 1 else f"{units.count(calls)} times"
 
 
 def _evidence(each: Departure) -> tuple[Evidence, Evidence]:
