@@ -450,8 +450,8 @@ def test_explain_lists_functions_that_share_a_name(seam: Comparison, run: Callab
     assert run("explain", "Parse") == 0
     head, one, two, remedy = capsys.readouterr().out.splitlines()
     assert head == "2 functions are named 'Parse':"
-    assert one.endswith("XML::Parse: unchanged")
-    assert two.endswith("XML::Parse: unchanged")
+    assert one.endswith("XML::Parse: negligible")
+    assert two.endswith("XML::Parse: negligible")
     places = [line.split()[0] for line in (one, two)]
     assert remedy == f"`perfdiff explain {places[0]}` tells all of the first one"
     for place in places:
