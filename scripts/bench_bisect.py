@@ -28,7 +28,7 @@ from perfdiff.errors import PerfdiffError
 from perfdiff.progress import Silent
 from perfdiff.request import Request
 from perfdiff.searches import bisecting
-from perfdiff.searches.bisecting import Question
+from perfdiff.searches.question import Question
 from programs import git
 from simulated_search import BROKEN_SHARE, World, searched, thresholded
 

@@ -19,7 +19,7 @@ from perfdiff.progress import Silent
 from perfdiff.report import bisect as report
 from perfdiff.report import document, html, markdown, terminal
 from perfdiff.searches import bisecting
-from perfdiff.searches.bisecting import Question
+from perfdiff.searches.question import Question
 from programs import git
 
 

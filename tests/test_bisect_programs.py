@@ -20,7 +20,7 @@ from perfdiff.errors import UsageError
 from perfdiff.progress import Silent
 from perfdiff.request import Request
 from perfdiff.searches import bisecting
-from perfdiff.searches.bisecting import Question
+from perfdiff.searches.question import Question
 from programs import git
 
 pytestmark = pytest.mark.integration

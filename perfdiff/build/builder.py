@@ -12,7 +12,7 @@ from pathlib import Path
 
 from perfdiff import processes, seals
 from perfdiff.build import compilers
-from perfdiff.build.cache import BuildCache
+from perfdiff.build.cache import BuildCache, place
 from perfdiff.build.commands import DroppedProbe, Uncounted, read_compile_log
 from perfdiff.build.jobs import BUILD, OUTCOME, SOURCE, Job, name, prepare
 from perfdiff.build.links import Link, read_links
@@ -53,9 +53,11 @@ def build(request: BuildRequest, cache: BuildCache) -> Built:
     `compiler-not-found`) names the side, the command and what is missing; its detail is what the log says there. `no-compile-commands`: the
     build ended well, but no compiler was seen at work.
     """
-    environment = build_environment(request.environment)
-    key = _key(request)
-    changed: list[str] = []
+    return _obtained(request, _key(request), cache)
+
+
+def _obtained(request: BuildRequest, key: str, cache: BuildCache) -> Built:
+    environment, changed = build_environment(request.environment), list[str]()
 
     def is_whole(folder: Path) -> bool:
         what = seals.broken(folder) or (request.workplace.broken(folder) if request.workplace else None)
@@ -78,7 +80,8 @@ def build_all(requests: Mapping[Side, BuildRequest], cache: BuildCache, ended: C
     As `build` otherwise: what fails at the same time is made again by itself, and so are all further builds with this cache. What
     neighbours may have is asked for one by one.
     """
-    requests, order, told = _partnered(requests, cache), list(requests), set[Side]()
+    keys = {side: _key(request) for side, request in requests.items()}
+    requests, order, told = _partnered(requests, keys, cache), list(requests), set[Side]()
 
     def tell(side: Side) -> None:
         if side not in told:
@@ -87,22 +90,22 @@ def build_all(requests: Mapping[Side, BuildRequest], cache: BuildCache, ended: C
 
     is_compiled = all(request.workplace is None and request.config.command for request in requests.values())
     if is_compiled and not cache.apart and cache.neighbours is None:
-        failed = _make_together(list(requests.values()), cache, tell)
+        failed = _make_together({keys[side]: request for side, request in requests.items()}, cache, tell)
         if failed is not None:
             cache.apart = True
             order.sort(key=lambda side: side is not failed)
     made = {}
     for side in order:
-        made[side] = build(requests[side], cache)
+        made[side] = _obtained(requests[side], keys[side], cache)
         tell(side)
     return {side: made[side] for side in requests}
 
 
-def _partnered(requests: Mapping[Side, BuildRequest], cache: BuildCache) -> Mapping[Side, BuildRequest]:
+def _partnered(requests: Mapping[Side, BuildRequest], keys: Mapping[Side, str], cache: BuildCache) -> Mapping[Side, BuildRequest]:
     """Return requests of two sides that know of each other's builds; others as they are."""
     if len(requests) != len(Side):
         return requests
-    places = {side: cache.place(_key(request)) for side, request in requests.items()}
+    places = {side: place(cache.root, key) for side, key in keys.items()}
     partners = {side: Partner(places[other] / BUILD, places[other] / SOURCE) for side, other in zip(Side, reversed(Side), strict=True)}
     return {side: replace(request, partner=partners[side]) for side, request in requests.items()}
 
@@ -168,23 +171,21 @@ def _make(request: BuildRequest, environment: Mapping[str, str], folder: Path, l
     job.finish(time.monotonic() - started)
 
 
-def _make_together(requests: Sequence[BuildRequest], cache: BuildCache, ended: Callable[[Side], None]) -> Side | None:
-    """Make builds that are not kept yet at the same time, where they are several; `ended` is called as each ends.
+def _make_together(requests: Mapping[str, BuildRequest], cache: BuildCache, ended: Callable[[Side], None]) -> Side | None:
+    """Make the builds, by their keys, that are not kept yet at the same time, where they are several; `ended` is called as each ends.
 
     Returns None, or the side to begin with when they are made one by one: if one fails, which may be the other's doing, or if compilers
     work in folders where builds would meet. Then none of them is kept.
     """
-    environment = build_environment(requests[0].environment)
-    identity = compiler_identity(environment)
-    by_key = {key: each for each in requests if not cache.has(key := build_key(each, identity))}
-    if len(by_key) < 2:
+    missing = {key: request for key, request in requests.items() if not cache.has(key)}
+    if len(missing) < 2:
         return None
     with suppress(_ApartError), ExitStack() as rooms:
         claims = Path(rooms.enter_context(tempfile.TemporaryDirectory(prefix="perfdiff-", ignore_cleanup_errors=True)))
-        entered = {key: rooms.enter_context(cache.making(key)) for key in sorted(by_key)}
+        entered = {key: rooms.enter_context(cache.making(key)) for key in sorted(missing)}
         jobs = [
-            prepare(_claiming(request, claims), environment, folder, cache.logs / f"{key}.log")
-            for key, request in by_key.items()
+            prepare(_claiming(request, claims), build_environment(request.environment), folder, cache.logs / f"{key}.log")
+            for key, request in missing.items()
             if (folder := entered[key]) is not None  # another process may have made it meanwhile
         ]
         started, failed = time.monotonic(), _run_together(jobs, ended)
@@ -205,10 +206,10 @@ def _run_together(jobs: Sequence[Job], ended: Callable[[Side], None]) -> Job | N
     """Run the commands of several builds at the same time; return one that failed, or did not end in time, and stop the others."""
     with ExitStack() as stack:
         commands = [stack.enter_context(job.running()) for job in jobs]
-        for place in processes.ends(commands, min((job.request.config.timeout_s for job in jobs), default=0.0)):
-            if commands[place].returncode:
-                return jobs[place]
-            ended(jobs[place].request.side)
+        for at in processes.ends(commands, min((job.request.config.timeout_s for job in jobs), default=0.0)):
+            if commands[at].returncode:
+                return jobs[at]
+            ended(jobs[at].request.side)
         return next((job for job, command in zip(jobs, commands, strict=True) if command.returncode is None), None)
 
 

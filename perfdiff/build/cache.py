@@ -148,10 +148,6 @@ class BuildCache:
             yield
             (folder / _FINISHED).touch()
 
-    def place(self, key: str) -> Path:
-        """Return where the folder of `key` is, or would be."""
-        return self._trees / key
-
     def has(self, key: str) -> bool:
         """Return whether the folder of `key` is finished."""
         return (self._trees / key / _FINISHED).exists()

@@ -87,9 +87,10 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         with project.progress() as progress:
             request = comparison.request((good, bad), project.repository, project.cache_folder, overrides, progress)
             from perfdiff.searches import bisecting
+            from perfdiff.searches.question import Question
 
             named = functools.partial(is_named, function) if function else None
-            question = bisecting.Question(request, function, named, metric, confidence, first_parent, tuple(path or ()))
+            question = Question(request, function, named, metric, confidence, first_parent, tuple(path or ()))
             if by_growth:
                 culprit = bisect_growth.found(question, progress)
             else:

@@ -11,7 +11,7 @@ from perfdiff.errors import UsageError
 if TYPE_CHECKING:
     from perfdiff.analysis.search.growth import GrowthBisection
     from perfdiff.progress import Progress
-    from perfdiff.searches.bisecting import Question
+    from perfdiff.searches.question import Question
 
 FORMATS = (options.Format.TEXT, options.Format.MARKDOWN, options.Format.HTML, options.Format.JSON)
 

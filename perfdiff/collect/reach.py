@@ -53,7 +53,8 @@ def require_tree(misplaced: Mapping[str, str], ran: Collection[int], subjects: S
     changed = {id_: pair for id_, pair in subjects.pairs.items() if pair.change.is_suspect}
     if not changed.keys().isdisjoint(ran):
         return
-    lost = {file: place for file, place in misplaced.items() if file in {pair.shown.file for pair in changed.values()}}
+    files = {pair.shown.file for pair in changed.values()}
+    lost = {file: place for file, place in misplaced.items() if file in files}
     lost = lost or dict(_copies(changed.values(), ran, subjects))
     if lost:
         file = min(lost)

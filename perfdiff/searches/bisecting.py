@@ -9,8 +9,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import median
 
 import numpy as np
@@ -40,10 +39,10 @@ from perfdiff.progress import Progress, Within
 from perfdiff.records import codec
 from perfdiff.records.schema import Note, Revision, Side
 from perfdiff.request import Request
-from perfdiff.revisions.history import History, changed_files, history, inert_files
-from perfdiff.revisions.pins import PinnedPair, resolve
-from perfdiff.revisions.repository import find_repository
+from perfdiff.revisions.history import History, changed_files
+from perfdiff.revisions.pins import resolve
 from perfdiff.searches import state
+from perfdiff.searches.question import Question, Stretch, stretch
 from perfdiff.searches.state import Searched, Taken, Tried
 
 RUNS = 5  # of each side in one measurement: the least that the comparison can work with; weak evidence is measured again
@@ -54,65 +53,37 @@ LIKELIER = 2.0  # times as likely as evenly shared, or as likely as not: less is
 SURE = 0.95  # from here on a commit's own readings make it good or bad
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What is asked: `request.revisions` are the good and the bad end; `named(name, file)` says whether a function is the one asked for."""
-
-    request: Request
-    function: str | None = None
-    named: Callable[[str, str], bool] | None = None
-    metric: str | None = None
-    confidence: float = 0.95
-    first_parent: bool = False
-    paths: tuple[str, ...] = ()
-
-
 def bisect(question: Question, progress: Progress) -> tuple[Bisection, Outcome]:
     """Find the commit that made something slower, and compare it with what stands before it.
 
     UsageError: `ends-alike`, `ends-swapped`, `unknown-function`; RevisionError as `history` raises; MeasurementError: `ends-inconclusive`.
     """
-    request = question.request
-    progress.stage("resolving revisions", None)
-    repository = find_repository(request.repository)
-    with storage.in_use(request.cache):
-        pins = resolve(repository, request.revisions, snapshots=request.cache / "snapshots")
-    config = request.config
-    inert = inert_files(repository, config.build.overlay, config.commands)
-    commits = history(pins.base, pins.head, first_parent=question.first_parent, paths=question.paths, inert=inert)
+    found = stretch(question, progress)
+    pins, commits = found.pins, found.commits
     progress.note(f"{_plural(len(commits.commits), 'commit')} between the ends, {_different(commits)} of them differ in what is built")
-    request = replace(request, revisions=(pins.base.commit, pins.head.commit))
+    request = replace(question.request, revisions=(pins.base.commit, pins.head.commit))
     ends = pipeline.compare(request, progress)
     good, bad = question.request.revisions
     wanted = SearchSubject(good, bad, question.function, question.named, question.metric)
     followed = follow(ends.findings, wanted)
     progress.note(f"following {followed.says}: {figures(followed.expected)} between the ends")
-    hunt = Hunt(question, pins, commits, inert, ends, followed, progress)
+    hunt = Hunt(question, found, ends, followed, progress)
     return hunt.conclude(hunt.search())
 
 
 class Hunt:
     """One search at work: what is asked, what is known, and where that is kept."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 (all that the story above has found out)
-        self,
-        question: Question,
-        pins: PinnedPair,
-        commits: History,
-        inert: Callable[[str], bool],
-        ends: Outcome,
-        followed: Symptom,
-        progress: Progress,
-    ) -> None:
+    def __init__(self, question: Question, found: Stretch, ends: Outcome, followed: Symptom, progress: Progress) -> None:
         self._question, self._request = question, question.request
-        self._pins, self._history, self._inert = pins, commits, inert
+        self._pins, self._history, self._inert = found.pins, found.commits, found.inert
         self._ends, self._symptom, self._progress = ends, followed, progress
         self._config = measuring(question.request.config, ends.findings)
         self._followed = frozenset(
             (each.info.base.file, each.info.base.line) for each in ends.findings.functions if each.info.base is not None
         )
-        self._held = commits.ancestry()
-        self._numbers = {commit.id: number for number, commit in enumerate(commits.commits)}
+        self._held = found.commits.ancestry()
+        self._numbers = {commit.id: number for number, commit in enumerate(found.commits.commits)}
         self._state = self._request.cache / "bisects" / f"{self._key()}.json"
         self._notes: list[Note] = []
         self._ahead: set[int] = set()  # commits that the workers of a cluster have been asked for

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from perfdiff import storage, trending
+from perfdiff import trending
 from perfdiff.analysis.search import growth
 from perfdiff.analysis.search.bisection import Alike, CommitStanding, Passed
 from perfdiff.analysis.search.growth import GrowthBisection, GrowthReading, GrowthSymptom, WantedGrowth
@@ -19,10 +19,10 @@ from perfdiff.models.clusters import ALPHA
 from perfdiff.progress import Progress, Within
 from perfdiff.records.schema import Revision
 from perfdiff.request import Request
-from perfdiff.revisions.history import History, history, inert_files
-from perfdiff.revisions.pins import PinnedPair, resolve
-from perfdiff.revisions.repository import find_repository
-from perfdiff.searches.bisecting import SHORT, Question
+from perfdiff.revisions.history import History
+from perfdiff.revisions.pins import PinnedPair
+from perfdiff.searches.bisecting import SHORT
+from perfdiff.searches.question import Question, stretch
 from perfdiff.searches.state import reason_of
 
 
@@ -32,12 +32,8 @@ def bisect(question: Question, progress: Progress) -> GrowthBisection:
     UsageError: `ends-alike`, `ends-swapped`, `unknown-function`; RevisionError as `history` raises; MeasurementError: `ends-inconclusive`.
     """
     request = question.request
-    progress.stage("resolving revisions", None)
-    repository = find_repository(request.repository)
-    with storage.in_use(request.cache):
-        pins = resolve(repository, request.revisions, snapshots=request.cache / "snapshots")
-    inert = inert_files(repository, request.config.build.overlay, request.config.commands)
-    commits = history(pins.base, pins.head, first_parent=question.first_parent, paths=question.paths, inert=inert)
+    found = stretch(question, progress)
+    pins, commits = found.pins, found.commits
     ends = trending.trends(replace(request, revisions=(pins.base.commit, pins.head.commit)), progress, alpha=ALPHA)
     good, bad = request.revisions
     followed = growth.follow(ends, WantedGrowth(good, bad, question.function, question.named))

@@ -1,0 +1,47 @@
+"""What is asked of a search, and the commits that it is to be searched in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from perfdiff import storage
+from perfdiff.progress import Progress
+from perfdiff.request import Request
+from perfdiff.revisions.history import History, history, inert_files
+from perfdiff.revisions.pins import PinnedPair, resolve
+from perfdiff.revisions.repository import find_repository
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked: `request.revisions` are the good and the bad end; `named(name, file)` says whether a function is the one asked for."""
+
+    request: Request
+    function: str | None = None
+    named: Callable[[str, str], bool] | None = None
+    metric: str | None = None
+    confidence: float = 0.95
+    first_parent: bool = False
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The ends of a question, and the commits between them; `inert` tells files that are neither built nor run."""
+
+    pins: PinnedPair
+    commits: History
+    inert: Callable[[str], bool]
+
+
+def stretch(question: Question, progress: Progress) -> Stretch:
+    """Return what a question is to be searched in; raise RevisionError as `history` does."""
+    request = question.request
+    progress.stage("resolving revisions", None)
+    repository = find_repository(request.repository)
+    with storage.in_use(request.cache):
+        pins = resolve(repository, request.revisions, snapshots=request.cache / "snapshots")
+    inert = inert_files(repository, request.config.build.overlay, request.config.commands)
+    commits = history(pins.base, pins.head, first_parent=question.first_parent, paths=question.paths, inert=inert)
+    return Stretch(pins, commits, inert)
