@@ -144,6 +144,7 @@ def hosts(count: int) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
             run("ip", "netns", "add", name)
             stack.callback(run, "ip", "netns", "del", name)
             run("ip", "link", "add", f"{name}a", "type", "veth", "peer", "name", "eth0", "netns", name)
+            stack.callback(run, "ip", "link", "del", f"{name}a")  # at once; with its namespace it would go some time later
             run("ip", "link", "set", f"{name}a", "master", BRIDGE, "up")
             inside = ("ip", "netns", "exec", name)
             run(*inside, "ip", "addr", "add", f"{NET}.{number + 1}/24", "dev", "eth0")

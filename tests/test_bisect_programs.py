@@ -26,11 +26,12 @@ from programs import git
 pytestmark = pytest.mark.integration
 SMALL = {"n": (500.0, 1500.0, 4500.0)}
 BUDGET_S = 4.0  # for the comparison that ends a search
+ENVIRONMENT = dict(os.environ)  # once, as a command does: libraries that learn set variables of their own when they are first used
 
 
 def question(folder: Path, cache: Path, function: str | None = None) -> Question:
     config = configuration.load(folder, overrides=Overrides(parameters=SMALL), environment={"PERFDIFF_MEASURE_BUDGET_S": str(BUDGET_S)})
-    request = Request(folder, ("good", "bad"), config, cache, dict(os.environ))
+    request = Request(folder, ("good", "bad"), config, cache, ENVIRONMENT)
     return Question(request, function, (lambda name, _file: name == function) if function else None)
 
 
@@ -66,7 +67,7 @@ def test_git_bisect_run_finds_the_culprit_by_steps(tmp_path: Path) -> None:
     git(folder, "bisect", "start", "bad", "good")
     step = [sys.executable, "-m", "perfdiff", "bisect-step", "-q", "--cache", str(cache), "--param", "n=500,1500,4500"]
     environment = {
-        **os.environ,
+        **ENVIRONMENT,
         "PYTHONPATH": str(Path(__file__).parent.parent),
         "PERFDIFF_COUNTERS_SOFTWARE": "false",
         "PERFDIFF_MEASURE_BUDGET_S": str(BUDGET_S),
@@ -86,7 +87,7 @@ def test_git_bisect_run_finds_the_culprit_by_steps(tmp_path: Path) -> None:
 def test_steps_abort_where_the_commit_is_not_at_fault(tmp_path: Path) -> None:
     folder = tmp_path / "history"
     make(Plan(2, 2, broken=()), folder)
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    environment = {**ENVIRONMENT, "PYTHONPATH": str(Path(__file__).parent.parent)}
     for asked in (["--no-such-option"], [], ["--good", "no-such-revision"], ["--good", "good", "--build", "false"]):
         command = [sys.executable, "-m", "perfdiff", "bisect-step", "-q", "--cache", str(tmp_path / "cache"), *asked]
         assert subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False).returncode == 128, asked
@@ -96,7 +97,7 @@ def test_the_command_writes_json_and_exits_as_for_a_regression(tmp_path: Path) -
     folder = tmp_path / "history"
     commits = make(Plan(2, 2, "class"), folder)
     environment = {
-        **os.environ,
+        **ENVIRONMENT,
         "PYTHONPATH": str(Path(__file__).parent.parent),
         "PERFDIFF_COUNTERS_SOFTWARE": "false",
         "PERFDIFF_MEASURE_BUDGET_S": str(BUDGET_S),

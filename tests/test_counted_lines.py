@@ -81,6 +81,7 @@ class Bench:
     config: Config
     problem: Exception | None = None
     placed_builds: int = 0
+    followed: frozenset[tuple[str, int]] = frozenset()
     points: tuple[Point, ...] = POINTS
     sides: tuple[Side, ...] = tuple(Side)
     progress: Stopwatch = field(default_factory=lambda: Stopwatch(Silent()))
@@ -88,7 +89,7 @@ class Bench:
 
     @property
     def request(self) -> Any:
-        return SimpleNamespace(config=self.config)
+        return SimpleNamespace(config=self.config, followed=self.followed)
 
     def collector(self, targets: Mapping[object, object]) -> Any:
         return SimpleNamespace(targets=targets)
@@ -153,11 +154,18 @@ def test_head_that_takes_longer_than_half_of_the_budget_leaves_fewer_points_on_b
     assert slow._lines is None
 
 
-def test_nothing_is_built_where_one_point_fits_or_counting_is_switched_off(counting: Callable[..., tuple[Rounds, Bench]]) -> None:
-    for setting in ({"budget_s": 20.0}, {"software": False}):
-        asked, bench = counting(**setting)
-        asked.count_lines()
-        assert (asked._lines, asked.notes, bench.placed_builds) == (None, (), 0)
+@pytest.mark.parametrize(
+    ("setting", "followed"),
+    [({"budget_s": 20.0}, frozenset()), ({"software": False}, frozenset()), ({}, frozenset({("a.c", 1)}))],
+    ids=["one-point-fits", "switched-off", "functions-are-followed"],
+)
+def test_no_lines_are_counted_where_they_tell_nothing(
+    counting: Callable[..., tuple[Rounds, Bench]], setting: dict[str, object], followed: frozenset[tuple[str, int]]
+) -> None:
+    asked, bench = counting(**setting)
+    bench.followed = followed
+    asked.count_lines()
+    assert (asked._lines, asked.notes, bench.placed_builds) == (None, (), 0)
 
 
 @pytest.mark.parametrize("problem", [BuildError("make exited 2", slug="build-failed"), WorkloadError("exited 1", slug="workload-failed")])

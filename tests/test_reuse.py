@@ -168,8 +168,10 @@ def test_text_that_reads_files_while_it_is_assembled_keeps_sides_apart(sides: Si
     assert head.compiled == 1
 
 
-def test_path_of_the_tree_within_instructions_keeps_sides_apart(sides: Sides) -> None:
-    inside = "void use(char *);\nvoid f(void) { char path[] = __FILE__; use(path + 1); }\n"
+def test_path_of_the_tree_within_instructions_keeps_sides_apart(sides: Sides, tmp_path: Path) -> None:
+    start = len(tmp_path.as_posix()) + 1  # of the name that the other side has not
+    four = " | ".join(f"__FILE__[{start + at}] << {8 * at}" for at in range(4))  # what one instruction holds, however long the path is
+    inside = f"int letters(void) {{ return {four}; }}\n"
     base, head = (sides(letter, {"f.c": inside}) for letter in "AB")
     for side in (base, head):
         side.run("gcc -O2 -c $PWD/f.c")

@@ -294,10 +294,10 @@ class Rounds:
 
     @property
     def _points_for_lines(self) -> tuple[Point, ...]:
-        """Return the points at which the budget allows counting lines; none if they are too few, or nothing is to be counted."""
-        config = self.bench.request.config.counters
+        """Return the points at which the budget allows counting lines; none if they are too few, or nobody reads lines."""
+        config, is_wanted = self.bench.request.config.counters, not self.bench.request.followed
         points = counting.affordable(self.bench.points, self.runs, config.budget_s, len(self.bench.sides), placing.USUAL_SLOWDOWN)
-        return points if config.software and len(points) >= placing.FEWEST_POINTS else ()
+        return points if config.software and is_wanted and len(points) >= placing.FEWEST_POINTS else ()
 
     def count_lines(self) -> None:
         """Count how often lines run, at as many points as the budget allows, shortest first; on failure the report has no lines."""
