@@ -12,7 +12,7 @@ from perfdiff.analysis.compare.levels import TRIMMED, by_label, levels, lines, v
 from perfdiff.analysis.compare.mix import OCTAVE, Question, Sides, cost_apart, expected_costs, grown_features, mix_by_point, typical_inputs
 from perfdiff.analysis.compare.ratios import as_ratio, as_resolved
 from perfdiff.analysis.compare.strata import Stratum
-from perfdiff.analysis.findings import Ratio
+from perfdiff.analysis.findings import BLURRED, Ratio
 from perfdiff.analysis.policy import MATERIAL
 from perfdiff.analysis.stats.inference import Contrast, contrasts
 from perfdiff.analysis.stats.panel import Bools, Panel, machines_of, noise_floor, on_machine, panel
@@ -29,9 +29,6 @@ from perfdiff.records.schema import Feature, Floats, Ints, Point, SampleTable, S
 FINE_STEPS = 20
 FINE_NS = FINE_STEPS * STEP_NS
 MEAN = "mean of all calls"
-# A figure that is known to a half and to twice of it only does not tell how much: a median of few calls of two kinds is that of either,
-# as it happens.
-BLURRED = math.log(2)
 BY_MACHINE = ("self_ns", "wall_ns")  # metrics of which is told what single machines show
 
 
@@ -375,7 +372,7 @@ def _worst(found: Sequence[StratumContrast], config: CompareConfig, strata: Mapp
 
     def is_blurred(each: StratumContrast) -> bool:
         half = each.contrast.half_width(config.confidence, count)
-        return half > BLURRED or (each.name != MEAN and _vagueness(strata[each.name], asked) > BLURRED)
+        return half > math.log(BLURRED) or (each.name != MEAN and _vagueness(strata[each.name], asked) > math.log(BLURRED))
 
     best = max(found, key=beyond)
     if beyond(best) <= 0 or not is_blurred(best):
