@@ -168,12 +168,15 @@ def _widest(base: SampleTable, head: SampleTable) -> Sides | None:
     """Return the values of the feature that varies most over base's calls, 5th to 95th percentile, by a factor; none below zero."""
     widest, sizes = 1.0, None
     of_head = columns(head)
-    for name, column in columns(base).items():
-        if name not in of_head or min(np.nanmin(column, initial=np.inf), np.nanmin(of_head[name], initial=np.inf)) < 0:
+    least, most = (np.fmin(each.reduce(base.values, axis=0), LARGEST) for each in (np.fmin, np.fmax))
+    for name, place in {feature.name: place for place, feature in enumerate(base.features)}.items():
+        if name not in of_head or not least[place] >= 0 or not (1 + most[place]) / (1 + least[place]) > widest:
             continue
-        before, after = np.fmin(column, LARGEST), np.fmin(of_head[name], LARGEST)
-        known = before[np.isfinite(before)]
-        low, high = quantiles(known, (0.05, 0.95)) if len(known) else (0.0, 0.0)
+        column = base.values[:, place]
+        if np.nanmin(of_head[name], initial=np.inf) < 0:
+            continue
+        before, after = np.minimum(column, LARGEST), np.minimum(of_head[name], LARGEST)
+        low, high = quantiles(before[np.isfinite(before)], (0.05, 0.95))
         if (spread := (1 + high) / (1 + low)) > widest:
             widest, sizes = float(spread), (1 + np.nan_to_num(before), 1 + np.nan_to_num(after))
     return sizes
@@ -212,8 +215,8 @@ def unseen_inputs(base: SampleTable, head: SampleTable) -> tuple[Feature, ...]:
     """
     found = []
     of_base, of_head = columns(base), columns(head)
-    for feature in base.features:
-        if feature.origin in (Origin.WORKLOAD, Origin.SYSTEM) or _varies(of_base[feature.name][:_FIRST_ROWS]):
+    for feature in _may_have_one_value(base):
+        if feature.origin in (Origin.WORKLOAD, Origin.SYSTEM):
             continue
         before, after = of_base[feature.name], of_head[feature.name]
         if _varies(before):
@@ -235,8 +238,8 @@ def new_arguments(base: SampleTable, head: SampleTable) -> tuple[tuple[Feature, 
     found = []
     unlike = np.zeros(len(head), dtype=bool)
     of_base, of_head = columns(base), columns(head)
-    for feature in base.features:
-        if feature.origin is not Origin.ARGUMENT or feature.name not in of_head or _varies(of_base[feature.name][:_FIRST_ROWS]):
+    for feature in _may_have_one_value(base):
+        if feature.origin is not Origin.ARGUMENT or feature.name not in of_head:
             continue
         before, after = of_base[feature.name], of_head[feature.name]
         if not len(before) or not np.isfinite(before).all() or _varies(before):
@@ -265,6 +268,13 @@ def cost_apart(question: Question) -> dict[int, tuple[float, float]]:
         part = weight / (weight + float(alike.weight[alike.point == point].sum()))
         found[point] = (part, median(means[of.points == point]))
     return found
+
+
+def _may_have_one_value(table: SampleTable) -> list[Feature]:
+    """Return the features whose finite values do not differ among the first rows."""
+    first = np.where(np.isfinite(table.values[:_FIRST_ROWS]), table.values[:_FIRST_ROWS], np.nan)
+    varies = np.fmax.reduce(first, axis=0) > np.fmin.reduce(first, axis=0)
+    return [feature for feature, does in zip(table.features, varies.tolist(), strict=True) if not does]
 
 
 def _varies(column: Floats) -> bool:
