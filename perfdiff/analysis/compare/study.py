@@ -200,7 +200,7 @@ def _decisive(subject: _Subject, comparisons: Mapping[str, Comparison]) -> Study
 def _study(subject: _Subject, comparisons: Mapping[str, Comparison], samples: Samples) -> Study:
     """Return a function's study; how a suspect's time per run grows is learnt where all metrics are asked for.
 
-    How the cost functions of small ones moved is left to `described`.
+    What small ones of which one side has none cost, and how the cost functions of others moved, is left to `described`.
     """
     info, ground, found = subject.info, subject.ground, subject.found
     totals = subject.totals(METRICS)
@@ -208,7 +208,7 @@ def _study(subject: _Subject, comparisons: Mapping[str, Comparison], samples: Sa
     return replace(
         _decisive(subject, comparisons),
         shifts=_shifts(comparisons, *found.tables, ground.config) if found and not subject.is_small else {},
-        alone={} if found else _alone(info, samples, ground),
+        alone={} if found or subject.is_small else _alone(info, samples, ground.config),
         growth=over_runs(info, ground.ledger, ground.points, total=totals.get("wall_ns"), config=ground.config) if grows else None,
         totals=totals,
         warm_up=found.warm_up if found else {},
@@ -217,7 +217,9 @@ def _study(subject: _Subject, comparisons: Mapping[str, Comparison], samples: Sa
 
 
 def described(study: Study, samples: Samples, config: CompareConfig) -> Study:
-    """Return a study with how the cost functions that were learnt moved, if it does not tell that yet."""
+    """Return a study with the cost functions that it left out: how those of both sides moved, or what those of one side alone are."""
+    if not study.comparisons:
+        return study if study.alone else replace(study, alone=_alone(study.info, samples, config))
     is_learnt = any(found.base is not None for found in study.comparisons.values())
     found = phased_tables(study.info.id, samples) if is_learnt and not study.shifts else None
     return replace(study, shifts=_shifts(study.comparisons, *found.tables, config)) if found else study
@@ -296,18 +298,18 @@ def _shifts(comparisons: Mapping[str, Comparison], base: SampleTable, head: Samp
     return shifts
 
 
-def _alone(info: FunctionInfo, samples: Samples, ground: _Ground) -> dict[tuple[str, Side], Annotation]:
+def _alone(info: FunctionInfo, samples: Samples, config: CompareConfig) -> dict[tuple[str, Side], Annotation]:
     """Return what can be learnt of the times of a function that only one side has; there is nothing to compare them with."""
     sides = {side: table for side in Side if (table := samples(info.id, side)) is not None and len(table)}
     if len(sides) != 1:
         return {}
     ((side, table),) = sides.items()
     found: dict[tuple[str, Side], Annotation] = {}
-    for metric in LOOKED_AT if info.id in ground.small else LEARNT:
+    for metric in LEARNT:
         if metric == "wall_ns" and (PRIMARY, side) in found and same_cost([table]):
             found[metric, side] = replace(found[PRIMARY, side], metric=metric)
         elif _present(table, metric):
-            found[metric, side] = learn(table, metric, info.name, ground.config)
+            found[metric, side] = learn(table, metric, info.name, config)
     return found
 
 
