@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Print what workers gain: pairs of runs made by 1 and 2, many functions analysed by processes and by a cluster, and up to 10⁹ calls.
+"""Print what workers gain: pairs of runs made by 1, 2 and 4, many functions analysed by processes and by a cluster, and up to 10⁹ calls.
 
     scripts/bench cluster                              all of it, up to 10⁸ calls
     scripts/bench cluster measuring                    pairs of runs in the same time, some minutes
@@ -36,6 +36,7 @@ import spinning
 from bench_analysis import recorded as many_functions
 
 import dask_lab
+from dask_lab import Lab
 from histories import Plan, make
 from perfdiff import analysis, pipeline, units
 from perfdiff.analysis.findings import Verdict
@@ -75,6 +76,7 @@ HISTORIES = {
 }
 BYTES_A_CALL = 20  # on disk, to tell whether there is room
 CORES = sorted(os.sched_getaffinity(0))
+WORKERS = (1, 2, 4)
 ONE_PASS = """
 import json, resource, sys, time
 from pathlib import Path
@@ -293,7 +295,7 @@ def by_workers(functions: int, room: Path) -> None:
         folder = room / "functions"
         many_functions(folder, RECORDS, max(1, functions // 50))
         first = 0.0
-        for workers in (1, 2, 4):
+        for workers in WORKERS:
             cores = [[CORES[place % len(CORES)]] for place in range(workers)]
             with cluster(cores) as engine:
                 list(engine.map(_nothing, range(workers)))
@@ -326,37 +328,60 @@ def cluster(cores: Sequence[Sequence[int]]) -> Iterator[Cluster]:
 
 
 def by_measuring_workers(budget_s: float, room: Path) -> None:
-    """Print how many pairs of runs 1 and 2 workers, each pinned to a core, make in the same time, and how wide intervals are then."""
-    with figures.printed(
-        f"Pairs of runs in {budget_s:g} s", "who runs them", "cores", "pairs", "a second", "efficiency", "half width", "whole comparison, s"
-    ) as table:
+    """Print how many pairs of runs workers, each pinned to a core, make in the same time, and how wide intervals are then."""
+    columns = (
+        "who runs them",
+        "cores",
+        "pairs",
+        "a second",
+        "efficiency",
+        "half width",
+        "whole comparison, s",
+        "of CPU beside the runs, s",
+    )
+    with figures.printed(f"Pairs of runs in {budget_s:g} s", *columns) as table:
         checkout = spinning.program(room)
         rates: dict[int, float] = {}
-        for workers in range(len(CORES) + 1):
+        for workers in (0, *WORKERS):
             with ExitStack() as stack:
-                address = None
-                if workers:
-                    lab = stack.enter_context(dask_lab.lab(room / f"lab{workers}"))
-                    for number in range(workers):
-                        lab.add(f"w{number}", prefix=("taskset", "-c", str(CORES[number])))
-                    lab.wait()
-                    address = lab.address
-                start = time.perf_counter()
+                lab = stack.enter_context(pinned(room / f"lab{workers}", workers)) if workers else None
+                start, spent = time.perf_counter(), books_s(lab)
+                address = lab.address if lab else None
                 found = pipeline.compare(spinning_request(checkout, room / f"cache{workers}", budget_s, address), Silent())
-                taken = time.perf_counter() - start
+                taken, spent = time.perf_counter() - start, books_s(lab) - spent
             assert found.experiment is not None
             pairs = sum(run.phase is Phase.PLAIN and run.side is Side.BASE for run in found.experiment.runs)
             rates[workers] = pairs / found.findings.stages["comparing whole runs"]
             widths = [each.ratio.high - each.ratio.low for each in found.findings.end_to_end if each.ratio]
             table.add(
                 f"{workers} worker{'s' * (workers > 1)}" if workers else "this machine, no cluster",
-                workers or len(CORES),
+                min(workers, len(CORES)) or len(CORES),
                 pairs,
                 f"{rates[workers]:.1f}",
-                f"{rates[workers] / rates[1] / workers:.2f}" if workers else "",
+                f"{rates[workers] / rates[1] / min(workers, len(CORES)):.2f} of a core" if workers else "",
                 f"{100 * max(widths) / 2:.2f} %",
                 f"{taken:.0f}",
+                f"{spent:.1f}",
             )
+
+
+@contextmanager
+def pinned(folder: Path, workers: int) -> Iterator[Lab]:
+    """Yield a lab of so many workers, each of which keeps to one core; where there are more than cores they take turns."""
+    with dask_lab.lab(folder) as lab:
+        for number in range(workers):
+            lab.add(f"w{number}", prefix=("taskset", "-c", str(CORES[number % len(CORES)])))
+        lab.wait()
+        yield lab
+
+
+def books_s(lab: Lab | None) -> float:
+    """Return the CPU time of this process and of a lab's scheduler and workers, but of no station and nothing that these run."""
+    import psutil
+
+    processes = [*lab.workers.values(), lab.scheduler] if lab else []
+    times = [psutil.Process(process.pid).cpu_times() for process in processes if process]
+    return float(time.process_time() + sum(each.user + each.system for each in times))
 
 
 def by_recording_workers(commands: Sequence[str], room: Path) -> None:
@@ -371,10 +396,7 @@ def by_recording_workers(commands: Sequence[str], room: Path) -> None:
                 with ExitStack() as stack:
                     options = ["--cache", str(room / f"{command}{workers}"), "--format", "json"]
                     if workers:
-                        lab = stack.enter_context(dask_lab.lab(room / f"{command}-lab{workers}"))
-                        for number in range(workers):
-                            lab.add(f"w{number}", prefix=("taskset", "-c", str(CORES[number])))
-                        lab.wait()
+                        lab = stack.enter_context(pinned(room / f"{command}-lab{workers}", workers))
                         options += ["--cluster", lab.address]
                     start = time.perf_counter()
                     whole = [sys.executable, "-m", "perfdiff", command, *words, *options]

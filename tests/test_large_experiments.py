@@ -18,7 +18,7 @@ from perfdiff.condensing import condensed
 from perfdiff.config import CompareConfig
 from perfdiff.engines.processes import Processes
 from perfdiff.engines.serial import Serial
-from perfdiff.errors import RecordingError, UsageError
+from perfdiff.errors import RecordingError, StoreError, UsageError
 from perfdiff.records import recorded, remote, store
 from perfdiff.records.recorded import Held
 from perfdiff.records.remote import Remote, place
@@ -192,6 +192,93 @@ def test_what_is_in_the_way_behind_a_url_is_left_there(bucket: str) -> None:
     with pytest.raises(UsageError) as raised:
         samples.check(bucket)
     assert raised.value.slug == "samples-in-the-way"
+
+
+def test_what_was_saved_to_a_url_only_in_part_is_never_read_and_may_be_saved_again(
+    bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store goes away after every number of files in turn, while an experiment is written anew, too."""
+    from perfdiff.cli import samples
+
+    saved(tmp_path / "here", kept=100, part_rows=None)
+    found = recorded.load(tmp_path / "here")
+    write, files = Remote.write_file, 10
+    for count in (*range(files), *range(files)):
+        left = iter(range(count))
+
+        def failing(file: Remote, source: Path, left: Iterator[int] = left) -> None:
+            if next(left, None) is None:
+                raise OSError(None, "the store is gone")
+            write(file, source)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Remote, "write_file", failing)
+            with pytest.raises(UsageError, match="the store is gone") as raised:
+                samples.save(bucket, found)
+        assert raised.value.slug == "url-failed"
+        with pytest.raises((UsageError, RecordingError), match=r"holds no samples|not written to its end"):
+            samples.load([place(bucket)])
+        if count == files - 1:
+            samples.save(bucket, found)
+            assert samples.load([place(bucket)]).samples(2, Side.HEAD) is not None
+
+
+def test_a_store_that_does_not_answer_or_refuses_is_told_as_that_and_not_as_damage(
+    bucket: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import fsspec
+
+    saved(place(bucket), kept=100, part_rows=10_000)
+    store_class = type(fsspec.filesystem("memory"))
+
+    def refusing(store: object, path: str, *_: object, **__: object) -> None:
+        raise PermissionError("Access Denied")
+
+    for operation, code in (("info", 2), ("cat_file", 3)):
+        with monkeypatch.context() as patched:
+            patched.setattr(store_class, operation, refusing)
+            assert perfdiff(monkeypatch, "compare", "-q", bucket, bucket) == code
+        told = capsys.readouterr().err
+        assert "cannot be read: Access Denied [url-failed]" in told
+    monkeypatch.setattr(store_class, "put_file", refusing)
+    assert perfdiff(monkeypatch, "compare", "-q", bucket, bucket, "--save", "memory://lab/v2") == 2
+    told = capsys.readouterr()
+    assert "f1" in told.out  # the report, which took what was measured, is not lost with it
+    assert "samples cannot be saved to 'memory://lab/v2': Access Denied [url-failed]" in told.err
+    monkeypatch.setattr(store_class, "pipe_file", refusing)
+    assert perfdiff(monkeypatch, "compare", "-q", bucket, bucket, "--save", bucket) == 2
+    assert f"samples cannot be saved to '{bucket}': Access Denied [url-failed]" in capsys.readouterr().err
+
+
+def test_a_bucket_that_is_not_there_is_not_made() -> None:
+    fsspec = pytest.importorskip("fsspec")
+    from perfdiff.cli import samples
+
+    memory = type(fsspec.filesystem("memory"))
+
+    class Buckets(memory):  # type: ignore[misc, valid-type]
+        """A store whose paths begin with a bucket, as S3's do."""
+
+        protocol, root_marker, store, pseudo_dirs = "buckets", "", {}, [""]
+
+        @classmethod
+        def _strip_protocol(cls, path: str) -> str:
+            return str(path).removeprefix("buckets://").rstrip("/")
+
+        def makedirs(self, path: str, exist_ok: bool = False) -> None:
+            del exist_ok
+            raise AssertionError(f"{path} is made")
+
+        def pipe_file(self, path: str, value: bytes, **_: object) -> None:
+            raise FileNotFoundError("The specified bucket does not exist")
+
+        put_file = pipe_file
+
+    fsspec.register_implementation("buckets", Buckets, clobber=True)
+    with pytest.raises(UsageError, match="The specified bucket does not exist"):
+        samples.check("buckets://nobody/v1")
+    with pytest.raises(StoreError, match="The specified bucket does not exist"):
+        saved(place("buckets://nobody/v1"), kept=100, part_rows=10_000)
 
 
 @pytest.mark.parametrize(("url", "says"), [("s3://bucket/v1", "s3fs"), ("nowhere://v1", "no place that fsspec knows")])

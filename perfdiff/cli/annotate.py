@@ -112,11 +112,11 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
                 if plots:
                     _draw(annotations, table, plots)
                 progress.advance(printable(info.name))
+        output.write(_written(learnt, selections, form), output_file)
         if save:
             samples.save(save, recorded)
         if logs:
             samples.export(logs, recorded, chosen)
-        output.write(_written(learnt, selections, form), output_file)
         output.tell(_answer(learnt), output_file, quiet=project.quiet)
 
 

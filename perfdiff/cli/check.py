@@ -131,14 +131,14 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             if worse and any(samples.is_samples(place(subject)) for subject in subjects or []):
                 raise UsageError("samples are recorded already, at the delays of then; name a revision", slug="samples-apart")
             recorded = recorded_calls(subjects or [], project.repository, project.cache_folder, overrides, progress)
-            if save:
-                samples.save(save, recorded)
             limits = recordings.limits(project.repository, overrides)
             progress.stage("checking", None)
             found = check_worse.checked(rules, recorded, worse, limits)
         if plot:
             output.write(_written(found, Form.SVG, None), plot)
         output.write(_written(found, chosen, output_file), output_file)
+        if save:
+            samples.save(save, recorded)
         output.tell(_answer(found), output_file, quiet=project.quiet)
         raise typer.Exit(_code(found, strict=strict))
 

@@ -31,6 +31,7 @@ def load(paths: Sequence[Folder], engine: Engine | None = None) -> Recorded:
     from perfdiff.records import log_experiment, recorded
     from perfdiff.records.schema import Side
 
+    _require_reachable(paths)
     if len(paths) == 1 and (_is_experiment(paths[0]) or isinstance(paths[0], Remote)):
         return condensed(paths[0], engine)
     if len(paths) == 1 and _is_experiment(paths[0].parent.parent):
@@ -44,6 +45,7 @@ def load_pair(base: Folder, head: Folder, engine: Engine | None = None) -> Recor
     from perfdiff.records import log_experiment, pairing
     from perfdiff.records.schema import Side
 
+    _require_reachable((base, head))
     kinds = {isinstance(each, Remote) or _is_experiment(each) for each in (base, head)}
     if len(kinds) > 1:
         raise UsageError("samples of perfdiff cannot be compared with logs: give two folders of one kind", slug="samples-apart")
@@ -57,6 +59,16 @@ def load_pair(base: Folder, head: Folder, engine: Engine | None = None) -> Recor
     return pairing.paired(condensed(base, engine), condensed(head, engine))
 
 
+def _require_reachable(paths: Sequence[Folder]) -> None:
+    """Raise UsageError where there is no experiment behind a URL, or the store does not say."""
+    for path in paths:
+        try:
+            if isinstance(path, Remote) and not _is_experiment(path):
+                raise UsageError(f"'{path}' holds no samples: name the URL that --save was given", slug="samples-missing")
+        except OSError as error:
+            raise UsageError(f"'{path}' cannot be read: {error.strerror or error}", slug="url-failed") from error
+
+
 def _is_same(base: Folder, head: Folder) -> bool:
     if isinstance(base, Remote) or isinstance(head, Remote):
         return base == head
@@ -68,10 +80,17 @@ def check(folder: str) -> None:
     where = place(folder)
     try:
         in_the_way = where.exists() and not _is_experiment(where)
+        if isinstance(where, Remote) and not in_the_way:
+            where.require_writable()
     except OSError as error:
-        raise UsageError(f"samples cannot be saved to '{folder}': {error.strerror or error}", slug="output-unwritable") from error
+        raise _unsaved(folder, error) from error
     if in_the_way:
         raise UsageError(f"samples cannot be saved to '{folder}', which is there already; name a new folder", slug="samples-in-the-way")
+
+
+def _unsaved(folder: str | Path, error: OSError) -> UsageError:
+    slug = "url-failed" if isinstance(place(folder), Remote) else "output-unwritable"
+    return UsageError(f"samples cannot be saved to '{folder}': {error.strerror or error}", slug=slug)
 
 
 def save(folder: str | Path, found: Recorded) -> None:
@@ -89,7 +108,9 @@ def save(folder: str | Path, found: Recorded) -> None:
         target = where if isinstance(where, Remote) else where.absolute()
         store.save(target, found.experiment, samples, counts, found.lines(), part_rows=parts)
     except StoreError as error:
-        raise UsageError(f"samples cannot be saved to '{folder}': {error.__cause__}", slug="output-unwritable") from error
+        if not isinstance(error.__cause__, OSError):
+            raise
+        raise _unsaved(folder, error.__cause__) from error
 
 
 def _tables(experiment: Experiment, load: Samples) -> Iterator[SampleTable]:

@@ -5,6 +5,7 @@ Whoever may write there is trusted no more than whoever sends a folder: files ar
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import sys
@@ -18,6 +19,7 @@ from perfdiff.errors import UsageError
 
 _MARK = "://"
 _LOCAL = "file://"
+_PROBE = "writable"  # the name of a file that is there for a moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +54,19 @@ class Remote:
         return os.stat_result((kind | 0o600, 0, 0, 1, 0, 0, int(found.get("size") or 0), 0, 0, 0))
 
     def exists(self) -> bool:
-        """Return whether there is a file, or a folder with files."""
-        system, path = _opened(self.url)
-        with _told(self.url):
-            return bool(system.exists(path))
+        """Return whether there is a file, or a folder with files; raise OSError where the store does not say."""
+        try:
+            self.stat()
+        except FileNotFoundError:
+            return False
+        return True
 
     def is_file(self) -> bool:
-        """Return whether there is a file."""
-        system, path = _opened(self.url)
-        with _told(self.url):
-            return bool(system.isfile(path))
+        """Return whether there is a file; raise OSError where the store does not say."""
+        try:
+            return stat.S_ISREG(self.stat().st_mode)
+        except FileNotFoundError:
+            return False
 
     def read_bytes(self) -> bytes:
         """Return what a file holds; raise OSError where it cannot be read."""
@@ -73,14 +78,31 @@ class Remote:
         """Copy a file of this machine there; raise OSError where that cannot be done."""
         system, path = _opened(self.url)
         with _told(self.url):
-            system.makedirs(self.parent.url.partition(_MARK)[2], exist_ok=True)
+            # Where paths begin with a bucket, folders are parts of names, and who makes one makes the bucket, too, which was misspelt.
+            if path.startswith("/"):
+                system.makedirs(path.rpartition("/")[0], exist_ok=True)
             system.put_file(str(source), path)
 
-    def remove(self) -> None:
-        """Remove a folder with all that is in it; raise OSError where that cannot be done."""
+    def require_writable(self) -> None:
+        """Raise OSError where nothing can be written to a folder; a store tells it of what is written alone."""
+        probe = self / _PROBE
+        system, path = _opened(probe.url)
+        with _told(self.url):
+            system.pipe_file(path, b"")
+            with contextlib.suppress(PermissionError):  # who may add to a store may not always remove; nothing reads it
+                system.rm_file(path)
+
+    def files(self) -> tuple[Remote, ...]:
+        """Return the files in a folder and below it, none where it is not there; raise OSError."""
         system, path = _opened(self.url)
         with _told(self.url):
-            system.rm(path, recursive=True)
+            return tuple(self / found[len(path) :].lstrip("/") for found in system.find(path) if found.startswith(f"{path.rstrip('/')}/"))
+
+    def remove(self) -> None:
+        """Remove a file; raise OSError where that cannot be done."""
+        system, path = _opened(self.url)
+        with _told(self.url):
+            system.rm_file(path)
 
 
 Folder = Path | Remote

@@ -118,7 +118,11 @@ def load(folder: Folder) -> Experiment:
     """Return the experiment in `folder`; raise RecordingError where it is damaged or of another version."""
     try:
         document = bounds.parsed(bounds.content(folder / "experiment.json").decode())
-    except (OSError, ValueError) as error:
+    except FileNotFoundError as error:
+        raise RecordingError(f"{folder} holds no experiment", slug="damaged-recording") from error
+    except OSError as error:
+        raise tables.unread(folder / "experiment.json", error) from error
+    except ValueError as error:
         raise RecordingError(f"{folder} holds no readable experiment: {error}", slug="damaged-recording") from error
     found = document.get("schema") if isinstance(document, dict) else None
     if found not in (EXPERIMENT_SCHEMA, PARTED_SCHEMA):

@@ -56,13 +56,25 @@ def _sent(folder: Remote) -> Iterator[Path]:
             yield draft
             _write_digests(draft)
             _remote_seals.cache_clear()
-            if folder.exists():
-                folder.remove()
-            names = sorted(path.relative_to(draft).as_posix() for path in draft.rglob("*") if path.is_file())
-            for name in (*(name for name in names if name != DIGESTS), DIGESTS):
-                (folder / name).write_file(draft / name)
+            _replace(folder, draft)
     except OSError as error:
         raise StoreError(f"{folder} cannot be written: {error.strerror or error}", slug="url-failed") from error
+
+
+def _replace(folder: Remote, draft: Path) -> None:
+    """Put the files of a draft in the place of those in a folder: wherever it is cut short, the folder has no digests."""
+    before = folder.files()
+    if folder / DIGESTS in before:
+        (folder / DIGESTS).remove()
+    # What says that the folder is an experiment comes before its tables, so that another attempt may replace them.
+    found = (path.relative_to(draft).as_posix() for path in draft.rglob("*") if path.is_file())
+    names = sorted((name for name in found if name != DIGESTS), key=lambda name: (not name.endswith(".json"), name))
+    for name in names:
+        (folder / name).write_file(draft / name)
+    for file in before:
+        if file not in {folder / name for name in (*names, DIGESTS)}:
+            file.remove()
+    (folder / DIGESTS).write_file(draft / DIGESTS)
 
 
 def verify(folder: Folder, *names: str) -> None:
@@ -120,12 +132,19 @@ def content(folder: Folder, name: str) -> bytes:
     try:
         found = bounds.content(folder / name)
     except OSError as error:
-        raise RecordingError(f"{folder / name} is damaged: {error.strerror}", slug="damaged-recording") from error
+        raise unread(folder / name, error) from error
     except bounds.BoundError as error:
         raise RecordingError(f"{folder / name} is damaged: {error}", slug="damaged-recording") from error
     if _digest(found) != digests(folder).get(name):
         raise RecordingError(f"{folder / name} is damaged: it is not as it was written", slug="damaged-recording")
     return found
+
+
+def unread(file: Folder, error: OSError) -> RecordingError:
+    """Return what it means that a file cannot be read: behind a URL it may be as it was written still."""
+    if isinstance(file, Remote) and not isinstance(error, FileNotFoundError):
+        return RecordingError(f"{file} cannot be read: {error.strerror or error}", slug="url-failed")
+    return RecordingError(f"{file} is damaged: {error.strerror or 'it is missing'}", slug="damaged-recording")
 
 
 def _digest(content: bytes) -> str:
@@ -141,7 +160,13 @@ def digests(folder: Folder) -> Mapping[str, str]:
     """Return the digests of a folder's files by path; raise RecordingError where they are damaged."""
     try:
         return _decoded_digests(_seals(folder))
-    except (OSError, ValueError) as error:
+    except FileNotFoundError as error:
+        raise RecordingError(
+            f"{folder} was not written to its end, as it has no {DIGESTS}; save it anew", slug="damaged-recording"
+        ) from error
+    except OSError as error:
+        raise unread(folder / DIGESTS, error) from error
+    except ValueError as error:
         raise RecordingError(f"{folder / DIGESTS} is damaged: {error}", slug="damaged-recording") from error
 
 
