@@ -112,9 +112,8 @@ class RepeatingExecutor:
         return self._inner.execute(command)
 
     def execute_together(self, commands: Sequence[Command], cpu: int) -> list[Execution]:
-        """Run commands at the same time: those of whole runs, which have no probes."""
-        self._plain |= {_side(command): command for command in commands if self._is_measured(command)}
-        return self._inner.execute_together(commands, cpu)
+        """Raise: no runs may be made at the same time here."""
+        raise NotImplementedError
 
     def _is_measured(self, command: Command) -> bool:
         return re.search(rf"{re.escape(self.point)}\b", command.where) is not None
@@ -186,9 +185,10 @@ def projects(folder: Path, room: Path, mirrors: Path | None) -> Iterator[Subject
 def measured(subject: Subject, rounds: int, events: Sequence[str]) -> dict[Side, Floats]:
     """Return CPU times in ns (rounds, 3) of each side: plain, probes off, timed; with PAPI's `events` on sampled calls.
 
-    A side is absent where the comparison ends before it is timed.
+    A side is absent where the comparison ends before it is timed. Runs are made one after the other, so that they can be repeated.
     """
     config = subject.request.config
+    config = replace(config, workloads=tuple(replace(workload, alone=True) for workload in config.workloads))
     if events:
         config = replace(config, counters=replace(config.counters, events=tuple(events)))
     executor = RepeatingExecutor(subject.point, rounds, seed=1)
@@ -239,6 +239,8 @@ def main() -> None:
                 judged = figures.against(float(np.median(timed / plain)), 1 + BAR) if plain_ms >= LEAST_MS else "too short"
                 least = f"{timed.min() / plain.min():.3f}"
                 table.add(subject.name, subject.point, side, f"{plain_ms:.0f}", median(timed / plain), least, median(off / plain), judged)
+        if not ratios:
+            raise SystemExit("no comparison came to timed runs")
         worst_bar = PYTHON_WORST_BAR if options.python else WORST_BAR
         table.remarks.append(
             f"Medians of {max(rounds, 1)} interleaved rounds with {100 * CONFIDENCE:.0f} % intervals; bar: {100 * BAR:.0f} % more. "

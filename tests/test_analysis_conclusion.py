@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -82,6 +83,39 @@ def test_a_faster_program_that_is_not_as_fast_at_one_point_is_headed_by_its_slow
     still_open = EndToEnd(Point(1, "run", {}, "./prog"), 1e8, 1e8, Ratio(1.05, 0.97, 1.12, 26, 26), None)
     slower = replace(made.regressed(), extra_ns=1e7, extra_ci_ns=(0.9e7, 1.1e7))
     assert conclude((slower,), Evidence(WholeRuns((faster, still_open))), CompareConfig()).verdict is Verdict.REGRESSION
+
+
+@pytest.mark.parametrize(
+    ("standings", "says"),
+    [
+        ("slower, not slower, open", "; whole runs are slower at n=1, not at n=2, open at n=3"),
+        ("slower, slower, faster", "; whole runs are slower at n=1, n=2, not at n=3"),
+        ("slower, slower, open", ""),
+    ],
+)
+def test_points_where_a_slower_program_is_not_slower_are_in_its_first_sentence(standings: str, says: str) -> None:
+    ratio = Ratio(1.1, 0.9, 1.3, 26, 26)
+    ends = [
+        EndToEnd(Point(n, f"n={n}", {}, "./prog"), 5e8, 5e8, ratio, None, PointStanding(each))
+        for n, each in enumerate(standings.split(", "), start=1)
+    ]
+    slower = made.regressed()
+    assert conclude((slower,), Evidence(WholeRuns(tuple(ends))), CompareConfig()).sentence == f"Regression: {slower.headline}{says}"
+
+
+def test_a_function_that_costs_more_a_call_and_is_called_less_often_is_told_by_what_its_calls_take_in_all() -> None:
+    often = {BASE: 400.0, HEAD: 10.0}
+    main = Made("main", same(1e6))
+    rule = Made("rule", lambda side, x: 2e3 if side == BASE else 200e3, Change.CHANGED, lambda side, n: {"main": often[side]})
+    world = World((main, rule), runs=8, plain=lambda side: 3e6 if side == BASE else 4.2e6)
+    found = analyse(world.experiment(), world.samples, CompareConfig())
+    (guilty,) = (each for each in found.functions if each.rank == 1)
+    assert guilty.info.name == "rule"
+    assert guilty.headline.startswith("`rule` ")
+    assert ", 24 runs a side), but is called 10 times in " in guilty.headline
+    assert " before: 2 ms in all, " in guilty.headline
+    beside = terminal.render(build(replace(found, functions=(made.regressed(), replace(guilty, rank=2)))), width=300)
+    assert re.search(r"regression in rule \(×\d\d\.?\d* a call, ×2\.4\d in all\)", beside)
 
 
 def test_a_release_that_is_faster_as_a_whole_is_an_improvement_with_a_slower_function_beside() -> None:

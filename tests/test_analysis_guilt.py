@@ -398,3 +398,25 @@ def test_calls_that_two_ways_lead_to_are_told_once_with_all_that_they_cost() -> 
     told = [step for step in named(found, "hash").chain if "60 times" in step]
     assert len(told) == 1, named(found, "hash").chain
     assert told[0].endswith("60 times in a run of w n=1000, 3 times before: 3.38 ms more in all")
+
+
+def table(calls: float) -> Findings:
+    """Return what is found where a look-up that reads another table is dearer, and a changed function makes so many calls of it more."""
+    return found_in(
+        Made("kind", same(2e3), Change.CHANGED, lambda side, n: {"main": 300}),
+        Made(
+            "find",
+            lambda side, x: 2e3 if side == BASE else 6e3,
+            Change.AFFECTED,
+            lambda side, n: {"main": 300, "kind": calls if side == HEAD else 0},
+            culprits=("global words", "global words_more"),
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("calls", "guilty"),
+    [pytest.param(300, "kind", id="as many new calls as old ones"), pytest.param(6, "find", id="hardly a new call")],
+)
+def test_what_a_look_up_in_other_data_costs_is_put_down_to_its_new_calls_where_these_are_many(calls: float, guilty: str) -> None:
+    assert ranks(table(calls))[0] == guilty

@@ -80,7 +80,7 @@ def test_small_ones_of_many_functions_are_compared_and_not_learnt(monkeypatch: p
     experiment = made.experiment()
     ledger = open_ledger(experiment)
     few = study_all(experiment, made.samples, ledger, CONFIG)
-    monkeypatch.setattr("perfdiff.analysis.compare.study.MANY", SMALL)
+    monkeypatch.setattr("perfdiff.analysis.compare.shares.MANY", SMALL)
     work, *small = study_all(experiment, made.samples, ledger, CONFIG)
     assert work.comparisons["self_ns"].base == few[0].comparisons["self_ns"].base is not None
     assert work.shifts == few[0].shifts
@@ -101,26 +101,31 @@ def test_what_small_functions_cost_is_judged_alike_in_many_and_in_few(
 ) -> None:
     made = world(factor, runs=runs, noise=noise)
     few = judge(made.experiment(), made.samples, CONFIG)
-    monkeypatch.setattr("perfdiff.analysis.compare.study.MANY", SMALL)
+    monkeypatch.setattr("perfdiff.analysis.compare.shares.MANY", SMALL)
     many = judge(made.experiment(), made.samples, CONFIG)
     assert many.verdict is few.verdict
     assert {each.info.id: each.verdict for each in many.functions} == {each.info.id: each.verdict for each in few.functions}
 
 
-def test_a_small_function_that_costs_more_by_other_inputs_is_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perfdiff.analysis.compare.study.MANY", 1)
+@pytest.mark.parametrize(("count", "learnt"), [(1, 0), (6, 3)])
+def test_small_functions_that_cost_more_by_other_inputs_are_learnt_as_far_as_they_matter_together(
+    monkeypatch: pytest.MonkeyPatch, count: int, learnt: int
+) -> None:
+    monkeypatch.setattr("perfdiff.analysis.compare.shares.MANY", 1)
     grown = Made(
         "grown",
-        lambda side, inputs: 5 * inputs["k"],
-        calls=lambda side, n: {"": 20},
-        inputs=lambda side, n, count, rng: {"k": rng.integers(1, 20, count) * (3 if side is Side.HEAD else 1)},
+        lambda side, inputs: 37 * inputs["k"],
+        calls=lambda side, n: {"": 80},
+        inputs=lambda side, n, count, rng: {"k": rng.integers(1, 20, count) * (2 if side is Side.HEAD else 1)},
     )
     still = replace(grown, name="still", inputs=lambda side, n, count, rng: {"k": rng.integers(1, 20, count)})
-    made = World((Made("rest", same(1e6), change=Change.CHANGED, calls=lambda side, n: {"": 10}), grown, still))
+    several = [replace(grown, name=f"grown {number}") for number in range(count)]
+    made = World((Made("rest", same(1e6), change=Change.CHANGED, calls=lambda side, n: {"": 10}), *several, still))
     studies = study_all(made.experiment(), made.samples, open_ledger(made.experiment()), CONFIG)
     own = {each.info.name: each.comparisons["self_ns"] for each in studies}
-    assert own["grown"].base is not None
-    assert min(own["grown"].mix.values()) > 2
+    found = [own[each.name] for each in several if own[each.name].base is not None]
+    assert len(found) == learnt
+    assert all(min(each.mix.values()) > 1.5 for each in found)
     assert own["still"].base is None
 
 

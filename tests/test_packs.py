@@ -136,3 +136,11 @@ def test_a_compiled_library_that_is_the_same_is_part_of_what_calls_it(
     mixed, alone = Packs(Telling("c", is_same), (Telling("toy", is_same=False),)), Packs(Telling("c", is_same))
     assert [pair.shown.name for pair in mixed.compared(pairs, mixed.same_code(built, built, pairs))] == measured
     assert alone.compared(pairs[1:], alone.same_code(built, built, pairs[1:])) == tuple(pairs[1:])
+
+
+def test_what_is_the_same_code_is_asked_of_the_pack_of_each_function(tmp_path: Path) -> None:
+    toy, compiled = definition("work", "toy"), definition("scan", "c")
+    pairs = [Counterpart(toy, toy, Change.UNCHANGED, (), ()), Counterpart(compiled, compiled, Change.CHANGED, (), ())]
+    built = Built(Phase.PLAIN, tmp_path, tmp_path, (CompileCommand(tmp_path / "a.c", tmp_path, "cc", (), cplusplus=False),), (), (), 0.0)
+    code = Packs(Telling("c", is_same=False), (Telling("toy", is_same=False),)).same_code(built, built, pairs)
+    assert [(code.is_same(pair), code.is_unlike(pair)) for pair in pairs] == [(True, False), (False, True)]

@@ -277,6 +277,24 @@ def test_a_cost_without_predictions_is_told_at_typical_inputs() -> None:
     assert wording.costs(replace(quiet, base=replace(wall.base, typical={}), head=None)) == "–"
 
 
+def test_a_ratio_of_which_the_interval_says_nothing_is_no_figure() -> None:
+    finding = made.findings().functions[1]
+    vague, wide = Ratio(7.7, 0.0035, 17_064.0, 2, 2), Ratio(8.2, 3.2, 20.9, 2, 2)
+    told = {}
+    for ratio in (vague, wide):
+        wall = replace(finding.metrics["wall_ns"], ratio=ratio, typical=196.0)
+        again = replace(finding, metrics={"wall_ns": wall}, verdict=Verdict.REGRESSION, rank=2)
+        told[ratio] = text(made.findings(functions=(made.regressed(), again)), 200)
+        told[ratio] += "".join(_facts(wall))
+    for figure in ("7.7", "17,064.0", "912"):
+        assert figure not in told[vague]
+    assert "196 ns → not known" in told[vague]
+    assert "regression in table_find\n" in told[vague]
+    assert "not known: 2 base and 2 head runs do not tell (95 % interval 0.0035 to 17,064)" in told[vague]
+    assert "regression in table_find (×8.2)" in told[wide]
+    assert "×8.2 [3.2, 20.9]" in told[wide]
+
+
 def test_a_cost_that_only_conditions_tell_apart_is_told_over_all_calls_and_that_of_some_calls_where_the_ratio_is_theirs() -> None:
     wall = made.findings().functions[2].metrics["wall_ns"]
     is_text = Condition("type(x)", Operator.IN, (1.0,), ("str",))

@@ -7,9 +7,7 @@ from dataclasses import replace
 
 from perfdiff.analysis.blame.attribution import unattributed_notes
 from perfdiff.analysis.blame.resampling import how_often_first
-from perfdiff.analysis.compare.study import (
-    study_all,
-)
+from perfdiff.analysis.compare.study import described, study_all
 from perfdiff.analysis.compare.trend import RunCounts, over_runs
 from perfdiff.analysis.counts.anomaly import moved, with_anomalies
 from perfdiff.analysis.counts.growth import Counted, with_counted_growth, without_bends
@@ -165,6 +163,8 @@ def _metrics(
     case: Case, decision: Decision, gathered: Gathered, samples: Samples, points: Sequence[Point]
 ) -> tuple[dict[str, MetricFinding], dict[str, Spot]]:
     """Return the findings on each metric of a function and on its runs, with annotations of both sides where they were learnt or matter."""
+    if decision.verdict is not Verdict.UNCHANGED:
+        case = replace(case, study=described(case.study, samples, case.config))
     found, spots = compared(case, decision, gathered, samples)
     runs = case.study.growth
     if runs is None and decision.verdict is not Verdict.UNCHANGED:

@@ -16,6 +16,9 @@ from perfdiff.records.kinds import MachinePart
 from perfdiff.records.schema import Environment, FunctionInfo, Note, Point, Revision, Side, Skipped, Workload
 
 RUN = "run_ns"  # the metric of a function's time per run, beside those of its calls
+# A figure that is known to a half and to twice of it only does not tell how much: a median of few calls of two kinds is that of either,
+# as it happens.
+BLURRED = 2.0
 
 
 class Verdict(StrEnum):
@@ -36,6 +39,11 @@ class Ratio:
     high: float
     runs_base: int
     runs_head: int
+
+    @property
+    def is_unknown(self) -> bool:
+        """Return whether the interval tells neither the direction nor the size: it holds 1 and what is `BLURRED` times less or more."""
+        return self.low <= 1 <= self.high and (self.low * BLURRED < self.value or self.value * BLURRED < self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +126,13 @@ class MetricFinding:
     typical_at: str = ""
     machines: Mapping[str, Ratio] = field(default_factory=dict)
     machines_q: float = math.nan
+
+    @property
+    def overstates(self) -> bool:
+        """Return whether calls are clearly fewer where each costs more, or more where each costs less: a run feels less than the ratio."""
+        if self.ratio is None or self.calls is None or self.total is None or self.ratio.low <= self.total.value <= self.ratio.high:
+            return False
+        return self.calls.high < 1 < self.ratio.low or self.ratio.high < 1 < self.calls.low
 
 
 @dataclass(frozen=True, slots=True)

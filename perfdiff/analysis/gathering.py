@@ -11,8 +11,9 @@ from perfdiff.analysis.blame.attribution import Attribution, Resample, attribute
 from perfdiff.analysis.blame.links import Web, spin
 from perfdiff.analysis.compare.comparison import Comparison
 from perfdiff.analysis.compare.judgement import Direction, Judgement, judge, smallest
+from perfdiff.analysis.compare.shares import ALLOCATION, PRIMARY
 from perfdiff.analysis.compare.shift import Shift, describe
-from perfdiff.analysis.compare.study import ALLOCATION, LEARNT, PRIMARY, Study, learn, phased_tables, same_cost
+from perfdiff.analysis.compare.study import LEARNT, Study, learn, phased_tables, same_cost
 from perfdiff.analysis.counts.library import Departure, departures
 from perfdiff.analysis.counts.memory import MemoryEvidence
 from perfdiff.analysis.counts.suspects import ExtraWork, run_extra_ns, work_by_counts

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.analysis.compare.study import PRIMARY, Decisive
+from perfdiff.analysis.compare.shares import PRIMARY
+from perfdiff.analysis.compare.study import Decisive
 from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Verdict
 from perfdiff.analysis.gathering import Gathered, at_usual_pace, by_machine, compared, concluded, gathered, known, most_favourable
 from perfdiff.analysis.sums.ledger import Ledger
@@ -91,7 +92,7 @@ class _Look:
         return concluded(self._of.experiment, functions, found.evidence, self._config)
 
     def _functions(self) -> tuple[Gathered, list[FunctionFinding]]:
-        found = gathered(self._known, [self._studies.study(info) for info in self._of.experiment.functions])
+        found = gathered(self._known, self._studies.studies(self._of.experiment.functions))
         ruling = rule(found.cases, found.evidence)
         functions = []
         for case in found.cases:

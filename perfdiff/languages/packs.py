@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -222,14 +222,12 @@ class _Comparisons:
         return any(each.may_be_copied for each in self.by_pack.values())
 
     def is_same(self, pair: Counterpart) -> bool:
-        return self._asked(pair, CodeComparison.is_same)
+        known = self.by_pack.get(pair.shown.language)
+        return known is not None and known.is_same(pair)
 
     def is_unlike(self, pair: Counterpart) -> bool:
-        return self._asked(pair, CodeComparison.is_unlike)
-
-    def _asked(self, pair: Counterpart, question: Callable[[CodeComparison, Counterpart], bool]) -> bool:
         known = self.by_pack.get(pair.shown.language)
-        return known is not None and question(known, pair)
+        return known is not None and known.is_unlike(pair)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import numpy as np
 from perfdiff.models.annotation import Factors, Trend
 from perfdiff.models.likelihood import is_skewed
 from perfdiff.models.observations import Observations
-from perfdiff.models.regression import Regime, Tolerance, decide, survey
+from perfdiff.models.regression import Regime, Tolerance, decide
 from perfdiff.records.schema import Floats, Ints
 
 # Calls are selected only if the regression on all of them explains less than half of what the cost varies,
@@ -83,7 +83,7 @@ def _promising(rows: Observations, trend: Trend) -> Iterator[str]:
 def _regression(rows: Observations, trend: Trend, name: str, tolerance: Tolerance) -> Refinement | None:
     chosen = replace(rows, numeric=(name,)).rows(selected(trend, rows.columns[name], rows.cost))
     regime = Regime(chosen, tolerance)
-    terms = decide(regime, survey(regime)).terms
+    terms = decide(regime, regime.setting).terms
     columns, fit = regime.fitted(terms)
     left = chosen.cost - columns @ fit.coefficients
     if len(terms) < 2 or float(left @ left) > (1 - CLEAR) * len(chosen) * float(chosen.cost.var()):

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from perfdiff.models.annotation import Factors
 from perfdiff.models.middle import median, quantiles
-from perfdiff.models.regression import Regime, decide, survey
+from perfdiff.models.regression import Regime, decide
 from perfdiff.records.schema import Floats, Ints
 
 # The density between two modes must fall below this share of the lower one; a noisy constant, skewed or not, never does.
@@ -40,7 +40,7 @@ def split_modes(regime: Regime, terms: tuple[Factors, ...]) -> list[tuple[tuple[
     for label in range(len(borders) + 1):
         members = everything[labels == label]
         part = Regime(rows.rows(members), regime.tolerance)
-        modes.append((decide(part, survey(part)).terms, members))
+        modes.append((decide(part, part.setting).terms, members))
     return modes
 
 

@@ -68,10 +68,9 @@ def columns_of(table: SampleTable) -> dict[str, Floats]:
     A table without either still tells its number of rows, by a column without a name.
     """
     columns = {} if table.features or table.branches else {"": np.zeros(len(table))}
-    for position, feature in enumerate(table.features):
-        column = table.values[:, position]
-        known = np.abs(column) <= (_LARGEST if _is_input(feature, column) else -1.0)
-        columns[feature.name] = np.where(known, column, np.nan)
+    known = (np.abs(table.values) <= _LARGEST) & _are_inputs(table)
+    values = np.where(known, table.values, np.nan).T
+    columns |= {feature.name: np.ascontiguousarray(column) for feature, column in zip(table.features, values, strict=True)}
     for position, name in enumerate(branch_names(table.branches)):
         executed = table.executed[:, position]
         columns[name] = np.where(executed > 0, table.taken[:, position] / np.maximum(executed, 1), np.nan)
@@ -147,12 +146,11 @@ def _inputs(table: SampleTable, rows: npt.NDArray[np.bool_] | slice) -> _Inputs:
     )
 
 
-def _is_input(feature: Feature, column: Floats) -> bool:
-    """Return whether values may be inputs: not if all are whole and some beyond all sizes."""
-    if feature.category or feature.origin is Origin.WORKLOAD:
-        return True
-    known = column[np.isfinite(column)]
-    return bool((np.abs(known) < _LARGEST_SIZE).all() or (known != np.floor(known)).any())
+def _are_inputs(table: SampleTable) -> npt.NDArray[np.bool_]:
+    """Return which features' values may be inputs, (p,): not if all are whole and some beyond all sizes."""
+    given = np.array([feature.category or feature.origin is Origin.WORKLOAD for feature in table.features], dtype=bool)
+    known = np.where(np.isfinite(table.values), table.values, 0.0)
+    return np.asarray(given | (np.abs(known) < _LARGEST_SIZE).all(axis=0) | (known != np.floor(known)).any(axis=0))
 
 
 def _distinct(column: Floats) -> Floats:

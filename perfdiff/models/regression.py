@@ -81,6 +81,7 @@ class Regime:
         self._usable: dict[str, Floats] | None = None
         self._bases: dict[tuple[str, ...], Basis] = {}
         self._fits: dict[tuple[Factors, ...], tuple[Floats, Fit]] = {}
+        self._setting: Setting | None = None
 
     @property
     def usable(self) -> dict[str, Floats]:
@@ -106,8 +107,15 @@ class Regime:
             self._fits[terms] = columns, fit_terms(columns, self.rows.cost, self.tolerance)
         return self._fits[terms]
 
+    @property
+    def setting(self) -> Setting:
+        """Return the noise of the rows, as a pilot tells it."""
+        if self._setting is None:
+            self._setting = _survey(self)
+        return self._setting
 
-def survey(regime: Regime) -> Setting:
+
+def _survey(regime: Regime) -> Setting:
     """Learn the noise of some rows from a pilot: the richest model that BIC allows.
 
     The first pilot weighs rows by their own costs, which favours the cheap among calls of one input; the second by the noise that the

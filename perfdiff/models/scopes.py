@@ -12,7 +12,7 @@ from perfdiff.models.annotation import PHASE, STEADY, Condition, Factors, Operat
 from perfdiff.models.middle import median
 from perfdiff.models.modes import split_modes
 from perfdiff.models.observations import Observations, ranks
-from perfdiff.models.regression import Choice, Regime, Tolerance, decide, matrix, survey
+from perfdiff.models.regression import Choice, Regime, Tolerance, decide, matrix
 from perfdiff.models.selection import MARGIN, Setting
 from perfdiff.models.warmup import LEAST_FACTOR
 from perfdiff.records.schema import Floats
@@ -64,12 +64,16 @@ def grow(observations: Observations, tolerance: Tolerance) -> list[Leaf]:
     found = _phases(observations, tolerance)
     if found is None:
         return list(_grow(Regime(observations, tolerance), rows, ()))
-    parts = ((rows[found.holds], found.condition), (rows[~found.holds], found.condition.negated()))
-    return [leaf for part, condition in parts for leaf in _grow(Regime(observations.rows(part), tolerance), part, (condition,))]
+    split, steady = found
+    warming = Regime(observations.rows(split.holds), tolerance)
+    return [
+        *_grow(warming, rows[split.holds], (split.condition,)),
+        *_grow(steady, rows[~split.holds], (split.condition.negated(),)),
+    ]
 
 
-def _phases(rows: Observations, tolerance: Tolerance) -> Split | None:
-    """Return the split into calls while a function warms up and later ones, None where there is none or the cost does not show it."""
+def _phases(rows: Observations, tolerance: Tolerance) -> tuple[Split, Regime] | None:
+    """Return the split into calls while a function warms up and later ones, with the latter; None where the cost shows no such thing."""
     if not tolerance.robust or PHASE not in rows.codes:
         return None
     label = next(label for label in rows.codes[PHASE].values() if label != STEADY)
@@ -79,12 +83,12 @@ def _phases(rows: Observations, tolerance: Tolerance) -> Split | None:
     if min(warming.sum(), (~warming).sum()) < max(SMALLEST, SMALLEST_SHARE * len(rows)):
         return None
     steady = Regime(rows.rows(~warming), tolerance)
-    terms = decide(steady, survey(steady)).terms
+    terms = decide(steady, steady.setting).terms
     if any(not np.isfinite(rows.columns[name]).all() for factors in terms for name, _ in factors):
         return None
     expected = matrix(terms, rows.rows(warming).columns, int(warming.sum())) @ steady.fitted(terms)[1].coefficients
     excess = median(rows.cost[warming] - LEAST_FACTOR * np.maximum(expected, 0.0))
-    return Split(condition, warming) if excess > 0 else None
+    return (Split(condition, warming), steady) if excess > 0 else None
 
 
 def _grow(regime: Regime, index: npt.NDArray[np.int64], conditions: tuple[Condition, ...]) -> Iterator[Leaf]:
@@ -92,7 +96,7 @@ def _grow(regime: Regime, index: npt.NDArray[np.int64], conditions: tuple[Condit
     if len(index) < 2:
         yield Leaf(conditions, index, regime, ((((),), index),))
         return
-    setting = survey(regime)
+    setting = regime.setting
     choice = decide(regime, setting)
     parted = best_split(regime, setting, choice) if len(conditions) < DEPTH else None
     if parted is None:

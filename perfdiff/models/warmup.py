@@ -113,13 +113,18 @@ def _best(values: Floats, call: Ints) -> int:
 
 def _steps(values: Floats, run: Ints, place: int) -> Floats:
     """Return by how much each run's median before a place lies above that behind it, for runs with values on both sides."""
-    before, behind = _medians(values[:place], run[:place]), _medians(values[place:], run[place:])
-    return np.array([before[each] - behind[each] for each in before if each in behind])
+    (runs, before), (others, behind) = _medians(values[:place], run[:place]), _medians(values[place:], run[place:])
+    _, of_before, of_behind = np.intersect1d(runs, others, assume_unique=True, return_indices=True)
+    return np.asarray(before[of_before] - behind[of_behind])
 
 
-def _medians(values: Floats, run: Ints) -> dict[int, float]:
-    runs, member = np.unique(run, return_inverse=True)
-    return {each: median(values[member == place]) for place, each in enumerate(runs.tolist())}
+def _medians(values: Floats, run: Ints) -> tuple[Ints, Floats]:
+    """Return the runs, rising, and the median of the values of each."""
+    order = np.lexsort((values, run))
+    ordered, runs = values[order], run[order]
+    first = np.flatnonzero(np.concatenate([[True], runs[1:] != runs[:-1]])) if len(runs) else np.empty(0, dtype=np.int64)
+    last = np.append(first[1:], len(runs))[: len(first)] - 1
+    return runs[first], np.asarray(0.5 * (ordered[(first + last) // 2] + ordered[(first + last + 1) // 2]))
 
 
 def _is_clear(steps: Floats) -> bool:

@@ -244,11 +244,9 @@ def _table(folder: Folder, name: str, function: int, side: Side) -> SampleTable 
 
     try:
         table = tables.read_table(folder, name)
-        header = bounds.parsed(table.schema.metadata[tables.HEADER])
-        if header["schema"] != SAMPLES_SCHEMA:
-            raise RecordingError(f"{path} is of format {header['schema']!r}; this perfdiff reads {SAMPLES_SCHEMA}", slug="format-version")
-        features = tuple(_described(Feature, json.dumps(item)) for item in header["features"])
-        branches = tuple(_described(Branch, json.dumps(item)) for item in header["branches"])
+        schema, features, branches, resolution_ns = _header(table.schema.metadata[tables.HEADER])
+        if schema != SAMPLES_SCHEMA:
+            raise RecordingError(f"{path} is of format {schema!r}; this perfdiff reads {SAMPLES_SCHEMA}", slug="format-version")
         column = {name: values.to_numpy() for name, values in zip(table.column_names, table.columns, strict=True)}
         counts = {"feature": len(features), "executed": len(branches), "taken": len(branches)}
         others = {*_PER_ROW, *(f"{prefix}:{i}" for prefix, count in counts.items() for i in range(count))}
@@ -266,13 +264,27 @@ def _table(folder: Folder, name: str, function: int, side: Side) -> SampleTable 
             executed=matrix("executed", len(branches)),
             taken=matrix("taken", len(branches)),
             **{name: column[name] for name in _PER_ROW},
-            resolution_ns=float(header.get("resolution_ns", 0.0)),
+            resolution_ns=resolution_ns,
         )
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
         raise RecordingError(f"{path} is damaged: {error}", slug="damaged-recording") from error
 
 
-@functools.lru_cache(4096)  # both sides of a function have the same, and many functions look at the same data
+@functools.lru_cache(64)  # both sides of a function have the same
+def _header(text: bytes) -> tuple[object, tuple[Feature, ...], tuple[Branch, ...], float]:
+    """Return the format, features, branches and resolution of a table from its header; raise as `codec.decode` does.
+
+    Of a format that is not read, only that is told.
+    """
+    header = bounds.parsed(text)
+    if header["schema"] != SAMPLES_SCHEMA:
+        return header["schema"], (), (), 0.0
+    features = tuple(_described(Feature, json.dumps(item)) for item in header["features"])
+    branches = tuple(_described(Branch, json.dumps(item)) for item in header["branches"])
+    return header["schema"], features, branches, float(header.get("resolution_ns", 0.0))
+
+
+@functools.lru_cache(4096)  # many functions look at the same data
 def _described(kind: type[T], text: str) -> T:
     """Return a feature or a branch from its JSON; raise as `codec.decode` does."""
     return codec.decode(kind, json.loads(text))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from perfdiff import units
-from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, Verdict
+from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, MetricFinding, Verdict
 from perfdiff.records.schema import SampleTable, Side
 from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, FunctionSection, Items, Sentence, Table, Tone
@@ -130,9 +130,16 @@ def _named(findings: list[FunctionFinding]) -> str:
     names = []
     for finding in findings:
         metric = wording.leading(finding)
-        figure = f" ({units.ratio(metric.ratio.value)})" if metric and metric.ratio else ""
-        names.append(f"{finding.info.name}{figure}")
+        names.append(f"{finding.info.name}{_figure(metric)}")
     return units.listed(names, _NAMED)
+
+
+def _figure(metric: MetricFinding | None) -> str:
+    """Return the ratio of a call, and that of all calls where it is another, "" where none is known."""
+    if metric is None or metric.ratio is None or metric.ratio.is_unknown:
+        return ""
+    in_all = f" a call, {units.ratio(metric.total.value)} in all" if metric.overstates and metric.total else ""
+    return f" ({units.ratio(metric.ratio.value)}{in_all})"
 
 
 def _overview(findings: Findings) -> Table:

@@ -130,7 +130,7 @@ def _cost_facts(finding: FunctionFinding, metric: MetricFinding, confidence: flo
     if metric.ratio is not None:
         where = f" ({metric.stratum})" if metric.stratum else ""
         yield Fact("ratio", f"{wording.certainty(metric.ratio, metric.metric, confidence)}{where}", wording.TONES[finding.verdict])
-        if metric.stratum and metric.overall is not None:
+        if metric.stratum and metric.overall is not None and not metric.overall.is_unknown:
             label, whose = ("typical", "of a typical call") if metric.stratum == MEAN else ("overall", "over all calls")
             yield Fact(label, f"{wording.interval(metric.overall, metric.metric)} {whose}")
     for label, grown in (("growth", metric), ("of a run", finding.metrics.get(RUN))):

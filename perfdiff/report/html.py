@@ -91,7 +91,7 @@ def _tiles(document: Document) -> Iterator[Fact]:
     metric = wording.leading(leader) if leader else None
     if leader is None or metric is None or document.findings.verdict not in _MOVED:
         return
-    if metric.ratio is not None and not shows_elsewhere(leader):
+    if metric.ratio is not None and not metric.ratio.is_unknown and not shows_elsewhere(leader):
         reach = wording.interval(metric.ratio, metric.metric).partition(" ")[2]
         where = f" ({metric.stratum})" if metric.stratum else ""
         yield Fact(f"{wording.each(metric.metric, leader.info.name)} {reach}{where}", units.ratio(metric.ratio.value))

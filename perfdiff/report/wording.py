@@ -17,6 +17,7 @@ from perfdiff.report.blocks import Tone
 from perfdiff.report.printable import shortened
 
 ABSENT = "–"
+UNKNOWN = "not known"
 
 TONES = {
     Verdict.REGRESSION: Tone.REGRESSION,
@@ -81,10 +82,13 @@ def call_cost(metric: str, value: float | None) -> str:
 def interval(ratio: Ratio | None, metric: str = "wall_ns") -> str:
     """Return a ratio with its interval, as exact as the interval is narrow: `×5.7 [5.4, 6.1]`, `×1.00 [0.98, 1.02]`.
 
-    Counts can be exact. A time never is: where its runs agree to the last digit, they are below what the clock can tell.
+    Counts can be exact. A time never is: where its runs agree to the last digit, they are below what the clock can tell. A ratio of which
+    the interval says nothing is no figure: `not known`.
     """
     if ratio is None or not math.isfinite(ratio.value):
         return ABSENT
+    if ratio.is_unknown:
+        return UNKNOWN
     if ratio.high - ratio.low < _EXACT * ratio.value:
         certain = "no spread seen" if metric_unit(metric) == "ns" else "exact"
         return f"×{units.significant(ratio.value, 4)}, {certain}"
@@ -105,6 +109,9 @@ def _decimals(ratio: Ratio) -> int:
 def certainty(ratio: Ratio, metric: str, confidence: float) -> str:
     """Return a ratio of a metric with its interval, confidence and the runs behind it."""
     runs = f"{ratio.runs_base} base and {ratio.runs_head} head runs"
+    if ratio.is_unknown:
+        ends = f"{units.significant(ratio.low, 2)} to {units.significant(ratio.high, 2)}"
+        return f"{UNKNOWN}: {runs} do not tell ({percent(confidence)} interval {ends})"
     return f"{interval(ratio, metric)}, {percent(confidence)} interval over {runs}"
 
 
@@ -215,6 +222,8 @@ def each(metric: str, function: str = "") -> str:
 def costs(finding: MetricFinding) -> str:
     """Return what a call costs on both sides, as `both_costs` has it: `80 µs → 456 µs`."""
     base, head = (call_cost(finding.metric, cost) for cost in both_costs(finding))
+    if base != ABSENT and finding.ratio is not None and finding.ratio.is_unknown:
+        head = UNKNOWN
     return ABSENT if base == head == ABSENT else f"{base} → {head}"
 
 
@@ -228,14 +237,20 @@ def costs_of(finding: MetricFinding) -> str:
 
 
 def both_costs(finding: MetricFinding) -> tuple[float | None, float | None]:
-    """Return base's and head's cost of the calls that the ratio is of; where it is of none, at the telling input, or at typical ones."""
+    """Return base's and head's cost of the calls that the ratio is of; where it is of none, at the telling input, or at typical ones.
+
+    Head's is None where runs do not tell it from base's.
+    """
+    base: float | None
+    head: float | None
     if finding.typical is not None and finding.ratio is not None:
-        return finding.typical, finding.typical * finding.ratio.value
-    prediction = telling(finding)
-    if prediction is not None:
-        return prediction.base, prediction.head
-    fitted = finding.base or finding.head
-    return _typical(finding.base, fitted), _typical(finding.head, fitted)
+        base, head = finding.typical, finding.typical * finding.ratio.value
+    elif (prediction := telling(finding)) is not None:
+        base, head = prediction.base, prediction.head
+    else:
+        fitted = finding.base or finding.head
+        return _typical(finding.base, fitted), _typical(finding.head, fitted)
+    return base, None if finding.ratio is not None and finding.ratio.is_unknown else head
 
 
 def cost_at(finding: MetricFinding) -> str:

@@ -14,6 +14,7 @@ from perfdiff.analysis.blame.links import (
     Web,
     behind_inputs,
     behind_new_calls,
+    behind_some_new_calls,
     behind_state,
     introducers,
 )
@@ -21,8 +22,9 @@ from perfdiff.analysis.blame.netting import Transfer, move, netted
 from perfdiff.analysis.blame.parts import ChangeParts, take_apart
 from perfdiff.analysis.blame.resampling import Drawn, blocks_of, draw, intervals, scaled
 from perfdiff.analysis.compare.comparison import Comparison
-from perfdiff.analysis.policy import MATERIAL, SUMS, TIE
+from perfdiff.analysis.policy import MATERIAL, PARTLY_NEW, SUMS, TIE
 from perfdiff.analysis.stats.inference import Group, contrasts_at_point
+from perfdiff.analysis.stats.panel import Bools
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.records.schema import DECORATED, Change, Feature, Floats, Note
 
@@ -172,7 +174,18 @@ def _cost(function: int, ledger: Ledger, web: Web, parts: tuple[ChangeParts, ...
     # Slower in one stratum, yet not in sum, is nothing to put down to anyone.
     if change is not Change.REMOVED and ns.sum() * proved.get(function, 0) <= 0:
         return Found([], nothing)
-    return _spread(_behind_cost(web, function), Shown(function, ns, blur, Extra.COST))
+    shown = Shown(function, ns, blur, Extra.COST)
+    makers = behind_some_new_calls(web, function)
+    is_new = np.array([_is_partly_new(part, ledger.place[function]) for part in parts]) & (ns > 0)
+    if not makers or not is_new.any():
+        return _spread(_behind_cost(web, function), shown)
+    own, new = (_spread(links, shown.at_points(where)) for links, where in ((_behind_cost(web, function), ~is_new), (makers, is_new)))
+    return Found([*own.blames, *new.blames], own.rest + new.rest)
+
+
+def _is_partly_new(part: ChangeParts, place: int) -> bool:
+    """Return whether so many of head's calls at a point are new that they can be what its calls cost more."""
+    return bool(part.calls_base[place] > 0 and part.calls_head[place] > PARTLY_NEW * part.calls_base[place])
 
 
 def _behind_cost(web: Web, function: int) -> list[Link]:
@@ -251,6 +264,10 @@ class Shown:
     blur: Floats
     extra: Extra
     caller: int | None = None
+
+    def at_points(self, where: Bools) -> Shown:
+        """Return what of it shows at some points."""
+        return replace(self, ns=np.where(where, self.ns, 0.0), blur=np.where(where, self.blur, 0.0))
 
 
 def _spread(links: Iterable[Link], shown: Shown) -> Found:

@@ -93,7 +93,7 @@ class Web:
     """What ties functions together: calls seen on either side (`callers` and `callees` of each; 0 starts a thread), and shared data.
 
     `new` are the calls and allocations that head alone makes, `works_more` the functions that work more a call, by counts,
-    `laid_out_anew` those of which only types' sizes differ.
+    `laid_out_anew` those of which only types' sizes differ, `reading_other_data` those of which only variables that they read do.
     """
 
     functions: Mapping[int, FunctionInfo]
@@ -103,6 +103,7 @@ class Web:
     new: NewCalls = field(default_factory=NewCalls)
     works_more: frozenset[int] = frozenset()
     laid_out_anew: frozenset[int] = frozenset()
+    reading_other_data: frozenset[int] = frozenset()
     texts: Texts = field(init=False, repr=False, compare=False)
     _passed: dict[int, Passed] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -157,6 +158,7 @@ def spin(ledger: Ledger, functions: Mapping[int, FunctionInfo], works_more: Coll
         new=new_calls(ledger),
         works_more=frozenset(works_more),
         laid_out_anew=frozenset(each for each, info in functions.items() if is_laid_out_anew(info)),
+        reading_other_data=frozenset(each for each, info in functions.items() if reads_other_data(info)),
     )
 
 
@@ -168,6 +170,18 @@ def is_laid_out_anew(info: FunctionInfo) -> bool:
     types = all(culprit.partition(" ")[0] in _TYPES for culprit in info.culprits)
     reckons = any(_RECKONED.search(source.text) for source in (info.base, info.head) if source is not None)
     return info.change is Change.AFFECTED and bool(info.culprits) and types and not reckons
+
+
+def reads_other_data(info: FunctionInfo) -> bool:
+    """Return whether all that differs are definitions of variables that the function reads."""
+    return info.change is Change.AFFECTED and bool(info.culprits) and all(culprit.startswith("global ") for culprit in info.culprits)
+
+
+def behind_some_new_calls(web: Web, function: int) -> list[Link]:
+    """Return who makes the new calls of a function that only reads other data; none of others, nor where such functions make them."""
+    if not web.suspect(function) or function not in web.reading_other_data:
+        return []
+    return _weighted(web.new.makers(function, lambda each: web.has_new_text(each) and each not in web.reading_other_data), LinkKind.CALLED)
 
 
 def behind_new_calls(web: Web, function: int) -> list[Link]:

@@ -102,6 +102,6 @@ def blocks_of(ledger: Ledger) -> int:
 
 def scaled(cell: Floats, found: Floats, drawn: Floats) -> Floats:
     """Return the draws (draws, points) of a blame that took the part `found` (points,) of a `cell` (points,), whose draws are `drawn`."""
-    whole = float(np.abs(cell).sum())
-    share = float(np.abs(found).sum()) / whole if whole else 0.0
-    return drawn * share
+    whole, part = np.abs(cell), np.abs(found)
+    share = float(part.sum()) / float(whole.sum()) if whole.any() else 0.0
+    return drawn * np.divide(part, whole, out=np.full_like(whole, share), where=whole > 0)

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from perfdiff.analysis.compare.levels import TRIMMED, by_label, levels, lines, vagueness
-from perfdiff.analysis.compare.mix import OCTAVE, Question, Sides, cost_apart, expected_costs, grown_features, mix_by_point, typical_inputs
+from perfdiff.analysis.compare.mix import OCTAVE, Question, Sides, Yardstick, cost_apart, grown_features, typical_inputs
 from perfdiff.analysis.compare.ratios import as_ratio, as_resolved
 from perfdiff.analysis.compare.strata import Stratum
-from perfdiff.analysis.findings import Ratio
+from perfdiff.analysis.findings import BLURRED, Ratio
 from perfdiff.analysis.policy import MATERIAL
 from perfdiff.analysis.stats.inference import Contrast, contrasts
 from perfdiff.analysis.stats.panel import Bools, Panel, machines_of, noise_floor, on_machine, panel
@@ -29,9 +29,6 @@ from perfdiff.records.schema import Feature, Floats, Ints, Point, SampleTable, S
 FINE_STEPS = 20
 FINE_NS = FINE_STEPS * STEP_NS
 MEAN = "mean of all calls"
-# A figure that is known to a half and to twice of it only does not tell how much: a median of few calls of two kinds is that of either,
-# as it happens.
-BLURRED = math.log(2)
 BY_MACHINE = ("self_ns", "wall_ns")  # metrics of which is told what single machines show
 
 
@@ -113,26 +110,19 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question with what each run of either side says of it, ready to be compared together with a function's other questions.
+    """A question with what each run of either side says of it, ready to be compared together with other questions.
 
-    `runs` (points, k + 2, runs) hold the level of each stratum, then the mean of all calls, then the input mix. Where inputs `moved`,
-    levels stand apart, by `octaves` of expected cost, which base's annotation misses by `misfit`. `material` (k,) are strata that cost
-    a share of a run worth reporting on.
+    `runs` (points, k + 2, runs) hold the level of each stratum of the `yardstick`, then the mean of all calls, then the input mix. Where
+    inputs moved, levels stand apart, by `octaves` of expected cost, which base's annotation misses by `misfit`. `material` (k,) are strata
+    that cost a share of a run worth reporting on.
     """
 
     question: Question
-    expected: Sides
-    mix: Mapping[int, float]
-    strata: Sequence[Stratum]
+    yardstick: Yardstick
     material: Bools
     runs: Sides
     octaves: Panel | None
     misfit: float
-
-    @property
-    def moved(self) -> bool:
-        """Return whether head's calls at a point have no equals in base's calls at that point, but in those of another."""
-        return _moved(self.mix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,31 +151,26 @@ def ask(question: Question, ledger: Ledger, points: Sequence[Point]) -> Asked | 
     preemption does not move; runs are compared within workload points. The mean over a run's calls, which sees rare
     slow calls that a median hides, is one more stratum.
     """
-    expected = expected_costs(question)
-    ratios = _log_ratios(question, expected)
-    if ratios is None:
+    if any(question.metric not in table.metrics for table in question.tables.sides):
         return None
     tables = question.tables
-    means = [member.means(values) for member, values in zip(tables.members, expected, strict=True)]
-    mix = mix_by_point(tables, means)
-    strata = [] if tables.unseen else tables.strata(expected if np.ptp(expected[0]) > 0 else None, points)
-    masks = [
-        np.array([getattr(stratum, side) for stratum in strata], dtype=bool).reshape(len(strata), len(table))
-        for side, table in zip(Side, tables.sides, strict=True)
-    ]
-    by_octaves = bool(strata) and _moved(mix)
-    labels = (_octaves(expected[0]), _octaves(expected[1])) if by_octaves else (tables.base.point, tables.head.point)
+    yardstick = tables.yardstick(question.annotation, question.metric, points)
+    ratios = _log_ratios(question, yardstick.expected)
+    if ratios is None:
+        return None
+    by_octaves = bool(yardstick.strata) and yardstick.moved
+    labels = (_octaves(yardstick.expected[0]), _octaves(yardstick.expected[1])) if by_octaves else (tables.base.point, tables.head.point)
     sides = [lines(table, of, values) for table, of, values in zip(tables.sides, labels, ratios, strict=True)]
-    found = [levels(of, mask, fine=_is_fine(question)) for of, mask in zip(sides, masks, strict=True)]
+    found = [levels(of, mask, fine=_is_fine(question)) for of, mask in zip(sides, yardstick.masks, strict=True)]
     octaves = panel(*by_label(found, sides, ledger)) if by_octaves else None
     runs = []
-    for side, member, of, each, mean in zip(Side, tables.members, sides, found, means, strict=True):
+    for side, member, of, each, mean in zip(Side, tables.members, sides, found, yardstick.means, strict=True):
         grid = ledger.grids[side]
         of_mix = grid.spread(member.runs, mean[None])
         at_points = grid.spread(of.runs, each[:0] if by_octaves else each)
         runs.append(np.concatenate([at_points, _mean_costs(question, side, of_mix, ledger), np.log(of_mix)], axis=1))
     misfit = _misfit(labels[0], ratios[0]) if by_octaves else 0.0
-    return Asked(question, expected, mix, strata, _materials(question, masks, ledger), (runs[0], runs[1]), octaves, misfit)
+    return Asked(question, yardstick, _materials(question, yardstick.masks, ledger), (runs[0], runs[1]), octaves, misfit)
 
 
 def answer(asked: Sequence[Asked], ledger: Ledger, config: CompareConfig) -> list[Comparison]:
@@ -232,10 +217,10 @@ def _compared(asked: Asked, of: Panel, first: int, found: Sequence[Contrast | No
         ratio=as_ratio(worst.contrast, config.confidence, _tested(strata)) if worst else None,
         p=min(1.0, min((each.contrast.p for each in strata if each.material), default=1.0) * _tested(strata)),
         floor=seen[0].floor(config.seed) if seen else math.inf,
-        mix=asked.mix,
+        mix=asked.yardstick.mix,
         mix_ratio=as_ratio(mix, config.confidence) if mix else None,
-        grown=unseen or question.tables.new or grown_features(question, asked.mix),
-        disjoint=bool(unseen) or (asked.moved and not strata),
+        grown=unseen or question.tables.new or grown_features(question, asked.yardstick.mix),
+        disjoint=bool(unseen) or (asked.yardstick.moved and not strata),
         machines=place.by_machine() if place is not None and question.metric in BY_MACHINE else {},
         apart=cost_apart(question),
     )
@@ -243,7 +228,7 @@ def _compared(asked: Asked, of: Panel, first: int, found: Sequence[Contrast | No
 
 def _shown(asked: Asked, of: Panel, first: int, found: Sequence[Contrast | None]) -> Iterator[_Seen]:
     """Yield what each stratum shows that has runs enough to show anything; in the panel they stand from `first` on."""
-    for place, (stratum, shown) in enumerate(zip(asked.strata, found, strict=False)):
+    for place, (stratum, shown) in enumerate(zip(asked.yardstick.strata, found, strict=False)):
         if shown is not None:
             material = bool(asked.material[place])
             yield _Seen(stratum, of, first + place, StratumContrast(stratum.name, stratum.narrows, shown, material, stratum.point))
@@ -251,10 +236,6 @@ def _shown(asked: Asked, of: Panel, first: int, found: Sequence[Contrast | None]
 
 def _less_sure(shown: Contrast, misfit: float) -> Contrast:
     return replace(shown, error=math.hypot(shown.error, misfit))
-
-
-def _moved(mix: Mapping[int, float]) -> bool:
-    return any(abs(math.log(factor)) > 0.5 * OCTAVE for factor in mix.values())
 
 
 def tested(comparison: Comparison) -> int:
@@ -267,15 +248,12 @@ def _tested(strata: Sequence[StratumContrast]) -> int:
 
 
 def _log_ratios(question: Question, expected: Sides) -> Sides | None:
-    """Return log(cost / expected cost) per call of both sides; NaN where the metric is absent or is zero on a side."""
+    """Return log(cost / expected cost) per call of both sides; NaN where the metric is absent; None where it is on a whole side."""
     least = _least(question.metric)
     found = []
     for table, of in zip(question.tables.sides, expected, strict=True):
-        cost = table.metrics.get(question.metric)
-        if cost is None:
-            return None
         with np.errstate(divide="ignore", invalid="ignore"):
-            values = np.log(np.maximum(cost, least) / of)
+            values = np.log(np.maximum(table.metrics[question.metric], least) / of)
         values[~np.isfinite(values)] = np.nan
         if not np.isfinite(values).any():
             return None
@@ -336,20 +314,17 @@ def _materials(question: Question, masks: Sequence[Bools], ledger: Ledger) -> Bo
 
     All do where no sums are kept, for then nothing can be called immaterial.
     """
-    column = ledger.place[question.base.function]
+    metric, column = question.metric, ledger.place[question.base.function]
     found = np.zeros(len(masks[0]), dtype=bool)
-    for side, (table, mask) in enumerate(zip((question.base, question.head), masks, strict=True)):
-        costs = np.nan_to_num(table.metrics[question.metric]) * table.weight
-        for point in ledger.points:
-            book = ledger.pair(point)[side]
-            if question.metric not in book.medians:
-                return np.ones(len(masks[0]), dtype=bool)
-            here = np.where(table.point == point, costs, 0.0)
-            own = float(book.medians[question.metric][column])
-            if own > 0:
-                least = MATERIAL * _whole_run(book, question.metric) / own * float(here.sum())
-                cost = mask @ here
-                found |= (cost > 0) & (cost >= least)
+    if any(metric not in book.medians for book in ledger.books.values()):
+        return ~found
+    for side, (table, mask, (points, at)) in enumerate(zip(question.tables.sides, masks, question.tables.at_points, strict=True)):
+        costs = np.where(at, np.nan_to_num(table.metrics[metric]) * table.weight, 0.0)
+        of_strata = mask.astype(np.float64) @ costs.T
+        for point, cost, whole in zip(points.tolist(), of_strata.T, costs.sum(axis=1).tolist(), strict=True):
+            book = ledger.pair(point)[side] if point in ledger.points else None
+            if book is not None and (own := float(book.medians[metric][column])) > 0:
+                found |= (cost > 0) & (cost >= MATERIAL * _whole_run(book, metric) / own * whole)
     return found
 
 
@@ -375,7 +350,7 @@ def _worst(found: Sequence[StratumContrast], config: CompareConfig, strata: Mapp
 
     def is_blurred(each: StratumContrast) -> bool:
         half = each.contrast.half_width(config.confidence, count)
-        return half > BLURRED or (each.name != MEAN and _vagueness(strata[each.name], asked) > BLURRED)
+        return half > math.log(BLURRED) or (each.name != MEAN and _vagueness(strata[each.name], asked) > math.log(BLURRED))
 
     best = max(found, key=beyond)
     if beyond(best) <= 0 or not is_blurred(best):
@@ -386,7 +361,7 @@ def _worst(found: Sequence[StratumContrast], config: CompareConfig, strata: Mapp
 
 def _vagueness(stratum: Stratum, asked: Asked) -> float:
     """Return how far from each other the ends lie between which the calls of a stratum have their median (log scale), on the worse side."""
-    ratios = _log_ratios(asked.question, asked.expected)
+    ratios = _log_ratios(asked.question, asked.yardstick.expected)
     if ratios is None or _is_fine(asked.question):
         return 0.0
     masks, tables = (stratum.base, stratum.head), asked.question.tables.sides

@@ -14,7 +14,7 @@ from perfdiff.analysis.stats.inference import clear_shift
 from perfdiff.analysis.stats.panel import Bools, middles
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.middle import median, quantile, quantiles
-from perfdiff.records.schema import Feature, Floats, Ints, Origin, Point, SampleTable
+from perfdiff.records.schema import Feature, Floats, Ints, Origin, Point, SampleTable, Side
 
 # Expected costs further below the largest one than this carry no information on the whole and only make ratios wild.
 SMALLEST_SHARE = 1e-6
@@ -40,7 +40,7 @@ class Tables:
         self.new, unlike = new_arguments(base, head) if is_same else ((), None)
         self.head = head if unlike is None else head.rows(np.flatnonzero(~unlike))
         self.apart = None if unlike is None else head.rows(np.flatnonzero(unlike))
-        self._plain: list[Stratum] | None = None
+        self._plain: Yardstick | None = None
 
     @property
     def sides(self) -> tuple[SampleTable, SampleTable]:
@@ -71,14 +71,48 @@ class Tables:
     def _switches(self) -> tuple[Switch, ...]:
         return tuple(switched(self.base, self.head))
 
-    def strata(self, sizes: Sides | None, points: Sequence[Point]) -> list[Stratum]:
-        """Return the strata of the calls by `sizes`; without any, by the feature that varies most."""
-        if sizes is not None:
-            return stratify(self.base, self.head, sizes, points, self._switches)
+    @functools.cached_property
+    def at_points(self) -> list[tuple[Ints, Bools]]:
+        """Return the points (p,) of the calls of each side, and which calls are of them, (p, rows)."""
+        points = [np.unique(table.point) for table in self.sides]
+        return [(each, table.point == each[:, None]) for each, table in zip(points, self.sides, strict=True)]
+
+    def yardstick(self, annotation: Annotation | None, metric: str, points: Sequence[Point]) -> Yardstick:
+        """Return what the calls are compared by, in a metric; without an annotation that is the same for all metrics."""
+        if annotation is not None:
+            return self._yardstick(expected_costs(self, annotation, metric), points)
         if self._plain is None:
-            plain = self.spread or (np.ones(len(self.base)), np.ones(len(self.head)))
-            self._plain = stratify(self.base, self.head, plain, points, self._switches)
+            self._plain = self._yardstick((np.ones(len(self.base)), np.ones(len(self.head))), points)
         return self._plain
+
+    def _yardstick(self, expected: Sides, points: Sequence[Point]) -> Yardstick:
+        means = (self.members[0].means(expected[0]), self.members[1].means(expected[1]))
+        sizes = expected if np.ptp(expected[0]) > 0 else self.spread or expected
+        strata = [] if self.unseen else stratify(self.base, self.head, sizes, points, self._switches)
+        masks = [
+            np.array([getattr(stratum, side) for stratum in strata], dtype=bool).reshape(len(strata), len(table))
+            for side, table in zip(Side, self.sides, strict=True)
+        ]
+        return Yardstick(expected, means, mix_by_point(self, means), strata, (masks[0], masks[1]))
+
+
+@dataclass(frozen=True, slots=True)
+class Yardstick:
+    """What calls are compared by: the `expected` cost of each, with its `means` (r,) in either side's runs, and the `mix` that these show.
+
+    `masks` (k, rows of a side) are those of the `strata`.
+    """
+
+    expected: Sides
+    means: Sides
+    mix: Mapping[int, float]
+    strata: Sequence[Stratum]
+    masks: tuple[Bools, Bools]
+
+    @property
+    def moved(self) -> bool:
+        """Return whether head's calls at a point have no equals in base's calls at that point, but in those of another."""
+        return any(abs(math.log(factor)) > 0.5 * OCTAVE for factor in self.mix.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +168,15 @@ def _widest(base: SampleTable, head: SampleTable) -> Sides | None:
     """Return the values of the feature that varies most over base's calls, 5th to 95th percentile, by a factor; none below zero."""
     widest, sizes = 1.0, None
     of_head = columns(head)
-    for name, column in columns(base).items():
-        if name not in of_head or min(np.nanmin(column, initial=np.inf), np.nanmin(of_head[name], initial=np.inf)) < 0:
+    least, most = (np.fmin(each.reduce(base.values, axis=0), LARGEST) for each in (np.fmin, np.fmax))
+    for name, place in {feature.name: place for place, feature in enumerate(base.features)}.items():
+        if name not in of_head or not least[place] >= 0 or not (1 + most[place]) / (1 + least[place]) > widest:
             continue
-        before, after = np.fmin(column, LARGEST), np.fmin(of_head[name], LARGEST)
-        known = before[np.isfinite(before)]
-        low, high = quantiles(known, (0.05, 0.95)) if len(known) else (0.0, 0.0)
+        column = base.values[:, place]
+        if np.nanmin(of_head[name], initial=np.inf) < 0:
+            continue
+        before, after = np.minimum(column, LARGEST), np.minimum(of_head[name], LARGEST)
+        low, high = quantiles(before[np.isfinite(before)], (0.05, 0.95))
         if (spread := (1 + high) / (1 + low)) > widest:
             widest, sizes = float(spread), (1 + np.nan_to_num(before), 1 + np.nan_to_num(after))
     return sizes
@@ -150,14 +187,11 @@ def columns(table: SampleTable) -> dict[str, Floats]:
     return {feature.name: table.values[:, i] for i, feature in enumerate(table.features)}
 
 
-def expected_costs(question: Question) -> Sides:
-    """Return base's expected cost of each call of both sides, always positive; 1 where there is no annotation."""
-    if question.annotation is None:
-        return np.ones(len(question.base)), np.ones(len(question.head))
-    annotation = question.annotation
+def expected_costs(tables: Tables, annotation: Annotation, metric: str) -> Sides:
+    """Return base's expected cost of each call of both sides, always positive."""
     # Calls without any feature have one prediction for all.
-    base, head = (np.broadcast_to(annotation.predict(columns(table)), len(table)) for table in (question.base, question.head))
-    cost = question.base.metrics[question.metric]
+    base, head = (np.broadcast_to(annotation.predict(columns(table)), len(table)) for table in tables.sides)
+    cost = tables.base.metrics[metric]
     known = cost[np.isfinite(cost) & (cost > 0)]
     # Lines fitted to large inputs may fall below zero at small ones, where the cheapest calls say what is possible.
     least = max(quantile(known, 0.01) / 2, float(known.max()) * SMALLEST_SHARE) if len(known) else 1.0
@@ -181,8 +215,8 @@ def unseen_inputs(base: SampleTable, head: SampleTable) -> tuple[Feature, ...]:
     """
     found = []
     of_base, of_head = columns(base), columns(head)
-    for feature in base.features:
-        if feature.origin in (Origin.WORKLOAD, Origin.SYSTEM) or _varies(of_base[feature.name][:_FIRST_ROWS]):
+    for feature in _may_have_one_value(base):
+        if feature.origin in (Origin.WORKLOAD, Origin.SYSTEM):
             continue
         before, after = of_base[feature.name], of_head[feature.name]
         if _varies(before):
@@ -204,8 +238,8 @@ def new_arguments(base: SampleTable, head: SampleTable) -> tuple[tuple[Feature, 
     found = []
     unlike = np.zeros(len(head), dtype=bool)
     of_base, of_head = columns(base), columns(head)
-    for feature in base.features:
-        if feature.origin is not Origin.ARGUMENT or feature.name not in of_head or _varies(of_base[feature.name][:_FIRST_ROWS]):
+    for feature in _may_have_one_value(base):
+        if feature.origin is not Origin.ARGUMENT or feature.name not in of_head:
             continue
         before, after = of_base[feature.name], of_head[feature.name]
         if not len(before) or not np.isfinite(before).all() or _varies(before):
@@ -234,6 +268,13 @@ def cost_apart(question: Question) -> dict[int, tuple[float, float]]:
         part = weight / (weight + float(alike.weight[alike.point == point].sum()))
         found[point] = (part, median(means[of.points == point]))
     return found
+
+
+def _may_have_one_value(table: SampleTable) -> list[Feature]:
+    """Return the features whose finite values do not differ among the first rows."""
+    first = np.where(np.isfinite(table.values[:_FIRST_ROWS]), table.values[:_FIRST_ROWS], np.nan)
+    varies = np.fmax.reduce(first, axis=0) > np.fmin.reduce(first, axis=0)
+    return [feature for feature, does in zip(table.features, varies.tolist(), strict=True) if not does]
 
 
 def _varies(column: Floats) -> bool:

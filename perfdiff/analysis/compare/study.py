@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,13 +12,14 @@ from perfdiff.analysis.compare.judgement import hidden
 from perfdiff.analysis.compare.mix import Question, Tables, members
 from perfdiff.analysis.compare.phases import Phased, phased
 from perfdiff.analysis.compare.ratios import as_ratio
+from perfdiff.analysis.compare.shares import ALLOCATION, PRIMARY, alike_of, small_of, trifles_of
 from perfdiff.analysis.compare.shift import Shift, describe
 from perfdiff.analysis.compare.trend import over_runs
 from perfdiff.analysis.compare.waits import Waits, waits
 from perfdiff.analysis.findings import MetricFinding, Ratio
 from perfdiff.analysis.policy import MATERIAL
 from perfdiff.analysis.stats.inference import clear_shifts, contrasts
-from perfdiff.analysis.stats.panel import Bools, panel
+from perfdiff.analysis.stats.panel import panel
 from perfdiff.analysis.stats.rows import thinned, without_features
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig
@@ -34,8 +35,6 @@ from perfdiff.records.schema import Experiment, Floats, FunctionInfo, Origin, Po
 
 # Learnt on base; every other metric is compared within points, and learnt only where the inputs moved or it is reported on.
 LEARNT = ("self_ns", "wall_ns")
-PRIMARY = "self_ns"  # a function's own time, by which it is guilty
-ALLOCATION = ("alloc_bytes", "alloc_count")
 # What verdicts on functions rest on; the other metrics explain.
 DECISIVE = (*LEARNT, *ALLOCATION)
 # What a look learns on base of every function: time with callees decides little of it, and is compared as the other metrics are.
@@ -43,9 +42,6 @@ LOOKED_AT = (PRIMARY,)
 # Rows that an annotation is learnt from at most, in whole runs' proportions: beyond, precision is that of the runs, not of the calls.
 FIT_ROWS = 1000
 BATCH = 8  # functions that a task is given at a time
-# Of more functions than this, those that each are no material share of a run are not studied further than verdicts need: they are most
-# of an interpreter's, say, and take most of the time. Fewer take some seconds in any case.
-MANY = 100
 # Chance beyond which a small function costs what it did: more than the evidence that is asked for by far, as times vary more here.
 SEEN = 0.1
 
@@ -76,10 +72,10 @@ class Study:
 def study_all(experiment: Experiment, samples: Samples, ledger: Ledger, config: CompareConfig, engine: Engine | None = None) -> list[Study]:
     """Return the studies of all functions, in their order; many are made side by side by the engine, a batch at a time."""
     functions = experiment.functions
-    trifles = _trifles(functions, ledger)
+    trifles = trifles_of(functions, ledger)
     engine = chosen(engine, len(functions))
     lent = ledger if isinstance(engine, Serial) else ledger.without_edges()
-    ground = _Ground(lent, experiment.points, config, sum_ratios(ledger, config), small=_small(functions, ledger))
+    ground = _ground(lent, experiment, config)
     batches = [functions[first : first + BATCH] for first in range(0, len(functions), BATCH)]
     loaders = with_tables(engine, [[info.id for info in batch] for batch in batches], samples)
     studied = engine.map(_studied, zip(batches, loaders, strict=True), ground, trifles)
@@ -92,127 +88,55 @@ def _studied(batch: tuple[Sequence[FunctionInfo], Samples], ground: _Ground, tri
     others = sum(name not in ("calls", *DECISIVE) for name in ground.ledger.metrics)
     narrow = replace(ground, only=DECISIVE)
     narrowed = trifles | ground.small.keys()
-    found = [study(info, samples, narrow if info.id in narrowed else ground) for info in functions]
+    subjects = [_Subject.of(info, samples, narrow if info.id in narrowed else ground) for info in functions]
+    found = [_study(each, compared, samples) for each, compared in zip(subjects, _comparisons(subjects), strict=True)]
     return [replace(each, untested=others) if each.info.id in narrowed and each.comparisons else each for each in found]
 
 
 def study_decisive(experiment: Experiment, samples: Samples, ledger: Ledger, config: CompareConfig) -> list[Study]:
     """Return studies of all functions with what verdicts rest on and nothing more; comparisons that are left out are counted."""
-    of = Decisive(experiment, samples, ledger, config)
-    return [of.study(info) for info in experiment.functions]
+    return Decisive(experiment, samples, ledger, config).studies(experiment.functions)
 
 
 class Decisive:
     """Studies of single functions with what verdicts rest on and nothing more, each made when it is first asked for."""
 
     def __init__(self, experiment: Experiment, samples: Samples, ledger: Ledger, config: CompareConfig) -> None:
-        self.trifles = frozenset(_trifles(experiment.functions, ledger))
+        self.trifles = frozenset(trifles_of(experiment.functions, ledger))
         self.made: dict[int, Study] = {}
         self._samples = samples
-        small = _small(experiment.functions, ledger)
-        self._ground = _Ground(ledger, experiment.points, config, sum_ratios(ledger, config), DECISIVE, LOOKED_AT, small)
+        self._ground = replace(_ground(ledger, experiment, config), only=DECISIVE, learnt=LOOKED_AT)
         self._kept = [name for name in ledger.metrics if name != "calls"]
 
     def study(self, info: FunctionInfo) -> Study:
         """Return the study of a function, of one that is no material share of a run an empty one."""
-        if info.id not in self.made:
-            self.made[info.id] = self._studied(info)
-        return self.made[info.id]
+        return self.studies([info])[0]
 
-    def _studied(self, info: FunctionInfo) -> Study:
-        if info.id in self.trifles:
-            return Study(info, {}, {}, {}, {}, None, None, {}, untested=len(self._kept))
-        others = sum(name not in DECISIVE for name in self._kept)
-        return replace(_decisive(info, self._samples, self._ground), untested=others)
+    def studies(self, functions: Sequence[FunctionInfo]) -> list[Study]:
+        """Return the studies of functions, in their order."""
+        asked = [info for info in functions if info.id not in self.made]
+        for first in range(0, len(asked), BATCH):
+            self._make(asked[first : first + BATCH])
+        return [self.made[info.id] for info in functions]
 
-
-def _trifles(functions: Sequence[FunctionInfo], ledger: Ledger) -> set[int]:
-    """Return functions that all together cost less than a material share of a run, at any point and on either side.
-
-    Suspects stay where they allocate: more of that is a regression without time.
-    """
-    stays = np.zeros(len(ledger.ids), dtype=bool)
-    for book in ledger.books.values():
-        for metric in ALLOCATION:
-            stays |= _are_suspects(functions, ledger) & (book.medians.get(metric, np.zeros(1)) > 0)
-    shares = _shares(functions, ledger)
-    order = np.argsort(shares, kind="stable")
-    order = order[~stays[order]]
-    light = order[np.cumsum(shares[order]) < MATERIAL]
-    return {ledger.ids[column] for column in light}
-
-
-def _small(functions: Sequence[FunctionInfo], ledger: Ledger) -> dict[int, float]:
-    """Return those of many functions that each cost no material share of a run, with their shares; none of few."""
-    if len(functions) <= MANY:
-        return {}
-    return {function: share for function, share in zip(ledger.ids, _shares(functions, ledger).tolist(), strict=True) if share < MATERIAL}
-
-
-def _shares(functions: Sequence[FunctionInfo], ledger: Ledger) -> Floats:
-    """Return what part of a run each function costs at most, (f,), at any point and on either side; suspects with what they call.
-
-    The dearest run speaks, for a function that varies much may matter more than its median says.
-    """
-    shares = np.zeros(len(ledger.ids))
-    for book in ledger.books.values():
-        cost = np.where(_are_suspects(functions, ledger), book.wall_ns.max(axis=0), book.self_ns.max(axis=0))
-        shares = np.maximum(shares, cost / max(book.cost_ns, 1.0))
-    return shares
-
-
-def _are_suspects(functions: Sequence[FunctionInfo], ledger: Ledger) -> Bools:
-    return np.isin(ledger.ids, [info.id for info in functions if info.change.is_suspect])
-
-
-def _decisive(info: FunctionInfo, samples: Samples, ground: _Ground) -> Study:
-    """Return a function's study by the metrics that verdicts rest on."""
-    found = phased_tables(info.id, samples)
-    tables = found.tables if found else None
-    comparisons = _comparisons(info, tables, ground) if tables is not None else {}
-    totals = {metric: ratio for metric in LEARNT if (ratio := ground.sum_ratio(info.id, metric)) is not None}
-    return Study(
-        info=info,
-        comparisons=comparisons,
-        resolved={metric: resolved(found, tables[0]) for metric, found in comparisons.items()} if tables is not None else {},
-        shifts={},
-        alone={},
-        growth=None,
-        calls=ground.sum_ratio(info.id, "calls"),
-        totals=totals,
-    )
-
-
-def study(info: FunctionInfo, samples: Samples, ground: _Ground) -> Study:
-    """Compare the metrics of a function that both sides have; learn what one side has alone.
-
-    How a suspect's time per run grows is learnt where all metrics are asked for.
-    """
-    ledger, points, config = ground.ledger, ground.points, ground.config
-    found = phased_tables(info.id, samples)
-    tables = found.tables if found else None
-    comparisons = _comparisons(info, tables, ground) if tables is not None else {}
-    totals = {metric: ratio for metric in METRICS if (ratio := ground.sum_ratio(info.id, metric)) is not None}
-    grows = info.change.is_suspect and ground.only is None
-    return Study(
-        info=info,
-        comparisons=comparisons,
-        resolved={metric: resolved(found, tables[0]) for metric, found in comparisons.items()} if tables is not None else {},
-        shifts=_shifts(comparisons, *tables, config) if tables is not None else {},
-        alone=_alone(info, samples, ground) if tables is None else {},
-        growth=over_runs(info, ledger, points, total=totals.get("wall_ns"), config=config) if grows else None,
-        calls=ground.sum_ratio(info.id, "calls"),
-        totals=totals,
-        warm_up=found.warm_up if found else {},
-        waits=waits(*tables, points) if tables is not None and info.change.is_suspect else None,
-    )
+    def _make(self, functions: Sequence[FunctionInfo]) -> None:
+        untested = sum(name not in DECISIVE for name in self._kept)
+        subjects = []
+        for info in functions:
+            if info.id in self.trifles:
+                self.made[info.id] = Study(info, {}, {}, {}, {}, None, None, {}, untested=len(self._kept))
+            else:
+                subjects.append(_Subject.of(info, self._samples, self._ground))
+        for each, compared in zip(subjects, _comparisons(subjects), strict=True):
+            self.made[each.info.id] = replace(_decisive(each, compared), untested=untested)
 
 
 @dataclass(frozen=True, slots=True)
 class _Ground:
     """What all functions are compared on, with how their `sums` over a run differ; `only` these metrics, if any are named.
 
-    Of every function the metrics `learnt` are learnt on base, but for `small` ones, which are given with their share of a run.
+    Of every function the metrics `learnt` are learnt on base, but for `small` ones, which are given with their share of a run. Those of
+    them that are `alike` cost about the same on both sides, all of them together.
     """
 
     ledger: Ledger
@@ -222,42 +146,144 @@ class _Ground:
     only: tuple[str, ...] | None = None
     learnt: tuple[str, ...] = LEARNT
     small: Mapping[int, float] = field(default_factory=dict)
+    alike: Set[int] = frozenset()
 
     def sum_ratio(self, function: int, metric: str) -> Ratio | None:
         """Return head over base of a metric's sum over a run, or of the number of calls."""
         return self.sums[metric][self.ledger.place[function]] if metric in self.sums else None
 
 
-def _comparisons(info: FunctionInfo, tables: tuple[SampleTable, SampleTable], ground: _Ground) -> dict[str, Comparison]:
-    """Return the comparisons of a function's metrics, those that are learnt first.
+def _ground(ledger: Ledger, experiment: Experiment, config: CompareConfig) -> _Ground:
+    small = small_of(experiment.functions, ledger)
+    return _Ground(ledger, experiment.points, config, sum_ratios(ledger, config), small=small, alike=alike_of(small, ledger))
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """A function that is studied on some ground, with its calls; `both` and `found` are None where one side has none."""
+
+    info: FunctionInfo
+    ground: _Ground
+    found: Phased | None
+    both: Tables | None
+
+    @classmethod
+    def of(cls, info: FunctionInfo, samples: Samples, ground: _Ground) -> _Subject:
+        """Return a function with its calls."""
+        found = phased_tables(info.id, samples)
+        return cls(info, ground, found, Tables(*found.tables, is_same=not info.change.is_suspect) if found else None)
+
+    @property
+    def is_small(self) -> bool:
+        """Return whether it is one of many that each cost no material share of a run."""
+        return self.info.id in self.ground.small
+
+    def totals(self, metrics: Iterable[str]) -> dict[str, Ratio]:
+        """Return how the sums of metrics over a run differ, of those that have any."""
+        return {metric: ratio for metric in metrics if (ratio := self.ground.sum_ratio(self.info.id, metric)) is not None}
+
+
+def _decisive(subject: _Subject, comparisons: Mapping[str, Comparison]) -> Study:
+    """Return a function's study by the metrics that verdicts rest on."""
+    return Study(
+        info=subject.info,
+        comparisons=comparisons,
+        resolved=_resolved(subject, comparisons),
+        shifts={},
+        alone={},
+        growth=None,
+        calls=subject.ground.sum_ratio(subject.info.id, "calls"),
+        totals=subject.totals(LEARNT),
+    )
+
+
+def _study(subject: _Subject, comparisons: Mapping[str, Comparison], samples: Samples) -> Study:
+    """Return a function's study; how a suspect's time per run grows is learnt where all metrics are asked for.
+
+    What small ones of which one side has none cost, and how the cost functions of others moved, is left to `described`.
+    """
+    info, ground, found = subject.info, subject.ground, subject.found
+    totals = subject.totals(METRICS)
+    grows = info.change.is_suspect and ground.only is None
+    return replace(
+        _decisive(subject, comparisons),
+        shifts=_shifts(comparisons, *found.tables, ground.config) if found and not subject.is_small else {},
+        alone={} if found or subject.is_small else _alone(info, samples, ground.config),
+        growth=over_runs(info, ground.ledger, ground.points, total=totals.get("wall_ns"), config=ground.config) if grows else None,
+        totals=totals,
+        warm_up=found.warm_up if found else {},
+        waits=waits(*found.tables, ground.points) if found and info.change.is_suspect else None,
+    )
+
+
+def described(study: Study, samples: Samples, config: CompareConfig) -> Study:
+    """Return a study with the cost functions that it left out: how those of both sides moved, or what those of one side alone are."""
+    if not study.comparisons:
+        return study if study.alone else replace(study, alone=_alone(study.info, samples, config))
+    is_learnt = any(found.base is not None for found in study.comparisons.values())
+    found = phased_tables(study.info.id, samples) if is_learnt and not study.shifts else None
+    return replace(study, shifts=_shifts(study.comparisons, *found.tables, config)) if found else study
+
+
+def _resolved(subject: _Subject, comparisons: Mapping[str, Comparison]) -> dict[str, bool]:
+    base = subject.found.base if subject.found else None
+    return {metric: resolved(found, base) for metric, found in comparisons.items()} if base is not None else {}
+
+
+def _comparisons(subjects: Sequence[_Subject]) -> list[dict[str, Comparison]]:
+    """Return the comparisons of each function's metrics, those that are learnt first.
 
     Small functions are first compared within points, as runs have the same inputs there. They are learnt only where that leaves room for a
-    slow-down by a material share of a run, or where they cost something else and their inputs moved: then it may be these.
+    slow-down by a material share of a run, or where they cost something else, which matters at least together, and their inputs moved: then
+    it may be these.
     """
-    both = Tables(*tables, is_same=not info.change.is_suspect)
-    if info.id in ground.small:
-        found = _compared(info, both, replace(ground, learnt=()))
-        own = found.get(PRIMARY)
-        may_hide = own is not None and ground.small[info.id] * hidden(own, ground.config) >= MATERIAL
-        differs = own is None or own.disjoint or own.p <= SEEN
-        if not may_hide and not (differs and _moved_inputs(*both.sides)):
-            return found
-        ground = replace(ground, learnt=LOOKED_AT)
-    return _compared(info, both, ground)
+    first = [replace(each, ground=replace(each.ground, learnt=())) if each.is_small else each for each in subjects]
+    found = _compared(first, [{} for _ in first])
+    again = [place for place, each in enumerate(subjects) if each.is_small and _must_be_learnt(each, found[place])]
+    learnt = [replace(subjects[place], ground=replace(subjects[place].ground, learnt=LOOKED_AT)) for place in again]
+    for place, compared in zip(again, _compared(learnt, [found[place] for place in again]), strict=True):
+        found[place] = compared
+    return found
 
 
-def _compared(info: FunctionInfo, both: Tables, ground: _Ground) -> dict[str, Comparison]:
-    few = thinned(both.base, FIT_ROWS)  # once, so that all metrics are learnt from the same rows
+def _must_be_learnt(subject: _Subject, found: Mapping[str, Comparison]) -> bool:
+    """Return whether what was `found` of a small function within points leaves its inputs a say."""
+    ground, own = subject.ground, found.get(PRIMARY)
+    if subject.both is None:
+        return False
+    if own is not None and ground.small[subject.info.id] * hidden(own, ground.config) >= MATERIAL:
+        return True
+    differs = own is None or own.disjoint or own.p <= SEEN
+    return differs and subject.info.id not in ground.alike and _moved_inputs(*subject.both.sides)
+
+
+def _compared(subjects: Sequence[_Subject], known: Sequence[Mapping[str, Comparison]]) -> list[dict[str, Comparison]]:
+    """Return the comparisons of functions' metrics, all answered at once; `known` ones are asked again only where they are learnt."""
+    asked = [_asked(each, than) for each, than in zip(subjects, known, strict=True)]
+    if not asked:
+        return []
+    ground = subjects[0].ground
+    answers = iter(answer([question for each in asked for question in each.values()], ground.ledger, ground.config))
+    return [{**than, **{metric: next(answers) for metric in each}} for each, than in zip(asked, known, strict=True)]
+
+
+def _asked(subject: _Subject, known: Mapping[str, Comparison]) -> dict[str, Asked]:
+    ground, both = subject.ground, subject.both
     asked: dict[str, Asked] = {}
+    if both is None:
+        return asked
+    few = thinned(both.base, FIT_ROWS)  # once, so that all metrics are learnt from the same rows
     for metric in (*LEARNT, *(name for name in both.base.metrics if name not in LEARNT)):
         if ground.only is not None and metric not in ground.only:
             continue
         if all(metric in table.metrics and _present(table, metric) for table in both.sides):
-            annotation = _learn(metric, few, asked.get(PRIMARY), info.name, ground)
+            annotation = _learn(metric, few, asked.get(PRIMARY), subject.info.name, ground)
+            if annotation is None and metric in known:
+                continue
             question = ask(Question(metric, both, annotation), ground.ledger, ground.points)
             if question is not None:
                 asked[metric] = question
-    return dict(zip(asked, answer([*asked.values()], ground.ledger, ground.config), strict=True))
+    return asked
 
 
 def _shifts(comparisons: Mapping[str, Comparison], base: SampleTable, head: SampleTable, config: CompareConfig) -> dict[str, Shift]:
@@ -272,18 +298,18 @@ def _shifts(comparisons: Mapping[str, Comparison], base: SampleTable, head: Samp
     return shifts
 
 
-def _alone(info: FunctionInfo, samples: Samples, ground: _Ground) -> dict[tuple[str, Side], Annotation]:
+def _alone(info: FunctionInfo, samples: Samples, config: CompareConfig) -> dict[tuple[str, Side], Annotation]:
     """Return what can be learnt of the times of a function that only one side has; there is nothing to compare them with."""
     sides = {side: table for side in Side if (table := samples(info.id, side)) is not None and len(table)}
     if len(sides) != 1:
         return {}
     ((side, table),) = sides.items()
     found: dict[tuple[str, Side], Annotation] = {}
-    for metric in LOOKED_AT if info.id in ground.small else LEARNT:
+    for metric in LEARNT:
         if metric == "wall_ns" and (PRIMARY, side) in found and same_cost([table]):
             found[metric, side] = replace(found[PRIMARY, side], metric=metric)
         elif _present(table, metric):
-            found[metric, side] = learn(table, metric, info.name, ground.config)
+            found[metric, side] = learn(table, metric, info.name, config)
     return found
 
 
@@ -344,7 +370,7 @@ def _learn(metric: str, base: SampleTable, own: Asked | None, function: str, gro
     """Return base's annotation of a metric, or None where the comparison needs none; `own` is what is asked of own time."""
     if metric == "wall_ns" and own is not None and own.question.annotation is not None and same_cost([base]):
         return replace(own.question.annotation, metric=metric)
-    inputs_moved = own is not None and any(factor != 1.0 for factor in own.mix.values())
+    inputs_moved = own is not None and any(factor != 1.0 for factor in own.yardstick.mix.values())
     return learn(base, metric, function, ground.config) if metric in ground.learnt or inputs_moved else None
 
 

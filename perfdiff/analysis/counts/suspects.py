@@ -79,7 +79,8 @@ def work_by_counts(
     suspected = [info for info in functions if info.change.is_suspect and info.id in counted.place]
     own = {info.id for info in suspected if None in (counted.calls(info.id, side) for side in Side)}
     priced = {each: _price(each, counted) for each in counted.ids if each not in own}
-    found = [_extra(info, counted, ledger, priced, departures.get(info.id, ())) for info in suspected]
+    calling = Calling(ledger)
+    found = [_extra(info, counted, calling, priced, departures.get(info.id, ())) for info in suspected]
     return tuple(sorted((each for each in found if each.total_ns), key=lambda each: (-each.total_ns, each.function)))
 
 
@@ -120,7 +121,7 @@ def _price(function: int, counted: Ledger) -> float:
 
 
 def _extra(
-    info: FunctionInfo, counted: Ledger, ledger: Ledger, price_of: Mapping[int, float], departures: Sequence[Departure]
+    info: FunctionInfo, counted: Ledger, calling: Calling, price_of: Mapping[int, float], departures: Sequence[Departure]
 ) -> ExtraWork:
     column = counted.place[info.id]
     priced, dearest, repeats = np.zeros(len(counted.points)), np.zeros(len(counted.points)), True
@@ -138,7 +139,7 @@ def _extra(
             had = sums.get(counter, (0.0, 0.0))
             sums[counter] = (had[0] + base, had[1] + head)
             repeats &= metric_of(counter).noisy or all(len(each) > 1 and not np.ptp(each) for each in values)
-        for callee, more in _more_calls(info.id, point, ledger).items():
+        for callee, more in calling.more_calls(info.id, point).items():
             if callee in price_of:
                 priced[place] += more * price_of[callee]
                 dearest[place] += max(more, 0.0) * price_of[callee]
@@ -156,22 +157,31 @@ def _ratio_of_calls(base: float, head: float) -> float:
     return head / base if base and head else 1.0
 
 
-def _more_calls(caller: int, point: int, ledger: Ledger) -> dict[int, float]:
-    """Return by callee the calls that a function makes in a run beyond those of base at head's number of its own calls.
+class Calling:
+    """Who calls whom at which point, on either side."""
 
-    They are those in which all runs of the sides differ: where calls pass the gate, who made them is an estimate, and varies.
-    """
-    if point not in ledger.points:
-        return {}
-    column = ledger.place[caller]
-    books = ledger.pair(point)
-    more = {}
-    for callee in {callee for book in books for callee, by in book.edges if by == column and callee != column}:
-        base, head = (_calls_per_call(book, callee, column) for book in books)
-        if base.max() < head.min() or head.max() < base.min():
-            made = float(books[1].medians["calls"][column])
-            more[ledger.ids[callee]] = (median(head) - median(base)) * made
-    return more
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._callees: dict[tuple[int, int], set[int]] = {}
+        for (point, _), book in ledger.books.items():
+            for callee, caller in book.edges:
+                self._callees.setdefault((point, caller), set()).add(callee)
+
+    def more_calls(self, caller: int, point: int) -> dict[int, float]:
+        """Return by callee the calls that a function makes in a run beyond those of base at head's number of its own calls.
+
+        They are those in which all runs of the sides differ: where calls pass the gate, who made them is an estimate, and varies.
+        """
+        if point not in self._ledger.points:
+            return {}
+        column, books = self._ledger.place[caller], self._ledger.pair(point)
+        more = {}
+        for callee in sorted(self._callees.get((point, column), set()) - {column}):
+            base, head = (_calls_per_call(book, callee, column) for book in books)
+            if base.max() < head.min() or head.max() < base.min():
+                made = float(books[1].medians["calls"][column])
+                more[self._ledger.ids[callee]] = (median(head) - median(base)) * made
+        return more
 
 
 def _calls_per_call(book: Book, callee: int, caller: int) -> Floats:

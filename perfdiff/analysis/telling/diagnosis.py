@@ -324,7 +324,7 @@ def _longer(patient: Patient) -> str:
     """
     own, whole = patient.metrics.get("self_ns"), patient.metrics.get("wall_ns")
     found = own or whole
-    if found is None or found.ratio is None or too_short(patient.info.id, found.metric, patient.ledger):
+    if found is None or found.ratio is None or found.ratio.is_unknown or too_short(patient.info.id, found.metric, patient.ledger):
         return "its calls take longer"
     times = units.ratio(found.ratio.value)
     if own and whole and whole.ratio and not whole.ratio.low <= found.ratio.value <= whole.ratio.high:

@@ -49,11 +49,36 @@ def headline(
     if too_short(case.info.id, main, case.ledger):
         return f"{name} {_all_calls(case, main)}{cause}"
     whose = " of its own" if main == "self_ns" and "wall_ns" in metrics else ""  # with callees it did not clearly move
-    return f"{name} {sentence(metrics[main], spots.get(main), case.config, whose)}{cause}"
+    beside = _beside(case, main) if metrics[main].overstates else ""
+    return f"{name} {sentence(metrics[main], spots.get(main), case.config, whose)}{beside}{cause}"
 
 
 def _all_calls(case: Case, metric: str) -> str:
     """Say what all calls of a run take, where a single one is too short for a ratio."""
+    all_ = _in_all(case, metric)
+    whose = " of its own" if metric == "self_ns" else ""
+    return f"takes {all_.head}{whose} in all its {units.count(all_.calls[1])} calls of {all_.run}, {all_.base} before"
+
+
+def _beside(case: Case, metric: str) -> str:
+    """Say beside the ratio of a call that a run makes another number of them, and what these take in all."""
+    all_ = _in_all(case, metric)
+    before, after = map(units.count, all_.calls)
+    return f", but is called {after} times in {all_.run}, {before} before: {all_.head} in all, {all_.base} before"
+
+
+@dataclass(frozen=True, slots=True)
+class _InAll:
+    """What all calls of a run take on both sides, how many they are, and which run that is."""
+
+    base: str
+    head: str
+    calls: tuple[float, float]
+    run: str
+
+
+def _in_all(case: Case, metric: str) -> _InAll:
+    """Return what all calls take in a run of the point where both sides differ most."""
     place = case.ledger.place[case.info.id]
     found = {}
     for point in case.ledger.points:
@@ -64,8 +89,7 @@ def _all_calls(case: Case, metric: str) -> str:
         units.duration(ns) if ns >= RESOLUTION_NS * calls else f"less than {units.duration(RESOLUTION_NS * calls)}"
         for ns, calls in (base, head)
     )
-    whose = " of its own" if metric == "self_ns" else ""
-    return f"takes {after}{whose} in all its {units.count(head[1])} calls of {one_run(at, case.ledger)}, {before} before"
+    return _InAll(before, after, (base[1], head[1]), one_run(at, case.ledger))
 
 
 def main_metric(metrics: Mapping[str, MetricFinding], verdict: Verdict) -> str | None:

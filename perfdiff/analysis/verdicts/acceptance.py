@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import date
 
 from perfdiff import units
-from perfdiff.analysis.compare.study import ALLOCATION
+from perfdiff.analysis.compare.shares import ALLOCATION
 from perfdiff.analysis.findings import RUN, Acceptance, Findings, FunctionFinding, Ratio, Verdict
 from perfdiff.analysis.policy import MATERIAL
 from perfdiff.analysis.verdicts.conclusion import Evidence, conclude

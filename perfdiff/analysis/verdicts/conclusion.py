@@ -64,7 +64,7 @@ def conclude(functions: Sequence[FunctionFinding], evidence: Evidence, config: C
         return replace(found, sentence=f"{found.sentence}{told}")
     if guilty and not _are_outweighed(guilty, runs):
         whose = f"Regression of a function, not of the program ({_excluded(runs, config)})" if runs.are_not_slower else "Regression"
-        return Conclusion(Verdict.REGRESSION, f"{whose}: {_guilty(guilty)}", Rung.CALLS)
+        return Conclusion(Verdict.REGRESSION, f"{whose}: {_guilty(guilty)}{_elsewhere(runs)}", Rung.CALLS)
     return program or _open(functions, by, evidence, config)
 
 
@@ -93,7 +93,9 @@ def _of_program(
     runs = evidence.runs
     if runs.slower:
         guilty = by[Verdict.REGRESSION]
-        return Conclusion(Verdict.REGRESSION, f"Regression: {_guilty(guilty)}", Rung.RUNS) if guilty else _not_located(functions, evidence)
+        if guilty:
+            return Conclusion(Verdict.REGRESSION, f"Regression: {_guilty(guilty)}{_elsewhere(runs)}", Rung.RUNS)
+        return _not_located(functions, evidence)
     if evidence.same_code and not runs.ends:
         return Conclusion(Verdict.UNCHANGED, "No regression: nothing that runs differs between base and head", Rung.CODE)
     return _not_slower(by, evidence, config) if runs.are_not_slower else None
@@ -103,6 +105,16 @@ def _guilty(guilty: Sequence[FunctionFinding]) -> str:
     others = len(guilty) - 1
     more = "" if not others else "; 1 more function is slower" if others == 1 else f"; {others} more functions are slower"
     return f"{guilty[0].headline}{more}"
+
+
+def _elsewhere(runs: WholeRuns) -> str:
+    """Tell of points where whole runs are not slower beside some where they are, as the end of a sentence."""
+    spared = [*runs.of(PointStanding.NOT_SLOWER), *runs.of(PointStanding.FASTER)]
+    if not runs.slower or not spared:
+        return ""
+    standings = (("slower", runs.of(PointStanding.SLOWER)), ("not", spared), ("open", runs.of(PointStanding.OPEN)))
+    where = (f"{standing} at {units.listed([end.point.label for end in ends], NAMED)}" for standing, ends in standings if ends)
+    return f"; whole runs are {', '.join(where)}"
 
 
 def _not_located(functions: Sequence[FunctionFinding], evidence: Evidence) -> Conclusion:

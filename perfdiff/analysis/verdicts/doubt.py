@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from perfdiff import units
 from perfdiff.analysis.blame.guilt import Extra, Guilt
 from perfdiff.analysis.compare.judgement import Direction
-from perfdiff.analysis.compare.study import ALLOCATION
+from perfdiff.analysis.compare.shares import ALLOCATION
 from perfdiff.analysis.policy import CLAIMED, DISTORTED, LAYOUT_SHIFT, MATERIAL, TELLING
 from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.verdicts.case import Case

@@ -13,7 +13,7 @@ from perfdiff.analysis.blame.guilt import Extra, Guilt
 from perfdiff.analysis.blame.links import LinkKind
 from perfdiff.analysis.compare.comparison import Comparison
 from perfdiff.analysis.compare.judgement import Direction, hidden
-from perfdiff.analysis.compare.study import ALLOCATION
+from perfdiff.analysis.compare.shares import ALLOCATION
 from perfdiff.analysis.counts.memory import waits
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.policy import MATERIAL
