@@ -9,20 +9,19 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import numpy as np
-
+import probed_runs
 import runtimes
 from perfdiff.errors import BuildError
 from perfdiff.languages.java import agent, calibrating, jdks, start, weaving
 from perfdiff.languages.java.jdks import Jdk
 from perfdiff.languages.protocol import FeaturePlan, FunctionDefinition, Load, Probe
-from perfdiff.records import plan, recording
+from perfdiff.records import plan
 from perfdiff.records.plan import Entry, Mode
 from perfdiff.records.recording import Recording
 from perfdiff.records.schema import Origin
+from probed_runs import Outcome
 
 LOADS = {"number": Load.FLOATING, "type": Load.TYPE, "file": Load.FILE, "depth": Load.DEPTH}
-ATTEMPTS = 6
 CLASSFILE = 24
 
 
@@ -67,28 +66,6 @@ def definition(linkage: str, features: Sequence[str]) -> FunctionDefinition:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a run did: exit status, output, recordings of its processes, and what these noted."""
-
-    status: int
-    output: str
-    errors: str
-    recordings: tuple[Recording, ...]
-    notes: tuple[tuple[str, ...], ...]
-
-    @property
-    def only(self) -> Recording:
-        """Return the recording of the only process."""
-        (one,) = self.recordings
-        return one
-
-    @property
-    def said(self) -> str:
-        """Return what the program wrote to its standard error, without what the JVM says of the variable."""
-        return "".join(line for line in self.errors.splitlines(keepends=True) if not line.startswith("Picked up JAVA_TOOL_OPTIONS"))
-
-
-@dataclass(frozen=True, slots=True)
 class Program:
     """A tree with compiled classes, and the methods of them that are probed, by their number."""
 
@@ -111,14 +88,8 @@ class Program:
         return start.environment(self.sheet, library, measured, options)
 
     def run_undisturbed(self, *arguments: str) -> Outcome:
-        """Run until each call that ended was timed: one that other work kept waiting all the time has no time, and no record."""
-        outcome = self.run(*arguments)
-        for _ in range(ATTEMPTS - 1):
-            totals = outcome.only.totals
-            if (totals.timed + totals.unfinished == totals.calls).all():
-                break
-            outcome = self.run(*arguments)
-        return outcome
+        """Run until each call that ended was timed."""
+        return probed_runs.undisturbed(lambda: self.run(*arguments))
 
     def run(
         self,
@@ -144,31 +115,13 @@ class Program:
             timeout=60,
             check=False,
         )
-        lines = [line for path in sorted(out.glob("*.remarks")) for line in path.read_text().splitlines()]
-        notes = tuple((kind, text) for kind, text in (line.split("\t") for line in lines))
-        recordings = tuple(recording.read(path) for path in sorted(out.glob("*.pdrec")))
-        outcome = Outcome(ended.returncode, ended.stdout.decode(), ended.stderr.decode(), recordings, notes)
+        outcome = probed_runs.outcome(out, ended.returncode, ended.stdout, ended.stderr)
         assert outcome.status == status, outcome.errors
         return outcome
 
     def values(self, record: Recording, name: str) -> list[tuple[float | str | None, ...]]:
         """Return what each call of a method read, in the order of the calls; None where nothing was."""
-        (probe,) = [each for each in self.probes if each.definition.name == name]
-        samples = record.samples[probe.id]
-        return [tuple(_value(record, probe, samples.cells[row], samples.read[row])) for row in np.argsort(samples.call)]
-
-
-def _value(record: Recording, probe: Probe, cells: np.ndarray, read: np.ndarray) -> list[float | str | None]:
-    values: list[float | str | None] = []
-    for place, feature in enumerate(probe.definition.features):
-        cell = cells[place : place + 1]
-        if not read[place]:
-            values.append(None)
-        elif feature.load is Load.TYPE:
-            values.append(record.types[int(cell[0])])
-        else:
-            values.append(float(cell.view(np.float64 if feature.load is Load.FLOATING else np.uint64)[0]))
-    return values
+        return probed_runs.values(record, self.probes, name)
 
 
 def compiled(folder: Path, jdk: Jdk, files: Mapping[str, str], *options: str) -> None:

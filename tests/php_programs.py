@@ -11,16 +11,17 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import pytest
 
+import probed_runs
 import runtimes
 from perfdiff.languages.php import extension, interpreters, sheet, sources, start
 from perfdiff.languages.protocol import FeaturePlan, FunctionDefinition, Load, Probe
-from perfdiff.records import plan, recording
+from perfdiff.records import plan
 from perfdiff.records.plan import Entry, Mode
 from perfdiff.records.recording import Recording
 from perfdiff.records.schema import Origin
+from probed_runs import Outcome
 
 LOADS = {"number": Load.FLOATING, "type": Load.TYPE, "enum": Load.TYPE, "file": Load.FILE, "depth": Load.DEPTH}
 
@@ -73,26 +74,6 @@ def definition(tree: Path, file: str, name: str, features: Sequence[str]) -> Fun
     )  # fmt: skip
 
 
-ATTEMPTS = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a run did: exit status, output, recordings of its processes, and what these noted."""
-
-    status: int
-    output: str
-    errors: str
-    recordings: tuple[Recording, ...]
-    notes: tuple[tuple[str, str], ...]
-
-    @property
-    def only(self) -> Recording:
-        """Return the recording of the only process."""
-        (found,) = self.recordings
-        return found
-
-
 @dataclass(frozen=True, slots=True)
 class Program:
     """A tree with a `main.php`, and the functions of it that are probed, by their number."""
@@ -139,42 +120,15 @@ class Program:
             check=False,
             **options,
         )
-        return outcome(out, ended.returncode, ended.stdout.decode(), ended.stderr.decode())
+        return probed_runs.outcome(out, ended.returncode, ended.stdout, ended.stderr)
 
     def run_undisturbed(self, *arguments: str) -> Outcome:
-        """Run until each call that ended was timed: one that other work kept waiting all the time has no time, and no record."""
-        found = self.run(*arguments)
-        for _ in range(ATTEMPTS - 1):
-            totals = found.only.totals
-            if (totals.timed + totals.unfinished == totals.calls).all():
-                break
-            found = self.run(*arguments)
-        return found
+        """Run until each call that ended was timed."""
+        return probed_runs.undisturbed(lambda: self.run(*arguments))
 
     def values(self, record: Recording, name: str) -> list[tuple[float | str | None, ...]]:
         """Return what each call of a function read, in the order of the calls; None where nothing was."""
-        (probe,) = [each for each in self.probes if each.definition.name == name]
-        samples = record.samples[probe.id]
-        return [tuple(_value(record, probe, samples.cells[row], samples.read[row])) for row in np.argsort(samples.call)]
-
-
-def outcome(out: Path, status: int, output: str = "", errors: str = "") -> Outcome:
-    """Return what lies in a folder of recordings."""
-    notes = tuple(tuple(line.split("\t", 1)) for path in sorted(out.glob("*.remarks")) for line in path.read_text().splitlines())
-    return Outcome(status, output, errors, tuple(recording.read(path) for path in sorted(out.glob("*.pdrec"))), notes)
-
-
-def _value(record: Recording, probe: Probe, cells: np.ndarray, read: np.ndarray) -> list[float | str | None]:
-    values: list[float | str | None] = []
-    for place, feature in enumerate(probe.definition.features):
-        cell = cells[place : place + 1]
-        if not read[place]:
-            values.append(None)
-        elif feature.load is Load.TYPE:
-            values.append(record.types[int(cell[0])])
-        else:
-            values.append(float(cell.view(np.float64 if feature.load is Load.FLOATING else np.uint64)[0]))
-    return values
+        return probed_runs.values(record, self.probes, name)
 
 
 def program(folder: Path, files: Mapping[str, str], functions: Mapping[str, Sequence[str]]) -> Program:

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import numpy as np
-
+import probed_runs
 import runtimes
 from perfdiff.languages.protocol import FeaturePlan, FunctionDefinition, Load, Probe
 from perfdiff.languages.python import extension, sheet, start
-from perfdiff.records import plan, recording
+from perfdiff.records import plan
 from perfdiff.records.plan import Entry, Mode
 from perfdiff.records.recording import Recording
 from perfdiff.records.schema import Origin
+from probed_runs import Outcome
 
 LOADS = {"number": Load.FLOATING, "type": Load.TYPE, "file": Load.FILE, "depth": Load.DEPTH}
 VERSIONS = ("3.10", "3.11", "3.12", "3.13")
@@ -72,26 +72,6 @@ def definition(tree: Path, file: str, name: str, features: Sequence[str]) -> Fun
     )  # fmt: skip
 
 
-ATTEMPTS = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a run did: exit status, output, recordings of its processes, and what these noted."""
-
-    status: int
-    output: str
-    errors: str
-    recordings: tuple[Recording, ...]
-    notes: tuple[tuple[str, str], ...]
-
-    @property
-    def only(self) -> Recording:
-        """Return the recording of the only process."""
-        (found,) = self.recordings
-        return found
-
-
 @dataclass(frozen=True, slots=True)
 class Program:
     """A tree with a `main.py`, the functions of it that are probed, by their number, and the interpreter that runs it."""
@@ -106,14 +86,8 @@ class Program:
         return self.folder / "tree"
 
     def run_undisturbed(self) -> Outcome:
-        """Run `main.py` until each call that ended was timed: one that other work kept waiting all the time has no time, and no record."""
-        outcome = self.run()
-        for _ in range(ATTEMPTS - 1):
-            totals = outcome.only.totals
-            if (totals.timed + totals.unfinished == totals.calls).all():
-                break
-            outcome = self.run()
-        return outcome
+        """Run `main.py` until each call that ended was timed."""
+        return probed_runs.undisturbed(self.run)
 
     def run(self, *arguments: str, mode: Entry | None = None, places: Mapping[str, Sequence[Path]] | None = None) -> Outcome:
         """Run `main.py`, or the interpreter with `arguments`, every call sampled if no other mode is given."""
@@ -137,29 +111,11 @@ class Program:
             timeout=60,
             check=False,
         )
-        lines = [line for path in sorted(out.glob("*.remarks")) for line in path.read_text().splitlines()]
-        notes = tuple((kind, text) for kind, text in (line.split("\t", 1) for line in lines))
-        recordings = tuple(recording.read(path) for path in sorted(out.glob("*.pdrec")))
-        return Outcome(ended.returncode, ended.stdout.decode(), ended.stderr.decode(), recordings, notes)
+        return probed_runs.outcome(out, ended.returncode, ended.stdout, ended.stderr)
 
     def values(self, record: Recording, name: str) -> list[tuple[float | str | None, ...]]:
         """Return what each call of a function read, in the order of the calls; None where nothing was."""
-        (probe,) = [each for each in self.probes if each.definition.name == name]
-        samples = record.samples[probe.id]
-        return [tuple(_value(record, probe, samples.cells[row], samples.read[row])) for row in np.argsort(samples.call)]
-
-
-def _value(record: Recording, probe: Probe, cells: np.ndarray, read: np.ndarray) -> list[float | str | None]:
-    values: list[float | str | None] = []
-    for place, feature in enumerate(probe.definition.features):
-        cell = cells[place : place + 1]
-        if not read[place]:
-            values.append(None)
-        elif feature.load is Load.TYPE:
-            values.append(record.types[int(cell[0])])
-        else:
-            values.append(float(cell.view(np.float64 if feature.load is Load.FLOATING else np.uint64)[0]))
-    return values
+        return probed_runs.values(record, self.probes, name)
 
 
 def program(folder: Path, python: Path, files: Mapping[str, str], functions: Mapping[str, Sequence[str]]) -> Program:

@@ -14,6 +14,7 @@ import pytest
 
 import php_programs
 import php_servers
+import probed_runs
 from perfdiff.languages.php import index
 from perfdiff.languages.php.branches import plan_branches
 from perfdiff.languages.php.syntax import inner, parse
@@ -157,7 +158,7 @@ def watched(folder: Path, text: str, names: tuple[str, ...]) -> Program:
 
 def outcomes(program: Program, *options: str) -> dict[tuple[str, int], tuple[int, int]]:
     """Return how often each condition was asked and true, as the calls of a run tell it, all of which were recorded."""
-    for _ in range(php_programs.ATTEMPTS):
+    for _ in range(probed_runs.ATTEMPTS):
         outcome = program.run(*options, "main.php", mode=Entry(Mode.SAMPLE, reservoir=10000))
         assert (outcome.status, outcome.output, outcome.errors) == (0, "", "")
         if (outcome.only.totals.timed == outcome.only.totals.calls).all():
@@ -238,6 +239,6 @@ def test_code_that_is_kept_between_requests_tells_outcomes_in_each(tmp_path: Pat
             assert urllib.request.urlopen(f"http://127.0.0.1:{port}/main.php", timeout=10).read() == b"even odd even odd even "
         server.send_signal(signal.SIGINT)
         server.wait(timeout=10)
-    samples = php_programs.outcome(out, 0).only.samples
+    samples = probed_runs.outcome(out, 0).only.samples
     assert samples[1].cells.view("uint64").tolist() == 3 * [[1, 0], [1, 1], [1, 0], [1, 1], [1, 0]]
     assert samples[2].cells.view("uint64").tolist() == 3 * [[6, 5]]

@@ -15,7 +15,7 @@ import php_programs
 import runtimes
 from perfdiff.languages.php import extension, places, start
 from perfdiff.records.plan import Entry, Mode
-from php_programs import Outcome
+from probed_runs import Outcome
 
 pytestmark = pytest.mark.integration
 

@@ -16,6 +16,7 @@ import pytest
 
 import php_programs
 import php_servers
+import probed_runs
 import runtimes
 from perfdiff.errors import BuildError
 from perfdiff.languages import interpreter_modules
@@ -708,7 +709,7 @@ def test_requests_to_php_fpm_are_recorded_however_its_workers_end(make: Make, en
             os.kill(worker, ends)
         server.send_signal(ends)
         server.wait()
-    found = [each for each in php_programs.outcome(out, 0).recordings if each.totals.calls.any()]
+    found = [each for each in probed_runs.outcome(out, 0).recordings if each.totals.calls.any()]
     assert {each.pid for each in found} == workers
     assert all(each.complete for each in found), "between requests nothing is lost"
     assert sum(calls(each)[1] for each in found) == 6.0
@@ -729,7 +730,7 @@ def test_requests_to_the_server_for_development_are_recorded(make: Make) -> None
                 assert answer.read().decode().endswith(f" {n}GET")
         server.send_signal(signal.SIGINT)
         server.wait()
-    record = php_programs.outcome(out, 0).only
+    record = probed_runs.outcome(out, 0).only
     assert record.complete
     assert calls(record) == {1: 3.0, 3: 3.0}
     assert [row[0] for row in program.values(record, "Page::handle")] == [0.0, 1.0, 2.0]
@@ -805,7 +806,7 @@ def test_functions_of_the_engines_own_do_in_each_request_what_they_do_without_pr
                 assert answer.read() == plain.stdout
         server.send_signal(signal.SIGINT)
         server.wait()
-    found = [each for each in php_programs.outcome(out, 0).recordings if each.totals.calls.any()]
+    found = [each for each in probed_runs.outcome(out, 0).recordings if each.totals.calls.any()]
     assert [calls(each) for each in found] == [{1: 4.0, 2: 8.0}], "the trait's method by its other name, and resumptions"
 
 

@@ -14,7 +14,7 @@ import python_programs
 import runtimes
 from perfdiff.languages.python import extension, places, start
 from perfdiff.records.plan import Entry, Mode
-from python_programs import Outcome
+from probed_runs import Outcome
 
 pytestmark = pytest.mark.integration
 
