@@ -82,10 +82,18 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Comparison:
     """A comparison, or another command, as a program, whose standard error is read while it runs."""
 
-    def __init__(self, project: Path, cache: Path, *arguments: str, command: str = "", variables: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        project: Path,
+        cache: Path,
+        *arguments: str,
+        command: str = "",
+        variables: dict[str, str] | None = None,
+        program: tuple[str, ...] = ("-m", "perfdiff"),
+    ) -> None:
         if not cache.exists():
             runtimes.lent_to(cache)
-        words = [sys.executable, "-m", "perfdiff", *command.split(), "--cache", str(cache), "--verbose", *arguments]
+        words = [sys.executable, *program, *command.split(), "--cache", str(cache), "--verbose", *arguments]
         self.process = subprocess.Popen(
             words, cwd=project, env=dask_lab.environment() | (variables or {}), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -259,8 +267,11 @@ def wait_until(condition: Callable[[], object], what: str) -> None:
         time.sleep(0.05)
 
 
+IMPATIENT = "from perfdiff import cli; from perfdiff.cluster import crew; crew.RETURN_S = 0; cli.main()"  # asks once whether it is back
+
+
 def test_a_lost_scheduler_is_told(project: Path, tmp_path: Path, one_worker: Lab) -> None:
-    asked = Comparison(project, tmp_path / "cache", "v1", "v2", "--cluster", one_worker.address)
+    asked = Comparison(project, tmp_path / "cache", "v1", "v2", "--cluster", one_worker.address, program=("-c", IMPATIENT))
     asked.until("comparing whole runs")
     asked.until(r"add n=\d+ on")
     one_worker.kill("scheduler")
@@ -339,7 +350,9 @@ def test_without_dask_it_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch
         workers.examined("tcp://127.0.0.1:9")
 
 
-def test_a_cluster_behind_tls_is_reached_with_the_configuration_of_dask(project: Path, tmp_path: Path) -> None:
+def test_a_cluster_behind_tls_is_reached_with_the_configuration_of_dask(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
     made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=lab"]
     subprocess.run([*made, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True)
@@ -358,8 +371,10 @@ def test_a_cluster_behind_tls_is_reached_with_the_configuration_of_dask(project:
         command = [sys.executable, "-m", "perfdiff", "doctor", "--cluster", lab.address]
         able = subprocess.run(command, env=dask_lab.environment() | variables, capture_output=True, text=True, check=False, cwd=tmp_path)
         assert (able.returncode, able.stdout.splitlines()[-1]) == (0, "perfdiff can measure on 2 of 2 workers.")
-        refused = subprocess.run(command, env=dask_lab.environment(), capture_output=True, text=True, check=False, cwd=tmp_path)
-        assert (refused.returncode, "[no-scheduler]" in refused.stderr) == (3, True)
+        monkeypatch.setattr(workers, "CONNECT_S", 0.3)
+        with pytest.raises(MeasurementError) as refused:
+            workers.examined(lab.address)
+        assert refused.value.slug == "no-scheduler"
         asked = Comparison(project, tmp_path / "cache", "v1", "v2", "--cluster", lab.address, variables=variables)
         assert asked.end() == 1, asked.told
     require_pairs(asked.experiment)
