@@ -43,6 +43,11 @@ class Outcome:
 
         return levelled(self.experiment, self.samples).samples
 
+    @property
+    def recorded(self) -> Recorded | None:
+        """Return what was recorded, None where findings are all there is."""
+        return Recorded(self.experiment, self.samples, self.counts, self.lines) if self.experiment else None
+
 
 def analysed(
     found: Recorded, config: CompareConfig, progress: Progress, kept: Concluded | None = None, engines: Engines = nullcontext

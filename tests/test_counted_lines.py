@@ -26,7 +26,6 @@ from perfdiff.outcome import analysed
 from perfdiff.progress import Silent, Stopwatch
 from perfdiff.records import recorded
 from perfdiff.records.places import PlaceCounts
-from perfdiff.records.recorded import Recorded
 from perfdiff.records.schema import Note, Phase, Point, Run, Side
 from perfdiff.report import html, json_report, markdown, terminal
 from perfdiff.report.document import build
@@ -63,8 +62,8 @@ def test_the_line_that_makes_a_list_quadratic_is_named_by_every_report(list_appe
     assert '<td class="h9">3.2e7<td>+ \t\twhile (*end)'.replace("\t", " " * 8) in html.render(document)
     assert json.loads(json_report.render(document))["functions"][0]["lines"][0]["head_says"] == "0.5·n²"
 
-    assert outcome.experiment is not None
-    samples.save(tmp_path / "saved", Recorded(outcome.experiment, outcome.samples, outcome.counts, outcome.lines))
+    assert outcome.recorded is not None
+    samples.save(tmp_path / "saved", outcome.recorded)
     again = analysed(recorded.load(tmp_path / "saved"), list_append.config.compare, Silent())
     assert again.findings.functions[0].lines == guilty.lines
     without = analysed(replace(recorded.load(tmp_path / "saved"), lines=recorded.no_lines), list_append.config.compare, Silent())

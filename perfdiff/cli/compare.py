@@ -87,10 +87,8 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             with waiting.progress(quiet=quiet, verbose=verbose) as progress:
                 outcome = compared(_recorded(wished, Path(room), progress), overrides, progress)
             deliver(outcome, chosen, output_file)
-            if save and outcome.experiment:
-                from perfdiff.records.recorded import Recorded
-
-                samples.save(save, Recorded(outcome.experiment, outcome.samples, outcome.counts, outcome.lines))
+            if save and outcome.recorded:
+                samples.save(save, outcome.recorded)
         output.tell(headline(outcome), output_file, quiet=quiet)
         raise typer.Exit(exits.of_verdict(outcome.findings.verdict, strict=strict))
 

@@ -137,10 +137,8 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
                 progress.stage("writing the ticket", None)
                 ticket.write(ticket_folder, outcome, asked, uncommitted)
         deliver(outcome, chosen, output_file)
-        if save and outcome.experiment:
-            from perfdiff.records.recorded import Recorded
-
-            samples.save(save, Recorded(outcome.experiment, outcome.samples, outcome.counts, outcome.lines))
+        if save and outcome.recorded:
+            samples.save(save, outcome.recorded)
         if project.verbose:
             output.tell_stages(outcome.findings.stages)
         output.tell(headline(outcome), output_file, quiet=project.quiet, ticket=ticket_folder)

@@ -32,7 +32,7 @@ def load(paths: Sequence[Folder], engine: Engine | None = None) -> Recorded:
     from perfdiff.records.schema import Side
 
     _require_reachable(paths)
-    if len(paths) == 1 and (_is_experiment(paths[0]) or isinstance(paths[0], Remote)):
+    if len(paths) == 1 and (isinstance(paths[0], Remote) or _is_experiment(paths[0])):
         return condensed(paths[0], engine)
     if len(paths) == 1 and _is_experiment(paths[0].parent.parent):
         return _only(recorded.load(paths[0].parent.parent), paths[0])

@@ -109,6 +109,7 @@ def _per_call(metrics: Mapping[str, MetricFinding], case: Case, at: FunctionInfo
     means = [
         sums[place] / calls[place] if calls[place] else 0.0 for sums, calls in ((part.base, part.calls_base), (part.head, part.calls_head))
     ]
-    told = found is not None and found.ratio is not None and not too_short(at.id, "self_ns", case.ledger)
-    ratio = f" ({units.ratio(found.ratio.value)} at equal inputs)" if told and found and found.ratio and not found.ratio.is_unknown else ""
-    return f"{units.duration(means[0])} → {units.duration(means[1])} a call{ratio}"
+    costs = f"{units.duration(means[0])} → {units.duration(means[1])} a call"
+    if found is None or found.ratio is None or found.ratio.is_unknown or too_short(at.id, "self_ns", case.ledger):
+        return costs
+    return f"{costs} ({units.ratio(found.ratio.value)} at equal inputs)"
