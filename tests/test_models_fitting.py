@@ -55,6 +55,29 @@ def test_a_large_number_that_is_not_whole_is_an_input() -> None:
 
 
 @pytest.mark.parametrize(
+    ("of_points", "features"),
+    [
+        pytest.param((4480.0, 4480.0, 4497.0), (), id="memory in use"),
+        pytest.param((1000.0, 1400.0, 1900.0), ("size",), id="a size"),
+    ],
+)
+def test_a_value_of_a_whole_point_is_an_input_only_if_a_cost_can_follow_it(of_points: tuple[float, ...], features: tuple[str, ...]) -> None:
+    """A function that runs once: whatever has another value at each point orders its cost, by 4 ms, 12 ms and 40 ms."""
+    point = np.repeat([1, 2, 3], 10)
+    rng = np.random.default_rng(6)
+    sizes = np.array(of_points)[point - 1]
+    cost = 1e-3 * sizes**3 if features else np.array([4e6, 12e6, 40e6])[point - 1]
+    assert fit(table({"size": sizes}, noisy(rng, cost, 0.02, 0.0), point=point), "wall_ns", seed=1).features == features
+
+
+def test_a_value_that_varies_within_a_point_is_an_input_however_little_it_varies() -> None:
+    rng = np.random.default_rng(7)
+    place = rng.uniform(4480.0, 4497.0, 300)
+    cost = noisy(rng, 100 + 1000 * (place - 4480.0), 0.02, 0.0)
+    assert fit(table({"place": place}, cost, point=np.repeat([1, 2, 3], 100)), "wall_ns", seed=1).features == ("place",)
+
+
+@pytest.mark.parametrize(
     ("law", "least"),
     [
         pytest.param(lambda x: x**2, {CostClass.QUADRATIC: 16}, id="n²"),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from perfdiff.models.middle import median
 from perfdiff.records.schema import Branch, Feature, Floats, Ints, Origin, SampleTable
 
 # Features this strongly correlated cannot be told apart (methods: one class of twins). Values and ranks must agree, so that a single
@@ -27,6 +28,7 @@ _LARGEST_SIZE = 2.0**40
 _CODES = 8
 _LARGEST_CODE = 15
 _PLAINNESS = {origin: place for place, origin in enumerate(Origin)}  # of twins the first is named
+_FASTEST = 3  # no size makes a cost grow faster than its cube, the highest power among the shapes of a cost
 _KEPT = 4  # tables whose inputs are kept: a function's of both sides, as they are and with fewer rows
 
 
@@ -57,9 +59,21 @@ class Observations:
         return replace(self, cost=self.cost[which], columns=columns, run=self.run[which], point=self.point[which])
 
     def usable(self) -> dict[str, Floats]:
-        """Return the numeric columns that are present in every row and more than codes of modes there."""
+        """Return the numeric columns that are present in every row and more than codes of modes, or names of points, there."""
         present = {name: self.columns[name] for name in self.numeric if np.isfinite(self.columns[name]).all()}
-        return {name: column for name, column in present.items() if not (name in self.codes and _few(np.unique(column)))}
+        sizes = {name: column for name, column in present.items() if not (name in self.codes and _few(np.unique(column)))}
+        return {name: column for name, column in sizes.items() if not self._names_points(column)}
+
+    def _names_points(self, column: Floats) -> bool:
+        """Return whether a value that all calls of a point share only tells points apart, as what they cost differs by more than its cube.
+
+        So does the memory in use when a program's only call of a function begins: it differs by a thousandth, and the call by a factor.
+        """
+        least, most = float(column.min(initial=np.inf)), float(column.max(initial=-np.inf))
+        if not 0 < least < most:
+            return False
+        cheap, dear = sorted(abs(median(self.cost[column == end])) for end in (least, most))
+        return dear > cheap * (most / least) ** _FASTEST and not _varies_within(column, self.point)
 
 
 def columns_of(table: SampleTable) -> dict[str, Floats]:
