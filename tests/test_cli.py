@@ -22,7 +22,7 @@ from findings import findings
 from perfdiff import cli, pipeline
 from perfdiff.analysis import policy
 from perfdiff.analysis.findings import CountFinding, Ratio, Verdict
-from perfdiff.cli import comparison, exits, options, waiting
+from perfdiff.cli import comparison, exits, explain, options, waiting
 from perfdiff.config import RUNS_FOR_TIME, PythonConfig
 from perfdiff.errors import BuildError, ConfigError, PerfdiffError, RecordingError, RevisionError
 from perfdiff.outcome import Outcome
@@ -409,6 +409,25 @@ def test_no_colour_without_a_terminal(seam: Comparison, run: Callable[..., int],
     seam.verdict = Verdict.REGRESSION
     run("a", "b", "--", "./a")
     assert "\x1b" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "is_meant"),
+    [
+        ("insert", "insert", True),
+        ("insert", "Table::insert(int, char const*)", True),
+        ("Table::insert", "store::Table::insert(int)", True),
+        ("add", "Shop\\Cart::add", True),
+        ("parse", "org.example.Parser.parse(String)", True),
+        ("Parser.parse(String)", "org.example.Parser.parse(String)", True),
+        ("Parser.parse(int)", "org.example.Parser.parse(String)", False),
+        ("arse", "org.example.Parser.parse(String)", False),
+        ("table.py:search", "pages.Table.search", True),
+        ("list.py:search", "pages.Table.search", False),
+    ],
+)
+def test_a_function_is_meant_by_its_name_without_scope_or_parameters(given: str, name: str, is_meant: bool) -> None:
+    assert explain.is_named(given, name, "pages/table.py") is is_meant
 
 
 def test_explain_tells_what_the_last_comparison_knows(

@@ -133,13 +133,13 @@ def outcomes(samples: RecordedSamples, features: int = 0) -> list[list[tuple[int
 
 def test_conditions_are_planned_one_by_one_where_a_jump_of_its_own_decides_each(tmp_path: Path) -> None:
     found = java_sources.by_name(java_sources.program(tmp_path, {"Main.java": MAIN}))
-    judged = found["Main.judged(int, java.lang.String, boolean)"]
+    judged = found["Main.judged(int, String, boolean)"]
     assert [plan.text for plan in judged.branches] == JUDGED
     assert [MAIN.encode()[plan.start : plan.end].decode() for plan in judged.branches] == JUDGED
     assert [MAIN.split("\n")[plan.line - 1].count(plan.text.split()[0]) > 0 for plan in judged.branches] == [True] * len(JUDGED)
     ends = [plan.text for plan in found["Main.ends(double)"].branches]
     assert ends == ["x <= 1.5", "x > 1e6", "x-- < 0"], "what is written several times is left alone"
-    assert [plan.text for plan in found["Main.named(java.lang.String)"].branches] == ["name.isEmpty()"]
+    assert [plan.text for plan in found["Main.named(String)"].branches] == ["name.isEmpty()"]
     assert [plan.text for plan in found["Main.<init>(int)"].branches] == ["n > 2"]
 
 

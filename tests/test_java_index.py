@@ -91,7 +91,7 @@ SHOP = """
         native void sys(int q);
     }
 """
-PUT = "shop.Box.put(java.lang.Comparable, int, java.util.Map.Entry[], java.lang.Comparable[])"
+PUT = "shop.Box.put(Comparable, int, Map.Entry[], Comparable[])"
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +128,13 @@ def test_functions_go_by_the_names_that_their_users_write(shop: Program) -> None
     }
     assert {one.language for one in shop.functions.values()} == {"java"}
     assert not shop.problems
+
+
+def test_packages_of_parameters_are_named_where_nothing_else_tells_methods_apart(tmp_path: Path) -> None:
+    text = "class A { void f(java.util.Date d) { } void f(java.sql.Date d) { } void f(String s) { } void f(int n) { } }"
+    found = program(tmp_path, {"A.java": text})
+    assert {name for name in by_name(found) if ".f(" in name} == {"A.f(java.util.Date)", "A.f(java.sql.Date)", "A.f(String)", "A.f(int)"}
+    assert by_name(found)["A.f(String)"].names == ("A.f(String)", "A.f(java.lang.String)")
 
 
 @pytest.mark.parametrize(
@@ -242,7 +249,7 @@ def test_calls_reach_overriding_methods_lambdas_references_and_what_stands_behin
     assert callees(found, "Main.lambda(int)") == {"Main.lambda(int).lambda1"}
     assert callees(found, "Main.lambda(int).lambda1") == {"Main.twice(Shape)"}
     assert callees(found, "Main.reference()") == {"Base.zero()"}
-    assert callees(found, "Main.bridge(java.util.Comparator)") == {"ByLength.compare(java.lang.String, java.lang.String)"}
+    assert callees(found, "Main.bridge(Comparator)") == {"ByLength.compare(String, String)"}
     assert callees(found, "Main.inherited()") == {"Base.<init>()"}
     assert callees(found, "Main.loads()") == {"Loads.<clinit>()"}
     assert callees(found, "Main.waits(Loads)") == set()
@@ -312,7 +319,7 @@ def test_class_files_without_lines_have_their_texts_by_order(tmp_path: Path) -> 
     found = by_name(program(tmp_path, {"A.java": text}, options=("-g:none",)))
     assert {name: one.text for name, one in found.items()} == {
         "A.f(int)": "int f(int a) { return a; }",
-        "A.f(java.lang.String)": "int f(String a) { return 1; }",
+        "A.f(String)": "int f(String a) { return 1; }",
         "A.g()": "Runnable g() { return () -> f(1); }",
         "A.g().lambda1": "() -> f(1)",
         "A.h()": "Object h() { return new Object() { int i() { return 2; } }; }",
@@ -419,12 +426,12 @@ def test_lambdas_on_one_line_are_told_apart_by_what_they_capture(tmp_path: Path)
     """
     found = by_name(program(tmp_path, {"A.java": text}))
     assert {name: one.text for name, one in found.items() if "lambda" in name} == {
-        "A.f(java.util.List).lambda1": "() -> f(null)",
-        "A.f(java.util.List).lambda2": "() -> all.remove(k)",
-        "A.g(java.lang.String[]).lambda1": "int[]::new",
+        "A.f(List).lambda1": "() -> f(null)",
+        "A.f(List).lambda2": "() -> all.remove(k)",
+        "A.g(String[]).lambda1": "int[]::new",
         "A.h().lambda1": "super::toString",
     }
-    assert found["A.f(java.util.List).lambda2"].linkage[0].endswith(" (Ljava/util/List;I)V")
+    assert found["A.f(List).lambda2"].linkage[0].endswith(" (Ljava/util/List;I)V")
 
 
 def test_damaged_class_files_never_end_the_reading(tmp_path: Path) -> None:

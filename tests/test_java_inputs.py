@@ -206,14 +206,14 @@ def test_paths_are_as_long_as_is_asked_for(tmp_path: Path) -> None:
 
 
 def test_values_that_a_lambda_or_an_anonymous_class_captures_are_its_inputs(found: Program) -> None:
-    assert features(found, "p.Shelf.lambda(int, java.util.List).lambda1") == {
+    assert features(found, "p.Shelf.lambda(int, List).lambda1") == {
         "twice": "number arg0",
         "other.size()": "length arg1",
         "other.getClass()": "type arg1",
         "n": "number arg2",
         "this.count": "number this.p/Shelf#count#I",
     }
-    assert features(found, "p.Shelf.anonymous(java.lang.String[]).new Supplier.get()") == {
+    assert features(found, "p.Shelf.anonymous(String[]).new Supplier.get()") == {
         "given.length": "length this.p/Shelf$1#val$given#[Ljava/lang/String;",
         "total size(given)": "nested this.p/Shelf$1#val$given#[Ljava/lang/String;",
         "this.calls": "number this.p/Shelf$1#calls#I",
@@ -229,7 +229,7 @@ def test_values_are_understood_by_their_types(found: Program) -> None:
 
 
 def test_constants_of_an_enum_are_categories_with_their_names(found: Program) -> None:
-    [plan] = by_name(found)["p.Shelf.chosen(p.Shelf.Mode)"].features
+    [plan] = by_name(found)["p.Shelf.chosen(Shelf.Mode)"].features
     assert (plan.category, plan.labels, plan.load, plan.origin) == (True, {0: "FAST", 1: "SLOW"}, Load.SIGNED, Origin.ARGUMENT)
 
 

@@ -91,7 +91,7 @@ CASES: Mapping[str, tuple[str, str, Mapping[str, tuple[Change, Reasons]]]] = {
     "an overload that is called instead": (
         'class A { int f(Object a) { return 1; } int g() { return f(""); } }',
         'class A { int f(Object a) { return 1; } int f(String a) { return 2; } int g() { return f(""); } }',
-        {"A.f(java.lang.String)": (Change.ADDED, ("added",)), "A.g()": (Change.CALLER, ("calls f, which was added",))},
+        {"A.f(String)": (Change.ADDED, ("added",)), "A.g()": (Change.CALLER, ("calls f, which was added",))},
     ),
     "a lambda": (
         "class A { Runnable f(int a) { return () -> System.out.println(a); } }",
@@ -172,7 +172,7 @@ CASES: Mapping[str, tuple[str, str, Mapping[str, tuple[Change, Reasons]]]] = {
     "a method that overrides an inherited one": (
         "class B { int f() { return 1; } } class A extends B { int g(A a) { return a.f(); } }",
         "class B { int f() { return 1; } } class A extends B { int f() { return 2; } int g(A a) { return a.f(); } }",
-        {"A.f()": (Change.ADDED, ("added", "overrides {p}.B.f()")), "A.g({p}.A)": (Change.CALLER, ("calls f, which was added",))},
+        {"A.f()": (Change.ADDED, ("added", "overrides {p}.B.f()")), "A.g(A)": (Change.CALLER, ("calls f, which was added",))},
     ),
     "a method that overrides one no more": (
         "class B { int f() { return 1; } } class A extends B { int f() { return 2; } }",
@@ -184,26 +184,26 @@ CASES: Mapping[str, tuple[str, str, Mapping[str, tuple[Change, Reasons]]]] = {
         "enum E { P, Z, Q } class A { int g(E e) { switch (e) { case P: return 1; default: return 0; } } E h() { return E.P; } }",
         {
             "E.<clinit>()": (Change.CHANGED, ("body changed",)),
-            "A.g({p}.E)": (Change.AFFECTED, ("uses constants of {p}.E, whose definition changed from P, Q to P, Z, Q ({p}/A.java:1)",)),
+            "A.g(E)": (Change.AFFECTED, ("uses constants of {p}.E, whose definition changed from P, Q to P, Z, Q ({p}/A.java:1)",)),
             "A.h()": (Change.CALLER, ("calls <clinit>, which changed",)),
         },
     ),
     "another switch over an enum, before": (
         SWITCH % "",
         SWITCH % "int b(E e) { switch (e) { case R: return 1; case P: return 2; default: return 0; } }",
-        {"A.b({p}.E)": (Change.ADDED, ("added",))},
+        {"A.b(E)": (Change.ADDED, ("added",))},
     ),
     "components of a record": (
         "record P(int x) { int f() { return x; } } class A { int g(P p) { return p.x(); } }",
         "record P(int x, int y) { int f() { return x; } } class A { int g(P p) { return p.x(); } }",
-        {"A.g({p}.P)": (Change.AFFECTED, ("uses record {p}.P, whose definition changed from (int x) to (int x, int y) ({p}/A.java:1)",))},
+        {"A.g(P)": (Change.AFFECTED, ("uses record {p}.P, whose definition changed from (int x) to (int x, int y) ({p}/A.java:1)",))},
     ),
     "an annotation that programs see": (SLOW % "@Slow(1)", SLOW % "@Slow(2)", {"A.f()": (Change.CHANGED, ("annotations changed",))}),
     "an annotation that they do not care for": (SLOW % "@Deprecated", SLOW % "", {}),
     "a string constant": (
         'class A { String f(int a) { return "a" + a; } String g(String s) { switch (s) { case "x": return "1"; default: return ""; } } }',
         'class A { String f(int a) { return "b" + a; } String g(String s) { switch (s) { case "y": return "1"; default: return ""; } } }',
-        {"A.f(int)": (Change.CHANGED, ("body changed",)), "A.g(java.lang.String)": (Change.CHANGED, ("body changed",))},
+        {"A.f(int)": (Change.CHANGED, ("body changed",)), "A.g(String)": (Change.CHANGED, ("body changed",))},
     ),
     "a reference to a method": (
         REFERENCE % "one",
@@ -265,7 +265,7 @@ def test_a_class_in_another_package_or_with_another_name_is_the_same(tmp_path: P
     base = {"p/A.java": text.format("p", "A", 1), "q/B.java": used.format("p", "A")}
     moved = changes(tmp_path / "moved", base, {"r/A.java": text.format("r", "A", 1), "q/B.java": used.format("r", "A")})
     assert moved == {
-        "q.B.h(r.A)": (Change.UNCHANGED, ()),
+        "q.B.h(A)": (Change.UNCHANGED, ()),
         "r.A.<init>()": (Change.RENAMED, ("renamed from p.A.<init>()", "moved from p/A.java")),
         "r.A.f(int)": (Change.RENAMED, ("renamed from p.A.f(int)", "moved from p/A.java")),
         "r.A.g()": (Change.RENAMED, ("renamed from p.A.g()", "moved from p/A.java")),
@@ -273,7 +273,7 @@ def test_a_class_in_another_package_or_with_another_name_is_the_same(tmp_path: P
     named = changes(tmp_path / "named", base, {"p/C.java": text.format("p", "C", 3), "q/B.java": used.format("p", "C")})
     assert named["p.C.f(int)"] == (Change.CHANGED, ("renamed from p.A.f(int)", "moved from p/A.java", "body changed"))
     assert named["p.C.g()"][0] is Change.RENAMED
-    assert named["q.B.h(p.C)"] == (Change.CALLER, ("calls f, which changed",))
+    assert named["q.B.h(C)"] == (Change.CALLER, ("calls f, which changed",))
 
 
 def test_ways_to_private_members_that_old_compilers_number_change_nothing(tmp_path: Path) -> None:

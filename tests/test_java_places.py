@@ -131,14 +131,14 @@ def test_lines_of_all_threads_are_counted_exactly(main: tuple[Places, Path]) -> 
     assert counts[inner, line("return sum")] == 8 * 1000
     assert counts["app.Main.run()", line("inner(10)")] == 8 * (1000 + 1)
     halted = run(*main, "8", "halted", status=3)  # no code of anyone's runs at its end
-    assert counts == halted | {("app.Main.main(java.lang.String[])", line("System.exit")): 1}
+    assert counts == halted | {("app.Main.main(String[])", line("System.exit")): 1}
 
 
 def test_lines_belong_to_functions_as_users_write_them(main: tuple[Places, Path], one: dict[tuple[str, int], int]) -> None:
     assert one["app.Main.lambda(int).lambda1", line("return x")] == 1
     assert one["app.Main.lambda(int)", line("IntUnaryOperator twice")] == 1
     assert one["app.Main.Inner.get()", line("return kept")] == 1
-    assert one["app.Main.main(java.lang.String[]).lambda1", line("threads[i] = new")] == 1
+    assert one["app.Main.main(String[]).lambda1", line("threads[i] = new")] == 1
     assert one["app.Main.<init>()", line("private int kept")] == 2
     assert one["app.Main.<clinit>()", line("SHARED")] == 1
     assert [place.text for place in main[0].places if place.line == line("sum += i")] == ["sum += i;"]

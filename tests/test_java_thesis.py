@@ -46,7 +46,7 @@ def annotations(measured: Path) -> dict[str, Annotation]:
     [
         ("testLinear(int)", "t", CostClass.LINEAR, "x"),
         ("testQuad(int)", "t", CostClass.QUADRATIC, "x2"),
-        ("testLinearStr(java.lang.String)", "str.length()", CostClass.LINEAR, "x"),
+        ("testLinearStr(String)", "str.length()", CostClass.LINEAR, "x"),
     ],
 )
 def test_methods_of_the_thesis_have_their_classes_and_coefficients(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 app = options.application()
 
-
+_SCOPES = ("::", "\\", ".")  # what stands between a name and its scope, in one language or another
 _HELP = """
 Show everything that a comparison found out about a function: for which inputs, how much, how certain, why, and the source on both sides.
 
@@ -115,8 +115,7 @@ def is_named(given: str, name: str, file: str) -> bool:
     folder, colon, bare = given.rpartition(":")
     if colon and not folder.endswith(":"):
         return file.endswith(folder) and is_named(bare, name, file)
-    plain = name.partition("(")[0]
-    return given in (name, plain, plain.rpartition("::")[2], plain.rpartition("\\")[2])
+    return any(whole == given or whole.endswith(tuple(f"{mark}{given}" for mark in _SCOPES)) for whole in (name, name.partition("(")[0]))
 
 
 def _unknown(function: str, findings: Findings) -> str:

@@ -73,12 +73,12 @@ class Functions:
         key = f"{_PREFIX}{path}" + (f" ({joined.source.file})" if is_namesake else "")
         parameters = parameter_names(joined, method, text.first)
         file, line = joined.source.file, text.first.line
-        alias = naming.named(joined, method, len(types.parameters(method.descriptor)))[1]
-        binary = types.dotted(joined.one.name).join(("", alias.removeprefix(joined.shown)))
+        full = naming.in_full(joined, method, len(types.parameters(method.descriptor)))
+        binary = types.dotted(joined.one.name).join(("", full.removeprefix(joined.shown)))
         definition = FunctionDefinition(
             key=key,
             name=shown,
-            names=tuple(dict.fromkeys((shown, binary))),
+            names=tuple(dict.fromkeys((shown, full, binary))),
             file=file,
             line=line,
             start=text.start,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from perfdiff.languages.java import types
@@ -75,11 +75,28 @@ def _is_lambda(joined: Joined, index: int, member: MemberText) -> bool:
 
 
 def named(joined: Joined, method: Method, written: int) -> tuple[str, str]:
-    """Return the path of a method and the name that is shown: `com.acme.Box.put(java.lang.Object,int)`, with a space for people.
+    """Return the path of a method and the name that is shown: `com.acme.Box.put(java.lang.Object,int)` and `com.acme.Box.put(Object, int)`.
 
     Only as many parameters are shown as are `written`; compilers add others.
     """
     given = types.parameters(method.descriptor)
+    told = types.shown if _has_namesake(joined, method) else types.brief
+    return f"{joined.path}.{method.name}({','.join(map(types.binary, given))})", _shown(joined, method, written, told)
+
+
+def in_full(joined: Joined, method: Method, written: int) -> str:
+    """Return the name of a method that says the packages of its parameters' types: `com.acme.Box.put(java.lang.Object, int)`."""
+    return _shown(joined, method, written, types.shown)
+
+
+def _shown(joined: Joined, method: Method, written: int, told: Callable[[str], str]) -> str:
     before = joined.offset(method, written)
-    shown = ", ".join(map(types.shown, given[before : before + written]))
-    return f"{joined.path}.{method.name}({','.join(map(types.binary, given))})", f"{joined.shown}.{method.name}({shown})"
+    given = types.parameters(method.descriptor)[before : before + written]
+    return f"{joined.shown}.{method.name}({', '.join(map(told, given))})"
+
+
+def _has_namesake(joined: Joined, method: Method) -> bool:
+    """Return whether only packages tell the parameters of a method from those of another of its name."""
+    given = types.parameters(method.descriptor)
+    others = (types.parameters(each.descriptor) for each in joined.one.methods if each.name == method.name)
+    return any(other != given and [*map(types.brief, other)] == [*map(types.brief, given)] for other in others)

@@ -43,6 +43,11 @@ def dotted(name: str) -> str:
     return _NESTED.sub(".", name.replace("/", "."))
 
 
+def brief(descriptor: str) -> str:
+    """Return a type as it is written where its package is imported: `Map.Entry`."""
+    return dotted(binary(descriptor).rpartition(".")[2])
+
+
 def simple(descriptor: str) -> str:
     """Return the last part of a type's name: `Entry`, `int[]`."""
     return shown(descriptor).rpartition(".")[2]
