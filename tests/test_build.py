@@ -238,6 +238,21 @@ def test_build_that_calls_its_compiler_by_path_is_refused(project: Project, cach
     assert trees(cache) == []
 
 
+def test_a_build_that_compiles_only_files_of_others_says_how_they_come_into_the_revisions(
+    project: Project, cache: BuildCache, tmp_path: Path
+) -> None:
+    """As where a library of headers is driven by a program that lies beside it."""
+    driver = tmp_path / "driver.c"
+    driver.write_text("int main(void) { return 0; }\n")
+    folder = project({"Makefile": MAKEFILE})
+    error = failure(folder, cache, f"gcc -I. {driver} -o prog")
+    assert error.slug == "no-compile-commands"
+    assert str(driver) in str(error)
+    assert 'overlay = ["driver.c"]' in str(error)
+    built = build(request(folder, cache, f"gcc -I. {driver} -o other && make"), cache)
+    assert sources(built) == ["main.c", "twice.c"]
+
+
 def test_build_does_not_inherit_what_disturbs() -> None:
     seen = build_environment({"PATH": "/bin", "MAKEFLAGS": "-j", "GIT_DIR": "/x", "LD_PRELOAD": "x.so", "HOME": "/home", "LANG": "de_DE"})
     assert (seen["PATH"], seen["HOME"], seen["LC_ALL"]) == ("/bin", "/home", "C")

@@ -33,11 +33,15 @@ class Uncounted:
 
 @dataclass(frozen=True, slots=True)
 class CompileLog:
-    """The successful compiles of a build, each once, the probes that were dropped in them, and what is not counted."""
+    """The successful compiles of a build, each once, the probes that were dropped in them, and what is not counted.
+
+    `elsewhere` are compiled files that do not lie in the tree.
+    """
 
     commands: tuple[CompileCommand, ...]
     dropped: tuple[DroppedProbe, ...]
     uncounted: tuple[Uncounted, ...] = ()
+    elsewhere: tuple[Path, ...] = ()
 
 
 def read_compile_log(calls: Path, tree: Path) -> CompileLog:
@@ -45,6 +49,7 @@ def read_compile_log(calls: Path, tree: Path) -> CompileLog:
     commands: dict[tuple[object, ...], CompileCommand] = {}
     dropped: dict[tuple[int | None, str], DroppedProbe] = {}
     uncounted: dict[str, Uncounted] = {}
+    elsewhere: set[Path] = set()
     for file in sorted(calls.glob("*.json")):
         call = json.loads(file.read_text())
         if call["status"] != 0:
@@ -53,6 +58,7 @@ def read_compile_log(calls: Path, tree: Path) -> CompileLog:
             name = _inside(path, tree)
             if name is not None:
                 uncounted.setdefault(name, Uncounted(name, says))
+        elsewhere |= {path for source in call["sources"] if not (path := Path(source["file"]).resolve()).is_relative_to(tree)}
         for command in _commands(call, tree):
             commands.setdefault((command.file, command.directory, command.compiler, _essence(command.arguments)), command)
             name = str(command.file.relative_to(tree))
@@ -64,6 +70,7 @@ def read_compile_log(calls: Path, tree: Path) -> CompileLog:
         tuple(by_file),
         tuple(sorted(dropped.values(), key=lambda drop: (drop.file, drop.probe or 0))),
         tuple(one for _, one in sorted(uncounted.items())),
+        tuple(sorted(elsewhere)),
     )
 
 

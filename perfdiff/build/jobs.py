@@ -105,17 +105,31 @@ class Job:
         request, started, notes = self.request, time.monotonic(), list(self.notes)
         if request.workplace:
             notes += request.workplace.finish(self.folder, self.tree, self.place, self.variables)
-        elif not any(self.masquerade.calls.glob("*.json")):
-            where = f"{request.side} ({name(request)})"
-            raise BuildError(
-                f"no compiler call of '{request.config.command}' was seen in {where}: it calls compilers by absolute path, or compiles "
-                f"nothing, so nothing can be measured; let it take the compiler from CC, CXX or PATH (whole log: {self.log})",
-                slug="no-compile-commands",
-                detail=read_failure(self.log, self.tree).tail,
-            )
+        else:
+            self._require_compiled()
         duration_s = self.prepared_s + running_s + time.monotonic() - started
         (self.folder / OUTCOME).write_text(json.dumps({"duration_s": duration_s, "notes": [asdict(note) for note in notes]}))
         seals.close(self.folder)
+
+    def _require_compiled(self) -> None:
+        """Raise BuildError where no compiler was seen at work, or only on files that the revision does not have."""
+        request = self.request
+        log = read_compile_log(self.masquerade.calls, self.tree.resolve())
+        where = f"{request.side} ({name(request)})"
+        if log.elsewhere and not log.commands:
+            says = (
+                f"'{request.config.command}' compiles {log.elsewhere[0]}, which is no file of {where}, and nothing else, so nothing can be "
+                f'measured; copy it into your checkout, let the command name it there, and write `overlay = ["{log.elsewhere[0].name}"]` '
+                "under [build], which copies it into both revisions"
+            )
+        elif not any(self.masquerade.calls.glob("*.json")):
+            says = (
+                f"no compiler call of '{request.config.command}' was seen in {where}: it calls compilers by absolute path, or compiles "
+                "nothing, so nothing can be measured; let it take the compiler from CC, CXX or PATH"
+            )
+        else:
+            return
+        raise BuildError(f"{says} (whole log: {self.log})", slug="no-compile-commands", detail=read_failure(self.log, self.tree).tail)
 
 
 def prepare(request: BuildRequest, environment: Mapping[str, str], folder: Path, log: Path) -> Job:

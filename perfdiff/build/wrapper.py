@@ -54,7 +54,7 @@ def main(name: str, build: Build, arguments: list[str]) -> int:
     status, dropped, plain = Reuse(call, compiler, directory, build, words).run(compile_, path)
     if status == 0 and call.links and build.is_plain:
         record_link(call, name, compiler, directory, build)
-    if any(is_inside(file, build.tree) for file in [*(file for file, _ in call.sources if call.compiles), *plain]):
+    if (call.sources and call.compiles) or any(is_inside(file, build.tree) for file in plain):
         sources = [{"file": os.path.join(directory, file), "language": language} for file, language in call.sources]
         content = {"directory": directory, "name": name, "compiler": compiler, "arguments": call.arguments, "sources": sources}
         named = {os.path.join(directory, file): says for file, says in plain.items()}
