@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from perfdiff.languages.c import linked
@@ -87,8 +89,9 @@ def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) 
     renames = _renames(pairs)
     programs = linked.compare(*trees, files, renames)
     again = not programs.same_bytes
-    gathered = (gather(trees[0], base.commands, files[0], again=again), gather(trees[1], head.commands, files[1], again=again))
-    comparison = _Comparison(gathered, trees, renames)
+    with ThreadPoolExecutor(len(trees)) as pool:  # what is compiled again takes as long as it took: both sides' at the same time
+        base_objects, head_objects = pool.map(partial(gather, again=again), trees, (base.commands, head.commands), files)
+    comparison = _Comparison((base_objects, head_objects), trees, renames)
     unknown = [] if programs.same_bytes else comparison.unknown()
     differs = [*comparison.differs(), *(() if programs.same_bytes else programs.differs)]
     cleared = comparison.cleared(pairs)
