@@ -182,13 +182,21 @@ def test_text_marks_what_is_missing_and_the_exit_code_tells(tmp_path: Path) -> N
     assert "→ install git" in bad.stdout
 
 
+def test_a_folder_without_a_checkout_is_told_with_what_to_do(tmp_path: Path) -> None:
+    done = run_doctor("--repo", str(tmp_path), "--cache", str(tmp_path / "cache"), path=os.environ["PATH"])
+    assert done.returncode == ExitCode.FINE
+    assert f"{tmp_path} is not in a git repository" in done.stdout
+    assert "→ run perfdiff in a checkout" in done.stdout
+    assert done.stdout.endswith("perfdiff can compare on this machine, and there is no checkout to compare in here.\n")
+
+
 def test_json_holds_every_check(tmp_path: Path) -> None:
     done = run_doctor("--format", "json", "--cache", str(tmp_path / "cache"), path=os.environ["PATH"])
     answer = json.loads(done.stdout)
     assert answer["schema"] == "perfdiff.doctor/1"
     assert answer["can_compare"] is True
     assert [check["name"] for check in answer["checks"]] == [
-        check.name for check in doctor.examine(tmp_path / "cache", os.environ, tmp_path)
+        check.name for check in doctor.examine(tmp_path / "cache", os.environ, ROOT, of())
     ]
     assert set(answer["checks"][0]) == {"name", "needed", "found", "says", "remedy"}
 

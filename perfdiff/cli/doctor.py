@@ -55,7 +55,8 @@ def doctor(
         place = configuration.project(directory, config)
         checks = examination.examine(options.cache_folder(cache), os.environ, place, found)
         possible = examination.can_compare(checks)
-        output.write(_json(checks, possible=possible) if chosen is Format.JSON else "\n".join(_lines(checks, possible=possible)))
+        ends = _ends(possible=possible, has_checkout=examination.has_checkout(checks))
+        output.write(_json(checks, possible=possible) if chosen is Format.JSON else "\n".join([*_rows(checks), "", ends]))
         raise typer.Exit(exits.ExitCode.FINE if possible else exits.ExitCode.NOT_MEASURED)
 
 
@@ -92,10 +93,14 @@ def _json(checks: tuple[Check, ...], *, possible: bool) -> str:
     return json.dumps({"schema": _SCHEMA, "can_compare": possible, "checks": [asdict(check) for check in checks]}, indent=2)
 
 
-def _lines(checks: tuple[Check, ...], *, possible: bool) -> Iterator[str]:
-    yield from _rows(checks)
-    yield ""
-    yield "perfdiff can compare here." if possible else "perfdiff cannot compare here before what is MISSING is there."
+def _ends(*, possible: bool, has_checkout: bool) -> str:
+    if not possible:
+        return "perfdiff cannot compare here before what is MISSING is there."
+    return (
+        "perfdiff can compare here."
+        if has_checkout
+        else "perfdiff can compare on this machine, and there is no checkout to compare in here."
+    )
 
 
 def _rows(checks: tuple[Check, ...]) -> Iterator[str]:

@@ -11,15 +11,18 @@ from pathlib import Path
 from perfdiff import units
 from perfdiff.build import compilers
 from perfdiff.collect import counters, javahost, machine, phphost, pythonhost, servicehost
-from perfdiff.collect.check import Check
+from perfdiff.collect.check import Check, refused
 from perfdiff.collect.counters import Library
 from perfdiff.collect.machine import Pmu
 from perfdiff.config import Config
+from perfdiff.errors import RevisionError
+from perfdiff.revisions.repository import find_repository
 
 # A build tree, its probed copies and the recordings of a middle-sized project; less room rarely lasts for one comparison.
 _FREE_BYTES = 2e9
 # Other processes on more than this share of the cores stretch times; interleaving helps, but more runs are needed.
 _BUSY_SHARE = 0.5
+_CHECKOUT = "checkout"
 
 
 def examine(cache: Path, variables: Mapping[str, str], project: Path, config: Config | None = None) -> tuple[Check, ...]:
@@ -35,6 +38,7 @@ def examine(cache: Path, variables: Mapping[str, str], project: Path, config: Co
         _libclang(),
         *_build_tools(variables),
         _cache_writable(cache),
+        *(_checkout(project) if config else ()),
         *pythonhost.examine(config.python if config else None, project, cache, variables),
         *javahost.examine(config.java if config else None, project, cache, variables),
         *phphost.examine(config.php if config else None, project, cache, variables),
@@ -54,6 +58,21 @@ def examine(cache: Path, variables: Mapping[str, str], project: Path, config: Co
 def can_compare(checks: tuple[Check, ...]) -> bool:
     """Return whether all that is needed is there."""
     return all(check.found for check in checks if check.needed)
+
+
+def has_checkout(checks: tuple[Check, ...]) -> bool:
+    """Return whether the folder that was looked at is one to compare revisions in."""
+    return all(check.found for check in checks if check.name == _CHECKOUT)
+
+
+def _checkout(project: Path) -> Iterator[Check]:
+    try:
+        repository = find_repository(project)
+    except RevisionError as error:
+        if error.slug != "no-git":  # which is told by itself
+            yield refused(_CHECKOUT, error, "", is_needed=False)
+        return
+    yield Check(_CHECKOUT, needed=False, found=True, says=str(repository.top or repository.git_dir))
 
 
 def _python() -> Check:
