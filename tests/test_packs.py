@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,10 +17,10 @@ from perfdiff.config import BuildConfig
 from perfdiff.languages.c.pack import C
 from perfdiff.languages.meanings import MeaningComparison
 from perfdiff.languages.packs import Packs
-from perfdiff.languages.protocol import CodeComparison, CompileCommand, Counterpart, FunctionDefinition
+from perfdiff.languages.protocol import CodeComparison, CompileCommand, Counterpart, FunctionDefinition, PlainBuild, Program
 from perfdiff.outcome import Outcome
 from perfdiff.progress import Silent
-from perfdiff.records.schema import Change, Phase, Side
+from perfdiff.records.schema import Change, Phase, Side, Skipped
 from perfdiff.request import Request
 from programs import git
 from toys import Toys
@@ -144,3 +145,31 @@ def test_what_is_the_same_code_is_asked_of_the_pack_of_each_function(tmp_path: P
     built = Built(Phase.PLAIN, tmp_path, tmp_path, (CompileCommand(tmp_path / "a.c", tmp_path, "cc", (), cplusplus=False),), (), (), 0.0)
     code = Packs(Telling("c", is_same=False), (Telling("toy", is_same=False),)).same_code(built, built, pairs)
     assert [(code.is_same(pair), code.is_unlike(pair)) for pair in pairs] == [(True, False), (False, True)]
+
+
+class Unread(Toys):
+    """The pack where no script can be read."""
+
+    def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
+        return Program({}, {}, tuple(Skipped(path.name, path.name, "no toy") for path in sorted(built.tree.glob("*.toy"))))
+
+
+@dataclass(frozen=True)
+class Tree:
+    """As much of a build as an index reads."""
+
+    tree: Path
+    commands: tuple[CompileCommand, ...] = ()
+
+
+def test_what_cannot_be_read_is_a_problem_where_the_sides_have_it_in_different_words(tmp_path: Path) -> None:
+    builds = [Tree(tmp_path / side) for side in ("base", "head")]
+    for build, text in zip(builds, ("one", "another"), strict=True):
+        build.tree.mkdir()
+        (build.tree / "same.toy").write_text("garbage")
+        (build.tree / "differs.toy").write_text(text)
+    (builds[0].tree / "gone.toy").write_text("garbage")
+    packs = Packs(C(tmp_path / "units"), (Unread(tmp_path),))
+    told = [[each.file for each in packs.index(build, depth=2, others=builds).problems] for build in builds]  # type: ignore[arg-type]
+    assert told == [["differs.toy", "gone.toy"], ["differs.toy"]]
+    assert len(packs.index(builds[0], depth=2).problems) == 3  # type: ignore[arg-type]

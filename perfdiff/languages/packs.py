@@ -63,12 +63,21 @@ class Packs:
         return {pack.name: pack.probe_costs(built) for pack in self._serving(built)}
 
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
-        """Return the functions and declarations of all packs; `others` are builds that it is compared with."""
-        found = [pack.index(built, depth=depth, others=others) for pack in self._serving(built)]
+        """Return the functions and declarations of all packs; `others` are builds that it is compared with, itself among them.
+
+        What cannot be parsed is no problem where all have it alike; what is compiled depends on more than its own file.
+        """
+        serving = self._serving(built)
+        found = [pack.index(built, depth=depth, others=others) for pack in serving]
         return Program(
             functions={key: value for program in found for key, value in program.functions.items()},
             declarations={key: value for program in found for key, value in program.declarations.items()},
-            problems=tuple(problem for program in found for problem in program.problems),
+            problems=tuple(
+                problem
+                for pack, program in zip(serving, found, strict=True)
+                for problem in program.problems
+                if pack is self.compiled or not _is_alike(problem.file, others)
+            ),
         )
 
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
@@ -262,3 +271,9 @@ class _Places:
     def _order(self) -> list[int]:
         found = self._unordered
         return sorted(range(len(found)), key=lambda index: (found[index].file, found[index].line, found[index].function))
+
+
+def _is_alike(file: str, builds: Sequence[PlainBuild]) -> bool:
+    """Return whether several builds have the same file, to the byte."""
+    files = [build.tree / file for build in builds]
+    return len(files) > 1 and all(each.is_file() for each in files) and len({each.read_bytes() for each in files}) == 1

@@ -141,7 +141,7 @@ class Bench:
             same_code=code is not None and code.identical and not code.other_files and not config.measure.thorough,
             code=code,
             toolchain=self._toolchain(programs, plain),
-            skipped=tuple(problem for program in programs.values() for problem in program.problems),
+            skipped=tuple(dict.fromkeys(problem for program in programs.values() for problem in program.problems)),
             notes=tuple(dict.fromkeys((*(note for built in plain.values() for note in built.notes), *self._told(plain)))),
             targets=self._workshop().targets(Phase.PLAIN, plain, {}, {}),
             slowdown=max(self.packs.slowdown(built) for built in plain.values()),
