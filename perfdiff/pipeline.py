@@ -30,7 +30,7 @@ from perfdiff.records.recorded import Recorded
 from perfdiff.records.relay import Relay
 from perfdiff.records.schema import Side
 from perfdiff.request import Request, experiment_key
-from perfdiff.revisions.pins import resolve, resolve_one
+from perfdiff.revisions.pins import left_out, resolve, resolve_one
 from perfdiff.revisions.repository import find_repository
 
 
@@ -41,7 +41,8 @@ def compare(request: Request, progress: Progress, *, packs: Packs | None = None,
     repository = find_repository(request.repository)
     with storage.in_use(cache):
         pins = resolve(repository, request.revisions, snapshots=cache / "snapshots", apart=request.config.own_files(request.repository))
-        asked = storage.Asked(experiment_key(request, pins), pins.base.revision, pins.head.revision, pins.notes)
+        notes = (*pins.notes, *left_out(repository, pins, request.taken_from_checkout))
+        asked = storage.Asked(experiment_key(request, pins), pins.base.revision, pins.head.revision, notes)
         tools = packs or request.packs, executor or ProcessExecutor(), Stopwatch(progress)
         found = _recorded(asked, cache, lambda builds, room: Bench(request, pins, builds, room, *tools), progress)
         engines = judges(request.config.cluster, found, progress)

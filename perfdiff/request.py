@@ -44,6 +44,12 @@ class Request:
         return {name: value for name, value in self.environment.items() if not name.startswith("PERFDIFF_")}
 
     @property
+    def taken_from_checkout(self) -> tuple[Path, ...]:
+        """Return the files and folders that both sides of a comparison have, or are judged by, as they stand in the checkout."""
+        overlay = (self.repository / each for each in self.config.build.overlay)
+        return (*self.config.own_files(self.repository), *overlay)
+
+    @property
     def services(self) -> Services:
         """Return what starts the services of its workloads."""
         return Services(

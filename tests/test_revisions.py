@@ -11,7 +11,7 @@ import pytest
 
 from perfdiff.errors import RevisionError
 from perfdiff.revisions.overlay import overlay_digest
-from perfdiff.revisions.pins import PinnedPair, resolve
+from perfdiff.revisions.pins import PinnedPair, left_out, resolve
 from perfdiff.revisions.repository import find_repository
 from perfdiff.revisions.trees import lay_out
 from programs import git
@@ -113,6 +113,22 @@ def test_one_revision_is_compared_with_the_working_tree(project: Path, tmp_path:
         "new/file.c": "int file;\n",
         ".gitignore": "*.o\n",
     }
+
+
+def test_changes_that_no_side_has_are_told_where_a_side_is_what_is_checked_out(project: Path) -> None:
+    def told(*specification: str) -> list[str]:
+        pins = pinned(project, *specification)
+        return [note.text for note in left_out(pins.base.repository, pins, [project / "side.c"])]
+
+    assert told("v1", "v2") == []
+    (project / "untracked.c").write_text("int n;\n")
+    commit(project, "third", {"side.c": "int side;\n"})
+    (project / "side.c").write_text("int side = 3;\n")
+    assert told("v1", "HEAD") == []
+    (project / "main.c").write_text("int main(void) { return 3; }\n")
+    (text,) = told("v1", "HEAD")
+    assert text == "uncommitted changes of main.c are part of neither side; `perfdiff BASE` alone compares with them"
+    assert told("v1", "v2") == told("v1") == []
 
 
 @pytest.mark.parametrize("staged", [False, True])

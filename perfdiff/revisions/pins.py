@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfdiff import units
 from perfdiff.errors import RevisionError
 from perfdiff.records.schema import Note, Revision
 from perfdiff.revisions.repository import Repository
 
 WORKING_TREE = "working tree"
+_SHOWN = 3  # files that a note names
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,21 @@ def pin_working_tree(repository: Repository, *, snapshots: Path, apart: Sequence
     revision = Revision(rev=WORKING_TREE, commit=None, summary=f"{changed} on {head.commit[:10]} {head.revision.summary}")
     pin = Pin(revision=revision, repository=repository, commit=head.commit, tree=tree, snapshots=snapshots / "objects")
     return pin, _dirty_submodules(repository)
+
+
+def left_out(repository: Repository, pins: PinnedPair, known: Sequence[Path]) -> tuple[Note, ...]:
+    """Tell which changes of tracked files no side of a comparison has, where one is what the checkout is of; not those of `known` files."""
+    sides = (pins.base, pins.head)
+    if repository.top is None or any(side.revision.commit is None for side in sides):
+        return ()
+    if _parse(repository, "HEAD^{commit}") not in [side.commit for side in sides]:
+        return ()
+    changed = repository.tell("diff", "--name-only", "-z", "--ignore-submodules=all", "HEAD").split("\0")[:-1]
+    files = [file for file in changed if not any(Path(file).is_relative_to(each) for each in _below(repository.top, known))]
+    if not files:
+        return ()
+    text = f"uncommitted changes of {units.listed(files, _SHOWN)} are part of neither side; `perfdiff BASE` alone compares with them"
+    return (Note("uncommitted", text),)
 
 
 def _below(top: Path, files: Sequence[Path]) -> list[str]:
