@@ -189,6 +189,11 @@ def test_a_service_that_is_never_ready_is_told_with_what_it_printed(up: Callable
     assert working_in(tree) == []
 
 
+def test_what_services_printed_is_told_once_where_a_later_one_fails(up: Callable[..., object]) -> None:
+    error = failure(up(echo("first", command=f"echo warm; exec {PYTHON} echo.py {{port}}"), echo(command="echo no; exit 4")))
+    assert [error.detail.count(f"service {name} printed") for name in ("first", "app")] == [1, 1]
+
+
 def test_a_service_that_goes_to_the_background_midway_is_told_to_stay(up: Callable[..., object]) -> None:
     error = failure(up(echo(command=f"{PYTHON} echo.py {{port}} & until test -e go; do sleep 0.05; done"), ask="touch go; sleep 60"))
     assert error.slug == "service-died"

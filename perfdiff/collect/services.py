@@ -197,15 +197,15 @@ class Services:
             self.notes[Note("service-state", text)] = None
 
     def _leave_logs(self, error: WorkloadError, up: Sequence[Service]) -> None:
-        """Add to an error what services printed last, and leave all that is kept of it in files."""
-        error.detail = "\n\n".join(filter(None, (error.detail, self._printed(up))))
+        """Add to an error what services printed last, if it does not tell already, and leave all that is kept of it in files."""
+        texts = [text for text in self._printed(up) if text not in error.detail]
+        error.detail = "\n\n".join(filter(None, (error.detail, *texts)))
 
     def printed(self, served: Served) -> str:
         """Return what the services of a run printed last, and leave all that is kept of it in files; raise StoreError."""
-        return self._printed(served.services)
+        return "\n\n".join(self._printed(served.services))
 
-    def _printed(self, up: Sequence[Service]) -> str:
-        texts = []
+    def _printed(self, up: Sequence[Service]) -> Iterator[str]:
         for service in up:
             text = bytes(service.log.text)
             if not text.strip():
@@ -217,8 +217,7 @@ class Services:
             except OSError as failure:
                 raise StoreError.about(self.logs, failure) from failure
             shown = _end(text).decode(errors="replace").strip()
-            texts.append(f"service {service.config.name} printed (more of it in {path}):\n{shown}")
-        return "\n\n".join(texts)
+            yield f"service {service.config.name} printed (more of it in {path}):\n{shown}"
 
 
 def _end(text: bytes) -> bytes:
