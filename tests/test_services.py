@@ -250,7 +250,7 @@ def test_a_service_that_dies_after_it_answered_is_told_although_the_run_succeede
 
 def test_daemons_that_a_service_leaves_end_with_it(up: Callable[..., object], tree: Path) -> None:
     command = f"(setsid {PYTHON} echo.py {{port}} &); (setsid sh -c 'trap \"\" TERM; sleep 600' &) ; exit 0"
-    with up(echo(command=command, timeout_s=1.0), ask=asking("a")) as served:
+    with up(echo(command=command, timeout_s=3.0), ask=asking("a")) as served:
         served.execute(ProcessExecutor())
         assert len(working_in(tree)) >= 2
     assert working_in(tree) == []
