@@ -356,16 +356,19 @@ def test_without_dask_it_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch
         workers.examined("tcp://127.0.0.1:9")
 
 
-def test_a_cluster_behind_tls_is_reached_with_the_configuration_of_dask(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_cluster_behind_tls_is_reached_and_a_slow_worker_makes_few_pairs_and_whole_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Dask's own variables say how; each run of one worker has a long preparation, while the other makes pair after pair."""
+    slow = "prepare = 'test \"$LAB\" != slow || sleep 0.5'\n"
+    project = committed(tmp_path / "project", TOML + slow, {f"v{rounds}": PROGRAM.replace("ROUNDS", str(rounds)) for rounds in (1, 2)})
     certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
     made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=lab"]
     subprocess.run([*made, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True)
     options = ("--tls-ca-file", str(certificate), "--tls-cert", str(certificate), "--tls-key", str(key))
     with dask_lab.lab(tmp_path / "lab", options=options, scheme="tls") as lab:
-        for name in ("w1", "w2"):
-            lab.add(name)
+        lab.add("quick")
+        lab.add("slow", variables={"LAB": "slow"})
         lab.wait()
         tls = "DASK_DISTRIBUTED__COMM__TLS__"
         variables = {
@@ -382,9 +385,13 @@ def test_a_cluster_behind_tls_is_reached_with_the_configuration_of_dask(
             workers.examined(lab.address)
         assert refused.value.slug == "no-scheduler"
         asked = Comparison(project, tmp_path / "cache", "v1", "v2", "--cluster", lab.address, variables=variables)
+        asked.until(rf"2 of 2 workers of {lab.address} can measure; watch them at http")
         assert asked.end() == 1, asked.told
-    require_pairs(asked.experiment)
-    assert {run.machine for run in asked.experiment.runs if run.phase is Phase.PLAIN} == {1, 2}
+    found = asked.experiment
+    require_pairs(found)
+    names = [machine.name.rpartition(" ")[2] for machine in found.machines]
+    made = Counter(names[run.machine] for run in found.runs if run.phase in (Phase.PLAIN, Phase.TIMED))
+    assert made["(quick)"] > 5 * made["(slow)"] >= 5 * len(Side)
 
 
 def test_revisions_travel_with_their_history_tags_and_uncommitted_changes(project: Path, tmp_path: Path) -> None:

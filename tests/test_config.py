@@ -164,6 +164,13 @@ def test_pyproject_of_others_is_passed_over(checkout: Path) -> None:
     assert load(checkout, overrides=Overrides(command="./a")).source is None
 
 
+def test_a_cluster_is_that_of_the_file_unless_a_command_names_another(checkout: Path) -> None:
+    text = f'{GOOD}\n[cluster]\naddress = "tcp://lab1:8786"\n'
+    assert load(checkout, text).cluster.address == "tcp://lab1:8786"
+    assert load(checkout, text, overrides=Overrides(cluster="tls://lab2:8786")).cluster.address == "tls://lab2:8786"
+    assert load(checkout, GOOD).cluster.address is None
+
+
 def test_command_line_wins_over_environment_over_file_over_default(checkout: Path) -> None:
     text = f"{GOOD}seed = 7\n"
     variables = {"PERFDIFF_COMPARE_SEED": "8", "PERFDIFF_RUNS": "20", "PERFDIFF_BUILD_COMMAND": "make all"}
