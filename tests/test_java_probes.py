@@ -255,3 +255,28 @@ def test_woven_methods_are_compiled_by_both_compilers_of_the_jvm(make: Make) -> 
         said = [line for line in lines if "Main::" in line]
         assert not [line for line in said if "SKIPPED" in line]
         assert all(any(f"Main::{method.split()[0]} (" in line for line in said) for method in methods)
+
+
+READING = """
+class Main {
+    private int[] values = {1, 2, 3};
+    long sum(String text, Object kind) { return values.length + text.length(); }
+    public static void main(String[] arguments) {
+        Main main = new Main();
+        long sum = 0;
+        for (int i = 0; i < 20000; i++) sum += main.sum("text", main);
+        System.out.println("sum " + sum);
+    }
+}
+"""
+
+
+def test_reading_inputs_is_no_part_of_what_is_compiled_of_a_method(make: Make) -> None:
+    reads = ["length arg0", "type arg1", "length this.Main#~values#[I"]
+    program = make(READING, {"Main sum (Ljava/lang/String;Ljava/lang/Object;)J": reads})
+    told = ("-Xbatch", "-XX:-TieredCompilation", "-XX:+UnlockDiagnosticVMOptions", "-XX:+PrintCompilation", "-XX:+PrintInlining")
+    lines = program.run(*told, "-cp", ".", "Main", mode=Entry(Mode.SAMPLE, reservoir=100_000)).output.splitlines()
+    for reader in ("length", "type", "field"):
+        sites = [line for line in lines if f"PerfdiffProbe::{reader} (" in line and "@" in line]
+        assert sites, lines
+        assert all("don't inline by annotation" in line for line in sites), sites

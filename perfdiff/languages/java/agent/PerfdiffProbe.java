@@ -36,6 +36,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import jdk.internal.vm.annotation.DontInline;
 
 /**
  * What woven methods call. It lies in a package that all class loaders and modules see, and is defined by the agent before any class of the
@@ -106,7 +107,11 @@ public final class PerfdiffProbe {
         return Double.doubleToRawLongBits(value);
     }
 
+    // What reads inputs is compiled once, and called. As a method's first calls are all kept, the JVM's compiler takes reading for hot and would
+    // lay it out in each probed method and in all that inline it: half of what probes cost in runs of a second, most of which is compiling.
+
     /** The number in a box, as the bits of a double. */
+    @DontInline
     public static long number(Object value) {
         if (value instanceof Double) {
             return bits((Double) value);
@@ -119,6 +124,7 @@ public final class PerfdiffProbe {
     }
 
     /** The whole number in a box. */
+    @DontInline
     public static long integer(Object value) {
         if (value instanceof Integer) {
             return (Integer) value;
@@ -152,11 +158,13 @@ public final class PerfdiffProbe {
     }
 
     /** The place of an enum's constant among all. */
+    @DontInline
     public static long ordinal(Object value) {
         return value instanceof Enum ? ((Enum<?>) value).ordinal() : ABSENT;
     }
 
     /** What a field refers to, `com.acme.Box#items`, of an object of its class; null where it cannot be had. */
+    @DontInline
     public static Object field(Object value, String key) {
         try {
             Field field = fieldOf(value, key);
@@ -167,6 +175,7 @@ public final class PerfdiffProbe {
     }
 
     /** The whole number in a field. */
+    @DontInline
     public static long wholeField(Object value, String key) {
         try {
             Field field = fieldOf(value, key);
@@ -177,6 +186,7 @@ public final class PerfdiffProbe {
     }
 
     /** The number in a field. */
+    @DontInline
     public static double floatingField(Object value, String key) {
         try {
             Field field = fieldOf(value, key);
@@ -245,6 +255,7 @@ public final class PerfdiffProbe {
     }
 
     /** How long a text, an array, a collection or a map is. */
+    @DontInline
     public static long length(Object value) {
         try {
             return value == null ? ABSENT : lengthOf(value, value.getClass());
@@ -290,6 +301,7 @@ public final class PerfdiffProbe {
     }
 
     /** The lengths of the elements of an array or a list, and of theirs, added up. */
+    @DontInline
     public static long nested(Object value) {
         try {
             return value == null ? ABSENT : nestedOf(value, NESTED_DEPTH);
@@ -326,6 +338,7 @@ public final class PerfdiffProbe {
     }
 
     /** A number that stands for an object's class; its name is told once. */
+    @DontInline
     public static long type(Object value) {
         try {
             if (value == null) {
@@ -343,6 +356,7 @@ public final class PerfdiffProbe {
     }
 
     /** How many bytes the file has that a text, a File or a Path names. */
+    @DontInline
     public static long file(Object value) {
         try {
             String path = path(value);
@@ -353,6 +367,7 @@ public final class PerfdiffProbe {
     }
 
     /** How many parts the path has that a text, a File or a Path names. */
+    @DontInline
     public static long depth(Object value) {
         try {
             String path = path(value);
