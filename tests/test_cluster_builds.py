@@ -212,8 +212,10 @@ def test_a_build_is_made_once_for_workers_of_one_kind_and_kept_for_others(tmp_pa
     assert sum(count for count in builds.values() if count < 4) in (0, 4)
     assert len(re.findall(r"; \d builds? handed on by w[12]", asked.told)) >= 1
     assert re.search(r"; builds for itself, as LAB there and on w[12] differ", asked.told)
-    # Another one of that kind, which has nothing yet, gets what these have kept.
+    # Another one of that kind, which has nothing yet, gets what these have kept, once nothing runs in it any more.
     alike.kill("w2")
+    kept = alike.folder / "w1" / "cache" / "trees"
+    wait_until(lambda: not [*kept.glob("*/source.running")], "the station on w1 has left its trees")
     alike.add_alike("w3", root)
     alike.wait()
     again = Comparison(project, tmp_path / "again", "v1", "v2", "--cluster", alike.address)

@@ -268,7 +268,12 @@ def main() -> None:
     threading.Thread(target=_end_with, args=(descriptor,), daemon=True).start()
     with ExitStack() as stack, contextlib.suppress(KeyboardInterrupt):
         connection = Connection(descriptor)
-        serve(connection, Station(environment, storage.folder(os.environ), stack, partial(exchanged, connection)))
+        try:
+            serve(connection, Station(environment, storage.folder(os.environ), stack, partial(exchanged, connection)))
+        finally:
+            signal.signal(
+                signal.SIGTERM, signal.SIG_IGN
+            )  # clearing away, which begins now, is not left in the middle: trees would stay in use
 
 
 if __name__ == "__main__":
