@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments import BASE, HEAD, Columns, Made, World, same
+from experiments import BASE, HEAD, Columns, Made, Noise, World, same
 from perfdiff.analysis import analyse
 from perfdiff.analysis.compare.comparison import MEAN
 from perfdiff.analysis.compare.mix import typical_inputs
@@ -246,6 +246,18 @@ def test_work_moved_between_changed_functions_nets_out() -> None:
         ),
     )
     assert found.verdict is Verdict.UNCHANGED
+
+
+@pytest.mark.parametrize(("taken_over", "verdict"), [(900, Verdict.UNCHANGED), (1000, Verdict.INCONCLUSIVE)])
+def test_functions_between_which_work_moved_are_open_where_they_may_slow_a_run(taken_over: float, verdict: Verdict) -> None:
+    """Of 1,000 ns an element `outer` keeps 100; where its helper takes 1,000, a run takes a tenth more, and runs vary by as much."""
+    made = (
+        Made("main", same(5e4)),
+        Made("outer", lambda side, x: (1000 if side == BASE else 100) * x["n"], Change.CHANGED, once),
+        Made("helper", same(lambda x: taken_over * x["n"]), Change.ADDED, lambda side, n: {} if side == BASE else {"outer": 1}),
+    )
+    world = World(made, seed=2, noise=Noise(run=0.08))
+    assert analyse(world.experiment(), world.samples, CONFIG).verdict is verdict
 
 
 @pytest.mark.parametrize("seed", range(4))

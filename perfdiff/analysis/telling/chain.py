@@ -15,6 +15,7 @@ from perfdiff.analysis.policy import MATERIAL
 from perfdiff.analysis.sums.rates import calls_per_call, one_run, too_short
 from perfdiff.analysis.telling.amounts import calls_per_run, times
 from perfdiff.analysis.verdicts.case import Case
+from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.records.schema import Change, FunctionInfo
 
 CHAIN_STEPS = 3  # places where the cost shows that a chain tells of
@@ -101,15 +102,20 @@ def _standing(info: FunctionInfo) -> str:
     return "unchanged" if info.change in (Change.CALLER, Change.UNCHANGED) else str(info.change)
 
 
+def _a_call(ns: float, calls: float) -> str:
+    """Return what one of so many calls takes that take `ns` together."""
+    if not calls:
+        return "–"
+    return units.duration(ns / calls) if ns >= RESOLUTION_NS * calls else f"less than {units.duration(RESOLUTION_NS)}"
+
+
 def _per_call(metrics: Mapping[str, MetricFinding], case: Case, at: FunctionInfo) -> str:
     """Return the own cost of a call on both sides, where the difference is largest."""
     found = metrics.get("self_ns")
     place = case.ledger.place[at.id]
     part = max(case.attribution.parts, key=lambda part: part.head[place] - part.base[place])
-    means = [
-        sums[place] / calls[place] if calls[place] else 0.0 for sums, calls in ((part.base, part.calls_base), (part.head, part.calls_head))
-    ]
-    costs = f"{units.duration(means[0])} → {units.duration(means[1])} a call"
+    before, after = (_a_call(sums[place], calls[place]) for sums, calls in ((part.base, part.calls_base), (part.head, part.calls_head)))
+    costs = f"{before} → {after} a call"
     if found is None or found.ratio is None or found.ratio.is_unknown or too_short(at.id, "self_ns", case.ledger):
         return costs
     return f"{costs} ({units.ratio(found.ratio.value)} at equal inputs)"

@@ -127,7 +127,7 @@ def _is_seen_to_save(case: Case, guilt: Guilt) -> bool:
 def _without_effect(case: Case) -> Decision:
     """Decide on a function whose change neither adds nor saves a cost that counts."""
     guilt = case.guilt
-    if guilt is not None and case.info.change.is_suspect and _has_moved(guilt, case):
+    if guilt is not None and case.info.change.is_suspect and _has_moved(guilt, case) and not _may_slow_the_run(guilt, case):
         names = _names(guilt.moved, case.attribution)
         return Decision(Verdict.UNCHANGED, f"work moved between it and {names}; together they {_together(case, guilt)}")
     if missing := _missing(case):
@@ -138,6 +138,11 @@ def _without_effect(case: Case) -> Decision:
 def _has_moved(guilt: Guilt, case: Case) -> bool:
     """Return whether what was set off between functions is a material share of a run, and more than their sums vary by."""
     return case.attribution.is_material(guilt.set_off - guilt.noise, 0.0, np.zeros_like(guilt.ns))
+
+
+def _may_slow_the_run(guilt: Guilt, case: Case) -> bool:
+    """Return whether functions in or out of which work moved seem to take so much more together that a run is slower, but for noise."""
+    return bool(guilt.family) and bool(np.any(guilt.ns - guilt.blur >= case.config.min_effect * case.attribution.run_ns))
 
 
 def _together(case: Case, guilt: Guilt) -> str:
