@@ -348,6 +348,20 @@ def test_cache_is_the_users_unless_told_otherwise(
     assert [request.cache for request in seam.requests] == [checkout / "user-cache" / "perfdiff", checkout / "own", checkout / "given"]
 
 
+def test_the_cluster_is_that_of_the_command_line_else_of_the_environment_else_of_the_file(
+    seam: Comparison, run: Callable[..., int], checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PERFDIFF_CLUSTER", raising=False)
+    run("a", "b", "--", "./a")
+    (checkout / "perfdiff.toml").write_text('[cluster]\naddress = "tcp://file:8786"\n')
+    run("a", "b", "--", "./a")
+    monkeypatch.setenv("PERFDIFF_CLUSTER", "tcp://environment:8786")
+    run("a", "b", "--", "./a")
+    run("a", "b", "--cluster", "tcp://line:8786", "--", "./a")
+    addresses = [request.config.cluster.address for request in seam.requests]
+    assert addresses == [None, "tcp://file:8786", "tcp://environment:8786", "tcp://line:8786"]
+
+
 def test_relative_cache_folder_of_the_user_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PERFDIFF_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", "somewhere")

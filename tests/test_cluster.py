@@ -392,6 +392,7 @@ def test_a_slow_worker_behind_tls_makes_whole_pairs_and_nobody_waits_for_more_th
         assert refused.value.slug == "no-scheduler"
         asked = Comparison(project, tmp_path / "cache", "v1", "v2", "--cluster", lab.address, variables=variables)
         assert asked.end() == 1, asked.told
+    assert f"2 of 2 workers of {lab.address} can measure; watch them at http://127.0.0.1:" in asked.told
     require_pairs(asked.experiment)
     for told in asked.told.split("surveying ("):  # whole runs, then runs with probes
         makers = re.findall(r"on head, .*\((w[12])\) \(its pair", told)
