@@ -271,9 +271,8 @@ def main() -> None:
         try:
             serve(connection, Station(environment, storage.folder(os.environ), stack, partial(exchanged, connection)))
         finally:
-            signal.signal(
-                signal.SIGTERM, signal.SIG_IGN
-            )  # clearing away, which begins now, is not left in the middle: trees would stay in use
+            # Clearing away, which begins now, is not left in the middle: trees would stay marked as in use.
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 if __name__ == "__main__":
