@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,15 @@ def test_init_writes_what_starts_the_program(tmp_path: Path, files: dict[str, st
     config = configuration.load(tmp_path, environment={})
     assert (config.build.command, config.workloads[0].command) == (system.command, command)
     assert config.java == JavaConfig()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"), [(MAIN, "see whether the workload's command is"), (OTHER, "fill in the workload's command")], ids=["main", "none"]
+)
+def test_init_says_what_is_left_to_do(tmp_path: Path, text: str, says: str) -> None:
+    write_file(tmp_path, "src/shop/Till.java", text)
+    command = [sys.executable, "-m", "perfdiff", "init", "--repo", str(tmp_path)]
+    assert f"next: {says}" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def test_libraries_are_named_with_the_versions_that_build_files_ask_for(tmp_path: Path) -> None:

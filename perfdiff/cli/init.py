@@ -105,8 +105,9 @@ def init(
         if target.exists() and not force:
             raise UsageError(f"{target} is there already; --force replaces it", slug="config-exists")
         found = _found(folder)
+        java = _start(folder, found)
         try:
-            target.write_text(template(found, _start(folder, found), servers.hints(folder)), encoding="utf-8")
+            target.write_text(template(found, java, servers.hints(folder)), encoding="utf-8")
         except OSError as error:
             raise UsageError(f"{target} cannot be written: {error.strerror}", slug="output-unwritable") from error
         if isinstance(found, PhpFound):
@@ -115,7 +116,7 @@ def init(
             built = f"a Python project, as {found} tells"
         else:
             built = f"built with '{found.command}'" if found else _NO_BUILD
-        is_guessed = isinstance(found, PhpFound) and found.script is not None
+        is_guessed = bool(java and java.main) or (isinstance(found, PhpFound) and found.script is not None)
         next_step = "see whether the workload's command is what you want to compare" if is_guessed else "fill in the workload's command"
         output.write(f"wrote {target} ({built})\nnext: {next_step}, then run `perfdiff BASE HEAD`")
 
