@@ -47,6 +47,16 @@ def test_as_many_but_larger_objects_are_told_in_bytes() -> None:
     assert found["more-allocation"][1] == "it allocates 750 MB a call at read n=4, 500 kB before (read.py, line 2)"
 
 
+def test_more_in_use_at_once_is_told_with_what_is_allocated() -> None:
+    found = told(count("opcodes", 8, 8), count("objects", 1, 12), count("peak_bytes", 1e5, 3e6))
+    assert (
+        found["more-allocation"][1]
+        == "it makes 12 allocations a call at read n=4, 1 before, up to 3 MB in use at once (100 kB) (read.py, line 2)"
+    )
+    held = told(count("opcodes", 8, 8), count("peak_bytes", 1e5, 3e6))
+    assert not held, "what is kept longer takes no time by itself"
+
+
 def test_what_more_work_asks_for_is_no_cause_of_its_own() -> None:
     assert not told(count("lines", 10, 100), count("objects", 20, 200), count("object_bytes", 1e3, 1e4), count("collections", 0.1, 1))
     assert told(count("lines", 10, 20), count("objects", 20, 200))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import php_lines
@@ -66,14 +67,21 @@ def module() -> Path:
     return extension.build_counting(php_programs.interpreter(), runtimes.library(), "gcc", runtimes.KEPT)
 
 
-def counted(room: Path, main: str, *arguments: str, probed: Mapping[str, Sequence[str]] = BOTH, options: Sequence[str] = ()) -> Outcome:
+def counted(
+    room: Path,
+    main: str,
+    *arguments: str,
+    probed: Mapping[str, Sequence[str]] = BOTH,
+    options: Sequence[str] = (),
+    more: Mapping[str, str] | None = None,
+) -> Outcome:
     """Run a program with probes in some functions, all calls of which are counted and kept. What lies in `vendor` is not the project's."""
     program = php_programs.program(room, {"main.php": main, "vendor/lib.php": LIB}, probed)
     host = places.Host(php_programs.interpreter().executable, php_lines.module(), os.environ, {})
     reader = places.places(program.tree, ["main.php"], host, room / "lines.sheet")
     ready = replace(program, module=module())
     entry = Entry(Mode.SAMPLE, reservoir=1000, own=True)
-    return ready.run(*options, "main.php", *arguments, mode=entry, more={start.LINES: str(reader.sheet)})
+    return ready.run(*options, "main.php", *arguments, mode=entry, more={start.LINES: str(reader.sheet), **(more or {})})
 
 
 def test_each_call_has_its_own_instructions(tmp_path: Path) -> None:
@@ -158,6 +166,63 @@ def test_each_call_has_the_memory_that_it_asks_for_itself(tmp_path: Path) -> Non
     assert (samples[1].counters["object_bytes"] >= 1000 * samples[1].counters["objects"] * 0.9).all()
     assert outer == [1.0, 1.0], "what `inner` asks for is not its caller's"
     assert still == [0.0]
+
+
+HOLDING = r"""<?php
+function hold($n) {
+    $all = [];
+    for ($i = 0; $i < $n; $i++) {
+        $all[] = str_repeat("x", 10000) . $i;
+    }
+    return count($all);
+}
+function stream($n) {
+    for ($i = 0; $i < $n; $i++) {
+        $one = str_repeat("x", 10000) . $i;
+    }
+    return $i;
+}
+function around($n) {
+    $mine = str_repeat("y", 100000);
+    hold($n);
+    stream($n);
+    hold(10);
+    return strlen($mine);
+}
+function keep($n) {
+    static $kept = [];
+    $kept[] = str_repeat("z", $n);
+}
+function leaves($n) {
+    $all = str_repeat("v", $n);
+    throw new Exception("left");
+}
+around(100);
+stream(100);
+hold(50);
+keep(200000);
+keep(100000);
+try { leaves(300000); } catch (Exception $e) { }
+"""
+
+
+def test_each_call_has_the_most_memory_that_is_in_use_at_once(tmp_path: Path) -> None:
+    names = ("hold", "stream", "around", "keep", "leaves")
+    samples = counted(tmp_path, HOLDING, probed={f"main.php::{name}": [] for name in names}).only.samples
+    hold, stream, around, keep, leaves = (samples[number].counters["peak_bytes"] for number in range(1, 6))
+    page = 4096  # the engine takes whole ones for what is larger than most of one
+    string = 3 * page
+    assert hold == pytest.approx([101 * string, 11 * string, 51 * string], rel=0.02), "what was given back is no later call's"
+    assert (stream < 4 * string).all(), "what is not in use at once is no sum"
+    assert around == pytest.approx([25 * page + 101 * string], rel=0.02), "its callees' peak, on top of its own"
+    assert keep == pytest.approx([49 * page, 25 * page], rel=0.02), "above what was in use at a call's start"
+    assert leaves == pytest.approx([74 * page], rel=0.02), "calls that an exception leaves have theirs"
+
+
+def test_another_allocator_has_no_peak(tmp_path: Path) -> None:
+    samples = counted(tmp_path, HOLDING, probed={"main.php::hold": []}, more={"USE_ZEND_ALLOC": "0"}).only.samples
+    assert np.isnan(samples[1].counters["peak_bytes"]).all()
+    assert (samples[1].counters["objects"] > 0).all()
 
 
 def test_collections_of_garbage_are_counted_and_timed_where_they_happen(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from perfdiff.analysis.findings import Cause, CountFinding, Evidence
 from perfdiff.analysis.policy import TELLING
 from perfdiff.models.prices import DEAREST_NS
 
-OBJECTS, BYTES, HEAP, COLLECTIONS = "objects", "object_bytes", "heap_bytes", "collections"
+OBJECTS, BYTES, HEAP, COLLECTIONS, PEAK = "objects", "object_bytes", "heap_bytes", "collections", "peak_bytes"
 
 
 def asked(place: MemoryEvidence, who: str, lines: str) -> Iterator[tuple[float, Cause]]:
@@ -20,7 +20,9 @@ def asked(place: MemoryEvidence, who: str, lines: str) -> Iterator[tuple[float, 
     if found:
         # What the code makes itself is told first: the JVM's counter has what others make for it as well.
         first = max([each for each in found if each.counter != HEAP] or found, key=_dearest_ns)
-        yield _dearest_ns(first), Cause("more-allocation", f"{who}{_says(first)}{lines}", tuple(map(_evidence, found)))
+        held = [place.counts[PEAK]] if PEAK in place.counts and _grew_beyond_work(place.counts, PEAK) else []
+        at_once = "".join(f", up to {units.size(each.head)} in use at once ({units.size(each.base)})" for each in held)
+        yield _dearest_ns(first), Cause("more-allocation", f"{who}{_says(first)}{at_once}{lines}", tuple(map(_evidence, found + held)))
     yield from _collected(place, who, lines)
 
 

@@ -45,6 +45,10 @@ static void add(const struct pd_counter_source *source)
 	pd_process.sources[pd_process.source_count] = source;
 	pd_process.source_first[pd_process.source_count++] = first;
 	pd_process.counter_count = first + counters;
+	if (source->peak) {
+		pd_process.peak = source->peak;
+		pd_process.peak_counter = first + counters - 1;
+	}
 }
 
 void pd_counters_open(void)

@@ -258,6 +258,23 @@ static bool counters_open(struct pd_thread *thread, struct pd_entry *entry)
 	return true;
 }
 
+/* A call's peak begins at its level now; the highest level of its caller so far is kept in the place of its own at entry. */
+static inline void peak_begin(struct pd_entry *entry)
+{
+	if (pd_unlikely(pd_process.peak != NULL))
+		entry->counters[pd_process.counter_count + pd_process.peak_counter] = pd_process.peak(0);
+}
+
+/* Returns how far a call's peak is above the level at its start. The caller's goes on, as what callees hold is held within it. */
+static uint64_t peak_end(const struct pd_entry *entry)
+{
+	uint64_t start = entry->counters[pd_process.peak_counter], highest = pd_process.peak(0);
+	uint64_t callers = entry->counters[pd_process.counter_count + pd_process.peak_counter];
+
+	pd_process.peak(highest > callers ? highest : callers);
+	return start == PD_ABSENT ? PD_ABSENT : highest > start ? highest - start : 0;
+}
+
 /* Reads the counters of a call whose cells nobody asks for. */
 static __attribute__((noinline)) void counters_begin(struct pd_thread *thread, struct pd_entry *entry)
 {
@@ -266,6 +283,7 @@ static __attribute__((noinline)) void counters_begin(struct pd_thread *thread, s
 	pd_counters_read(thread, entry->counters);
 	for (uint32_t i = 0; i < pd_process.counter_count; i++)
 		entry->counters[pd_process.counter_count + i] = entry->counters[i];
+	peak_begin(entry);
 }
 
 /* Makes room for the call's cells; branch cells start as read, feature cells as absent. */
@@ -297,8 +315,10 @@ static __attribute__((noinline)) int sampled_begin(struct pd_thread *thread, str
 	gates_turn(thread);
 	frame->cells = (uintptr_t)entry->cells;
 	entry->guard = PD_GUARD_UNKNOWN;
-	if (local->flags & (PD_FLAG_COUNTERS | PD_FLAG_OWN) && counters_open(thread, entry) && local->flags & PD_FLAG_OWN)
+	if (local->flags & (PD_FLAG_COUNTERS | PD_FLAG_OWN) && counters_open(thread, entry) && local->flags & PD_FLAG_OWN) {
 		pd_counters_read(thread, entry->counters + pd_process.counter_count);
+		peak_begin(entry);
+	}
 	return 1;
 }
 
@@ -499,10 +519,13 @@ static void counters_close(struct pd_thread *thread, struct pd_entry *entry, uin
 
 	pd_counters_read(thread, now);
 	for (uint32_t i = 0; i < pd_process.counter_count; i++) {
+		bool peaks = pd_unlikely(own && pd_process.peak != NULL) && i == pd_process.peak_counter;
 		uint64_t others = pd_process.counter_costs[i] + (own ? callees[i] : counted_by_probes(thread, entry, i));
 
-		whole[i] = own ? now[i] - entered[i] : 0;
-		if (now[i] == PD_ABSENT || start[i] == PD_ABSENT || now[i] < start[i]) /* an event may be a level, which falls */
+		whole[i] = own && !peaks ? now[i] - entered[i] : 0;
+		if (peaks)
+			counted[i] = peak_end(entry);
+		else if (now[i] == PD_ABSENT || start[i] == PD_ABSENT || now[i] < start[i]) /* an event may be a level, which falls */
 			counted[i] = PD_ABSENT;
 		else
 			counted[i] = now[i] - start[i] > others ? now[i] - start[i] - others : 0;

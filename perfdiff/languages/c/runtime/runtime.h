@@ -187,6 +187,11 @@ struct pd_counter_source {
 	void (*thread_open)(struct pd_thread *thread);                /* NULL where threads need nothing */
 	void (*thread_close)(struct pd_thread *thread);               /* NULL where threads need nothing */
 	void (*read)(struct pd_thread *thread, uint64_t *values);     /* PD_ABSENT where one cannot be had now */
+	/*
+	 * NULL where no counter is a level; else the last one is, of which a call's peak is counted. Returns the highest level since it was last
+	 * asked, and goes on from `highest`, or from the level now where that is higher.
+	 */
+	uint64_t (*peak)(uint64_t highest);
 };
 
 extern const struct pd_counter_source pd_system_counters;
@@ -204,6 +209,8 @@ struct pd_process {
 	uint32_t source_first[PD_SOURCES]; /* place of its first counter */
 	uint32_t source_count;
 	uint32_t counter_count;
+	uint64_t (*peak)(uint64_t highest); /* of the source that has one, of the counter `peak_counter` */
+	uint32_t peak_counter;
 	struct pd_counter counters[PD_COUNTERS];
 	uint64_t counter_costs[PD_COUNTERS]; /* what a call's probe itself counts between the two readings */
 	uint64_t level_costs[PD_LEVELS][PD_COUNTERS]; /* what a call's probe counts as its caller sees it */

@@ -1,6 +1,7 @@
 /*
  * What calls do, counted: instructions that they execute, memory that they ask for, collections of garbage that this sets off, and the time of
- * these; their probed callees' left out. As the runtime's only source of counters it stands where the software PMU stands in counted C programs.
+ * these, their probed callees' left out; and the most memory that is in use at once. As the runtime's only source of counters it stands where
+ * the software PMU stands in counted C programs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,11 +9,11 @@
 #include "../runtime/php_probe.h"
 #include "counting.h"
 
-enum { OPCODES, ALLOCATIONS, BYTES, COLLECTIONS, COLLECTING, COUNTERS };
+enum { OPCODES, ALLOCATIONS, BYTES, COLLECTIONS, COLLECTING, PEAK, COUNTERS };
 
 static uint32_t source_open(struct pd_counter *counters, uint32_t room)
 {
-	static const char *const names[COUNTERS] = {"opcodes", "objects", "object_bytes", "collections", "collecting_ns"};
+	static const char *const names[COUNTERS] = {"opcodes", "objects", "object_bytes", "collections", "collecting_ns", "peak_bytes"};
 
 	if (room < COUNTERS || !getenv("PERFDIFF_LINES"))
 		return 0;
@@ -30,9 +31,18 @@ static void source_read(struct pd_thread *thread __attribute__((unused)), uint64
 	values[BYTES] = pd_allocations.bytes;
 	values[COLLECTIONS] = pd_collections;
 	values[COLLECTING] = pd_collecting_ns;
+	values[PEAK] = pd_memory_in_use();
 }
 
-PD_API const struct pd_counter_source pd_pmu_counters = {.open = source_open, .read = source_read};
+static uint64_t source_peak(uint64_t highest)
+{
+	uint64_t before = pd_allocations.highest, now = pd_memory_in_use();
+
+	pd_allocations.highest = now != PD_ABSENT && now > highest ? now : highest;
+	return before;
+}
+
+PD_API const struct pd_counter_source pd_pmu_counters = {.open = source_open, .read = source_read, .peak = source_peak};
 
 static bool is_counting;
 

@@ -11,12 +11,14 @@
 struct pd_allocations {
 	uint64_t count;
 	uint64_t bytes;
+	uint64_t highest; /* bytes in use at once, since this was last asked for */
 };
 
 extern struct pd_allocations pd_allocations;
 
 void pd_allocations_begin(void); /* in each request: its memory is given back by the engine's own allocator */
 void pd_allocations_end(void);
+uint64_t pd_memory_in_use(void); /* PD_ABSENT outside of requests, and where the engine's own allocator does not serve */
 
 /* calls.c */
 void pd_calls_begin(void);
