@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -207,6 +208,7 @@ def test_lines_are_those_of_the_engine(shop: Path, tmp_path: Path) -> None:
     told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     known = {one.linkage[0].lower() for one in index(shop, depth=3).functions.values()}
     assert len(told) > 15
+    told = [[*lines, re.sub(r"\{closure:(.*\\).+", r"\1{closure}", name)] for *lines, name in told]  # PHP 8.4 says where it stands
     wrong = [f"{first} {last} {name}" for first, last, name in told if f"{first} {last} {name}".lower() not in known]
     # A class has the methods of its traits as its own, under their names and aliases; they are told of once, by the trait.
     assert wrong == ["59 59 Shop\\Cart\\Base::shout", "59 59 Shop\\Cart\\Base::say"], wrong

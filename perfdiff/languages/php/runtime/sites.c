@@ -203,12 +203,18 @@ static bool is_set(const char *name)
 	return zend_ini_long(name, strlen(name), 0) != 0;
 }
 
-/* From 8.4 on there is room for machine code, and none is made. */
+/* From 8.4 on there is room for machine code, and none is made. A program that turns the compiler on by itself as it runs is not foreseen. */
 static bool has_compiler(void)
 {
+	static const char *const off[] = {"", "0", "off", "no", "false", "disable"}; /* as opcache reads it */
 	const char *made = zend_ini_string("opcache.jit", strlen("opcache.jit"), 0);
 
-	return is_set("opcache.jit_buffer_size") && (!made || strcmp(made, "disable"));
+	if (!is_set("opcache.jit_buffer_size"))
+		return false;
+	for (size_t i = 0; made && i < sizeof(off) / sizeof(*off); i++)
+		if (!strcasecmp(made, off[i]))
+			return false;
+	return true;
 }
 
 /* Begins once in a process, in front of the engine's cache, where nobody else needs to be told and no machine code takes the handlers' place. */
