@@ -23,7 +23,7 @@ from perfdiff.records.schema import Origin
 from probed_runs import Outcome
 
 LOADS = {"number": Load.FLOATING, "type": Load.TYPE, "file": Load.FILE, "depth": Load.DEPTH}
-VERSIONS = ("3.10", "3.11", "3.12", "3.13")
+VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -154,12 +155,14 @@ def test_each_call_has_the_memory_that_it_asks_for_itself(tmp_path: Path, python
     samples = counted(tmp_path, python, ALLOCATING, probed=probed).only.samples
     inner, outer, still = (samples[number].counters["objects"] for number in (1, 2, 3))
     n, named = samples[1].cells[:, 0].view(float), np.array([300.0, 300.0, 500.0, 1000.0])
-    # An object and its buffer an element, the numbers above 256, and a list that grows now and then.
-    least = 2 * n + np.maximum(n - 257, 0)
+    # An object and its buffer an element, the numbers above 256, and a list that grows now and then. From 3.14 on numbers are used again.
+    version = subprocess.run([python, "-c", "import sys; print(sys.version_info >= (3, 14))"], capture_output=True, text=True, check=True)
+    new = 0 if version.stdout == "True\n" else 1
+    least = 2 * n + new * np.maximum(n - 257, 0)
     assert ((least <= inner) & (inner <= least + 40)).all()
     assert (samples[1].counters["object_bytes"] >= 1000 * n).all()
     assert outer[1:].tolist() == [1, 1, 1], "what `inner` asks for is not its caller's"
-    assert np.abs(still - (named - 257)).max() <= 12, "what tells of lines and frames is not the program's"
+    assert np.abs(still - new * (named - 257)).max() <= 12, "what tells of lines and frames is not the program's"
 
 
 def test_collections_of_garbage_are_counted_where_they_happen(tmp_path: Path, python: Path) -> None:

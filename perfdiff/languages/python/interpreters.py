@@ -14,7 +14,7 @@ from pathlib import Path
 from perfdiff.errors import BuildError
 
 DEFAULT = "python3"
-SUPPORTED = ((3, 10), (3, 13))  # the first and the last version whose frames the probes know
+SUPPORTED = ((3, 10), (3, 14))  # the first and the last version whose frames the probes know
 
 _DESCRIBING = Path(__file__).parent / "scripts" / "describing.py"
 _TIMEOUT_S = 60.0  # an interpreter on a network drive may take seconds to start

@@ -6,8 +6,8 @@
 
 #include "lines.h"
 
-#if PY_VERSION_HEX < 0x030a0000 || PY_VERSION_HEX >= 0x030e0000 || defined(Py_GIL_DISABLED)
-#error "CPython 3.10 to 3.13 with its lock is supported: nothing else keeps two threads from counting a line at the same time"
+#if PY_VERSION_HEX < 0x030a0000 || PY_VERSION_HEX >= 0x030f0000 || defined(Py_GIL_DISABLED)
+#error "CPython 3.10 to 3.14 with its lock is supported: nothing else keeps two threads from counting a line at the same time"
 #endif
 
 static int execute(PyObject *module)

@@ -7,7 +7,8 @@
 
 /* From here to the end of a thread's C stack the interpreter goes on alone, as its own calls from Python to Python take no C stack. */
 #define STACK_LEFT ((size_t)256 << 10)
-/* From 3.12 on calls on the C stack are counted. Calls from Python to Python take none of them without us, so we give back what they take. */
+/* In 3.12 and 3.13 calls on the C stack are counted. Calls from Python to Python take none of them without us, so we give back what they take. */
+#define PD_COUNTS_C_CALLS (PY_VERSION_HEX >= 0x030c0000 && PY_VERSION_HEX < 0x030e0000)
 #define RECURSION_LEFT 200
 #define RECURSION_CREDIT 400
 
@@ -104,7 +105,7 @@ static inline PyObject *evaluate_as_planned(PyThreadState *thread, pd_python_fra
 	return evaluate_probed(thread, frame, throwing, plan);
 }
 
-#if PY_VERSION_HEX >= 0x030c0000
+#if PD_COUNTS_C_CALLS
 
 static __attribute__((noinline, cold)) PyObject *evaluate_on_credit(PyThreadState *thread, pd_python_frame *frame, int throwing)
 {
@@ -124,7 +125,7 @@ static PyObject *evaluate(PyThreadState *thread, pd_python_frame *frame, int thr
 	if (is_deep())
 		return evaluate_deep(thread, frame, throwing);
 #endif
-#if PY_VERSION_HEX >= 0x030c0000
+#if PD_COUNTS_C_CALLS
 	if (pd_unlikely(thread->c_recursion_remaining < RECURSION_LEFT))
 		return evaluate_on_credit(thread, frame, throwing);
 #endif

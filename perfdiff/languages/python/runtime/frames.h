@@ -6,19 +6,27 @@
 
 #if PY_VERSION_HEX >= 0x030b0000
 typedef struct _PyInterpreterFrame pd_python_frame;
-#define PD_LOCALS(frame) ((frame)->localsplus)
+#if PY_VERSION_HEX >= 0x030e0000
+#define PD_LOCAL(frame, place) PyStackRef_AsPyObjectBorrow((frame)->localsplus[place])
+#else
+#define PD_LOCAL(frame, place) ((frame)->localsplus[place])
+#endif
 #else
 typedef PyFrameObject pd_python_frame;
-#define PD_LOCALS(frame) ((frame)->f_localsplus)
+#define PD_LOCAL(frame, place) ((frame)->f_localsplus[place])
 #endif
 
-#if PY_VERSION_HEX >= 0x030d0000
+#if PY_VERSION_HEX >= 0x030e0000
+#define PD_CODE(frame) ((PyCodeObject *)PyStackRef_AsPyObjectBorrow((frame)->f_executable))
+#elif PY_VERSION_HEX >= 0x030d0000
 #define PD_CODE(frame) ((PyCodeObject *)(frame)->f_executable)
 #else
 #define PD_CODE(frame) ((frame)->f_code)
 #endif
 
-#if PY_VERSION_HEX >= 0x030c0000
+#if PY_VERSION_HEX >= 0x030e0000
+#define PD_FUNCTION(frame) ((PyFunctionObject *)PyStackRef_AsPyObjectBorrow((frame)->f_funcobj))
+#elif PY_VERSION_HEX >= 0x030c0000
 #define PD_FUNCTION(frame) ((PyFunctionObject *)(frame)->f_funcobj)
 #elif PY_VERSION_HEX >= 0x030b0000
 #define PD_FUNCTION(frame) ((frame)->f_func)

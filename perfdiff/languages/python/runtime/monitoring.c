@@ -10,8 +10,8 @@
 enum event { EVENT_START, EVENT_RESUME, EVENT_RETURN, EVENT_YIELD, EVENT_UNWIND, EVENT_THROW, EVENT_BRANCH, EVENTS };
 
 static const char *const names[EVENTS] = {"PY_START", "PY_RESUME", "PY_RETURN", "PY_YIELD", "PY_UNWIND", "PY_THROW", "BRANCH"};
-/* A conditional jump that does not jump goes on behind itself, from 3.13 on behind its cache; none jumps to there. */
-#define NEXT (PY_VERSION_HEX >= 0x030d0000 ? 4 : 2)
+/* A conditional jump that does not jump goes on behind itself, from 3.13 on behind its cache, from 3.14 on behind NOT_TAKEN; none jumps to there. */
+#define NEXT (PY_VERSION_HEX >= 0x030e0000 ? 6 : PY_VERSION_HEX >= 0x030d0000 ? 4 : 2)
 /* Tools of these numbers have no name in the documentation of sys.monitoring. */
 static const int numbers[] = {4, 3};
 

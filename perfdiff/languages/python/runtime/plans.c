@@ -48,7 +48,7 @@ static PyObject *variable(pd_python_frame *frame, const struct pd_reader *reader
 	if (reader->origin == PD_FREE)
 		value = PyTuple_GET_ITEM(PD_FUNCTION(frame)->func_closure, reader->place);
 	else
-		value = PD_LOCALS(frame)[reader->place];
+		value = PD_LOCAL(frame, reader->place);
 	return value && PyCell_Check(value) ? PyCell_GET(value) : value;
 }
 
@@ -71,7 +71,7 @@ static void variable_find(PyCodeObject *code, PyObject *name, struct pd_reader *
 
 static PyObject *variable(pd_python_frame *frame, const struct pd_reader *reader)
 {
-	PyObject *value = PD_LOCALS(frame)[reader->place];
+	PyObject *value = PD_LOCAL(frame, reader->place);
 
 	return value && PyCell_Check(value) ? PyCell_GET(value) : value;
 }

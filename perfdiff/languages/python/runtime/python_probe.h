@@ -23,8 +23,8 @@
 #include "../../interpreted/runtime/sheet_text.h"
 #include "pause.h"
 
-#if PY_VERSION_HEX < 0x030a0000 || PY_VERSION_HEX >= 0x030e0000 || defined(Py_GIL_DISABLED)
-#error "CPython 3.10 to 3.13 with its lock are supported"
+#if PY_VERSION_HEX < 0x030a0000 || PY_VERSION_HEX >= 0x030f0000 || defined(Py_GIL_DISABLED)
+#error "CPython 3.10 to 3.14 with its lock are supported"
 #endif
 
 #define pd_likely(condition) __builtin_expect(!!(condition), 1)

@@ -12,6 +12,13 @@
 
 #include "../runtime.h"
 
+/* From glibc 2.43 on these are macros as well, in newer dialects of C; here they are the names of functions. */
+#include <string.h>
+#undef memchr
+#undef strchr
+#undef strrchr
+#undef strstr
+
 #define PD_LINE 64u
 #define PD_RECENT_BITS 8
 #define PD_RECENT (1u << PD_RECENT_BITS) /* entries of a core's table of recent lines */
