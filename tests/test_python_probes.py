@@ -543,7 +543,7 @@ def test_a_probe_that_is_off_records_nothing(make: Make) -> None:
     ("implementation", "version", "is_free_threaded", "slug"),
     [
         ("cpython", "[3, 9, 2]", "false", "python-unsupported"),
-        ("cpython", "[3, 14, 0]", "false", "python-unsupported"),
+        ("cpython", "[3, 15, 0]", "false", "python-unsupported"),
         ("cpython", "[3, 13, 1]", "true", "python-unsupported"),
         ("pypy", "[3, 11, 1]", "false", "python-unsupported"),
         ("cpython", "[3, 12, 1]", "false", "no-python-headers"),

@@ -169,8 +169,8 @@ def program(folder: Path, line: str) -> str:
     ("changed", "what"),
     [
         ({"version": [3, 9, 18]}, "CPython 3.9.18"),
-        ({"version": [3, 14, 0]}, "CPython 3.14.0"),
-        ({"version": [3, 14, 0], "free_threaded": True}, "CPython 3.14.0"),
+        ({"version": [3, 15, 0]}, "CPython 3.15.0"),
+        ({"version": [3, 15, 0], "free_threaded": True}, "CPython 3.15.0"),
         ({"implementation": "PyPy"}, "PyPy 3.11.7"),
         ({"free_threaded": True}, "a free-threaded CPython 3.11.7"),
     ],

@@ -18,9 +18,6 @@
 	PD_KNOWN("__tsan_read" size, "	pd_read " size ", \\@") \
 	PD_KNOWN("__tsan_write" size, "	pd_write " size ", \\@")
 
-/* The prefix says nothing but that this is no macro. */
-#define PD_DIVISION(counted) "	.macro \\name operands:vararg\n	" counted "\n	{disp32} \\name \\operands\n	.endm\n"
-
 __asm__(
 	"	.ifndef .Lpd_inline\n" /* link-time optimisation puts several units into one */
 	"	.set .Lpd_inline, 1\n"
@@ -50,7 +47,7 @@ __asm__(
 	"	addq $1, %fs:.Lpd_lanes + 8 + 32 * (\\site & 7)(%rdx)\n"
 	"	cmpq %rsi, %fs:.Lpd_readable(%rdx, %rax, 8)\n"
 	"	je .Lpd_done\\site\n"
-	"	{disp32} call pd_read\\size@PLT\n"
+	"	callq pd_read\\size@PLT\n"
 	".Lpd_done\\site:\n"
 	"	.endm\n"
 
@@ -65,7 +62,7 @@ __asm__(
 	"	orq %rsi, %fs:.Lpd_written(%rdx, %rax, 8)\n"
 	"	jmp .Lpd_done\\site\n"
 	".Lpd_other\\site:\n"
-	"	{disp32} call pd_write\\size@PLT\n"
+	"	callq pd_write\\size@PLT\n"
 	".Lpd_done\\site:\n"
 	"	.endm\n"
 
@@ -95,17 +92,27 @@ __asm__(
 	"	leaq 128(%rsp), %rsp\n"
 	"	.endm\n"
 
+	/* A division that is counted is no macro while it is assembled. */
+	"	.macro pd_division name, counted\n"
+	"	.macro \\name operands:vararg\n"
+	"	\\counted\n"
+	"	.purgem \\name\n"
+	"	\\name \\operands\n"
+	"	pd_division \\name, \\counted\n"
+	"	.endm\n"
+	"	.endm\n"
+
 	"	.irp name, div, divb, divw, divl, divq, idiv, idivb, idivw, idivl, idivq\n"
-	PD_DIVISION("pd_divided")
+	"	pd_division \\name, pd_divided\n"
 	"	.endr\n"
 	"	.irp name, divss, divsd, divps, divpd, vdivss, vdivsd, vdivps, vdivpd\n"
-	PD_DIVISION("pd_divided_keeping_flags")
+	"	pd_division \\name, pd_divided_keeping_flags\n"
 	"	.endr\n"
 	"	.irp name, sqrtss, sqrtsd, sqrtps, sqrtpd, vsqrtss, vsqrtsd, vsqrtps, vsqrtpd, fsqrt\n"
-	PD_DIVISION("pd_divided_keeping_flags")
+	"	pd_division \\name, pd_divided_keeping_flags\n"
 	"	.endr\n"
 	"	.irp name, fdiv, fdivs, fdivl, fdivp, fdivr, fdivrs, fdivrl, fdivrp, fidivs, fidivl, fidivrs, fidivrl\n"
-	PD_DIVISION("pd_divided_keeping_flags")
+	"	pd_division \\name, pd_divided_keeping_flags\n"
 	"	.endr\n"
 
 	"	.macro call target:vararg\n"
@@ -115,11 +122,10 @@ __asm__(
 	PD_ACCESS("1")
 	PD_ACCESS("16")
 	PD_ACCESS("2")
-	"	{disp32} call \\target\n" /* the prefix says nothing but that this is no macro */
+	"	callq \\target\n" /* the same instruction by a name that is no macro's */
 	"	.endm\n"
 	"	.endif\n");
 
-#undef PD_DIVISION
 #undef PD_ACCESS
 #undef PD_KNOWN
 
