@@ -887,6 +887,129 @@ def test_damaged_sheet_probes_nothing_and_breaks_nothing(make: Make) -> None:
         assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"done", b""), text
 
 
+FREEING = """<?php
+class Told {
+    function __construct(public string $name, public bool $throws = false) {}
+    function __destruct() {
+        $trace = array_map(fn ($one) => $one["function"], debug_backtrace());
+        echo $this->name, " in ", implode(",", $trace), "\\n";
+        if ($this->throws) {
+            throw new Exception("from " . $this->name);
+        }
+    }
+}
+function held($n) {
+    $first = new Told("first");
+    $second = new Told("second");
+    return $n;
+}
+function returned() {
+    $told = new Told("returned");
+    $also = $told;
+    return $told;
+}
+function &by_reference(&$given) {
+    $given[] = 1;
+    $more = &$given;
+    return $more;
+}
+function named($n) {
+    $x = $n;
+    extract(["y" => $n + 1]);
+    return compact("x", "y");
+}
+function counts() {
+    static $calls = 0;
+    $mine = &$calls;
+    return ++$mine;
+}
+function more() {
+    $told = new Told("generated");
+    yield 1;
+    yield 2;
+    return 3;
+}
+function throws() {
+    $told = new Told("thrower", true);
+    return new Told("lost");
+}
+function left() {
+    $told = new Told("left");
+    throw new Exception("left");
+}
+function many(...$all) {
+    $sum = array_sum($all);
+    return fn () => $sum + count($all);
+}
+function suspends() {
+    $told = new Told("suspended");
+    Fiber::suspend(1);
+    return 2;
+}
+function outer() {
+    echo held(3), "\\n";
+    $kept = returned();
+    $list = [];
+    $same = &by_reference($list);
+    $same[] = 2;
+    echo json_encode([$list, named(4), counts(), counts(), many(1, 2, 3)()]), "\\n";
+    foreach (more() as $one) {
+        echo $one, "\\n";
+    }
+    foreach (["throws", "left"] as $name) {
+        try {
+            $got = $name();
+        } catch (Exception $e) {
+            echo $e->getMessage(), " at ", $e->getTrace()[0]["function"], "\\n";
+        }
+        try {
+            $name();
+        } catch (Exception $e) {
+            echo $e->getMessage(), " at ", $e->getTrace()[0]["function"], "\\n";
+        }
+    }
+    usort($list, function ($a, $b) { $told = new Told("sorts"); return $a <=> $b; });
+    $fiber = new Fiber(suspends(...));
+    echo $fiber->start(), $fiber->resume(), $fiber->getReturn(), "\\n";
+}
+outer();
+held(7);
+"""
+FREED = ("held", "returned", "by_reference", "named", "counts", "more", "throws", "left", "many", "suspends", "outer")
+
+
+@pytest.mark.parametrize("options", [(), CACHED, (*COMPILED, "opcache.jit=tracing")], ids=("plain", "opcache", "jit"))
+def test_variables_are_freed_as_without_probes(make: Make, options: tuple[str, ...]) -> None:
+    program = make(FREEING, {name: [] for name in FREED})
+    plain = subprocess.run(["php", *options, str(program.tree / "main.php")], capture_output=True, text=True, check=True)
+    assert plain.stdout.count(" in ") >= 12
+    outcome = program.run(*options, "main.php", mode=Entry(Mode.SAMPLE))
+    assert (outcome.status, outcome.output) == (0, plain.stdout)
+    assert calls(outcome.only)[1] == 2.0
+
+
+def test_what_a_call_frees_as_it_returns_is_its_own_time(make: Make) -> None:
+    main = """<?php
+function rows($n) {
+    $rows = [];
+    for ($i = 0; $i < $n; $i++) {
+        $rows[] = [$i, "row $i"];
+    }
+    return count($rows);
+}
+function caller() {
+    return rows(100000);
+}
+for ($i = 0; $i < 5; $i++) {
+    caller();
+}
+"""
+    record = make(main, {"rows": [], "caller": []}).run("main.php", mode=Entry(Mode.SAMPLE, reservoir=100)).only
+    own, rows = record.samples[2].self_ns, record.samples[1].wall_ns
+    assert len(own) == 5
+    assert (own / rows).min() < 0.02, "two lines of code"
+
+
 def test_php_without_headers_is_told_with_the_package_that_has_them(tmp_path: Path) -> None:
     php = replace(php_programs.interpreter(), config=None)
     with pytest.raises(BuildError, match=rf"php{'.'.join(map(str, php.version))}-dev") as caught:

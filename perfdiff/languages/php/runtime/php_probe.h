@@ -104,6 +104,7 @@ void pd_request_end(void);
 
 /* sites.c */
 void pd_sites_begin(void);
+extern bool pd_frees_variables; /* nobody else looks at a call's variables when it has ended, nor knows by itself what they hold */
 
 /* branches.c */
 void pd_branches_begin(void);

@@ -7,6 +7,8 @@
 
 #include "php_probe.h"
 
+bool pd_frees_variables;
+
 #if PHP_VERSION_ID >= 80200
 
 #define DEEPEST 64u /* calls whose arguments are calls; code with more is left alone */
@@ -220,9 +222,8 @@ static bool has_compiler(void)
 /* Begins once in a process, in front of the engine's cache, where nobody else needs to be told and no machine code takes the handlers' place. */
 void pd_sites_begin(void)
 {
-	if (next || pd_counting_follow || !ZEND_OBSERVER_ENABLED || !pd_is_only_observer())
-		return;
-	if (has_compiler() || is_set("opcache.protect_memory"))
+	pd_frees_variables = ZEND_OBSERVER_ENABLED && pd_is_only_observer() && !has_compiler();
+	if (next || pd_counting_follow || !pd_frees_variables || is_set("opcache.protect_memory"))
 		return;
 	pd_branches_begin();
 	next = zend_compile_file;
