@@ -56,7 +56,7 @@ def _has_both(table: SampleTable, calls: int) -> bool:
 
 
 def _with_phase(table: SampleTable, calls: int) -> SampleTable:
-    labels = {int(STEADY_CODE): STEADY, _WARMING: f"first {units.times(calls)} calls"}
+    labels = {int(STEADY_CODE): STEADY, _WARMING: f"first {units.times(calls)} calls" if calls > 1 else "first call"}
     column = np.where(table.call <= calls, float(_WARMING), STEADY_CODE)
     features = (Feature(PHASE, Origin.DERIVED, True, labels), *table.features)
     return replace(table, features=features, values=np.column_stack([column, table.values]))

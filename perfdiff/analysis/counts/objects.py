@@ -12,17 +12,22 @@ from perfdiff.analysis.policy import TELLING
 from perfdiff.models.prices import DEAREST_NS
 
 OBJECTS, BYTES, HEAP, COLLECTIONS, PEAK = "objects", "object_bytes", "heap_bytes", "collections", "peak_bytes"
+_MEMORY = (OBJECTS, BYTES, HEAP), (PEAK,)  # what a call asks for, and what it holds of that
 
 
 def asked(place: MemoryEvidence, who: str, lines: str) -> Iterator[tuple[float, Cause]]:
     """Yield what a call asks for beyond what its further work does, each with the ns of a run that it may explain at most."""
-    found = [place.counts[name] for name in (OBJECTS, BYTES, HEAP) if name in place.counts and _grew_beyond_work(place.counts, name)]
+    found, held = (
+        [place.counts[each] for each in names if each in place.counts and _grew_beyond_work(place.counts, each)] for names in _MEMORY
+    )
     if found:
         # What the code makes itself is told first: the JVM's counter has what others make for it as well.
         first = max([each for each in found if each.counter != HEAP] or found, key=_dearest_ns)
-        held = [place.counts[PEAK]] if PEAK in place.counts and _grew_beyond_work(place.counts, PEAK) else []
         at_once = "".join(f", up to {units.size(each.head)} in use at once ({units.size(each.base)})" for each in held)
         yield _dearest_ns(first), Cause("more-allocation", f"{who}{_says(first)}{at_once}{lines}", tuple(map(_evidence, found + held)))
+    for each in held if not found else ():
+        says = f"has {units.size(each.head)} of memory in use at once at {each.point.label}, {units.size(each.base)} before"
+        yield each.extra * DEAREST_NS[BYTES], Cause("more-memory", f"{who}{says}{lines}", (_evidence(each),))
     yield from _collected(place, who, lines)
 
 

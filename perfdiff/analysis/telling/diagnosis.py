@@ -71,7 +71,7 @@ _GREW = {
     "switches": ("switches", "is switched out {head} times a call{where}, {base} before"),
 }
 _OUTSIDE = frozenset(("more-queries", "system-calls", "library-calls", "library-time"))
-_BESIDE = _OUTSIDE | {"more-allocation", "garbage-collection"}  # told although the class of the cost changed
+_BESIDE = _OUTSIDE | {"more-allocation", "more-memory", "garbage-collection"}  # told although the class of the cost changed
 _LOCKS = frozenset(("lock-wait", "lock-hold"))
 
 
