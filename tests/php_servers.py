@@ -30,13 +30,35 @@ pm = static
 pm.max_children = {workers}
 pm.max_requests = {requests}
 """
+_APACHE = """\
+ServerName 127.0.0.1
+ServerRoot {folder}
+PidFile {folder}/apache.pid
+ErrorLog {folder}/apache.log
+Listen 127.0.0.1:{port}
+LoadModule mpm_prefork_module {modules}/mod_mpm_prefork.so
+LoadModule authz_core_module {modules}/mod_authz_core.so
+LoadModule php_module {modules}/libphp{version}.so
+StartServers 1
+MaxRequestWorkers 1
+DocumentRoot {tree}
+<Location />
+    Require all granted
+</Location>
+<FilesMatch "[.]php$">
+    SetHandler application/x-httpd-php
+</FilesMatch>
+"""
+_APACHE_MODULES = Path("/usr/lib/apache2/modules")
 
 
 @contextmanager
 def started(command: list[str | Path], ready: Path | int, folder: Path, variables: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     """Start a server that listens on a socket's path or a port of the loopback address; what still runs at the end is killed."""
     with (folder / "server.log").open("wb") as log:
-        process = subprocess.Popen(command, cwd=folder, env=dict(variables), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        process = subprocess.Popen(
+            command, cwd=folder, env=dict(variables), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+        )
     try:
         limit = time.monotonic() + _START_S
         while not answers(ready):
@@ -91,6 +113,25 @@ def fpm(program: Program, variables: Mapping[str, str], workers: int = 1, reques
     command = [found, "-F", "-y", program.folder / "fpm.conf", *(["-R"] if is_root else [])]
     with started(command, program.folder / "fpm.sock", program.folder, variables) as process:
         yield process
+
+
+@contextmanager
+def apache(program: Program, variables: Mapping[str, str], port: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Run Apache with PHP as its module over a program's tree, with one process for requests, as a user that is not root."""
+    found, version = shutil.which("apache2", path=f"{os.environ['PATH']}:/usr/sbin"), ".".join(map(str, php_programs.interpreter().version))
+    if found is None or not (_APACHE_MODULES / f"libphp{version}.so").is_file():
+        pytest.skip("needs Apache's module (Debian: libapache2-mod-php)")
+    settings = _APACHE.format(folder=program.folder, tree=program.tree, port=port, modules=_APACHE_MODULES, version=version)
+    (program.folder / "apache.conf").write_text(settings)
+    another_user = ["unshare", "--user", "--map-user=1000", "--map-group=1000"] if os.getuid() == 0 else []
+    with started(
+        [*another_user, found, "-D", "FOREGROUND", "-f", program.folder / "apache.conf"], port, program.folder, variables
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()  # with its children, all of its group
+            process.wait()
 
 
 def ask(program: Program, query: str = "", body: bytes = b"") -> str:

@@ -736,6 +736,20 @@ def test_requests_to_the_server_for_development_are_recorded(make: Make) -> None
     assert [row[0] for row in program.values(record, "Page::handle")] == [0.0, 1.0, 2.0]
 
 
+def test_requests_to_apaches_module_are_recorded(make: Make) -> None:
+    program = make(SERVED, PAGE)
+    out, variables = program.prepare()
+    port = php_servers.free_port()
+    with php_servers.apache(program, variables, port):
+        for n in range(3):
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/main.php?name={'x' * n}", timeout=20) as answer:
+                assert answer.read().decode().endswith(f" {n}GET")
+    (served,) = [each for each in probed_runs.outcome(out, 0).recordings if each.totals.calls.sum()]
+    assert served.complete
+    assert calls(served) == {1: 3.0, 3: 3.0}
+    assert [row[0] for row in program.values(served, "Page::handle")] == [0.0, 1.0, 2.0]
+
+
 ENGINE = """<?php
 enum Local { case X; case Y; }
 class Kept extends SplObjectStorage implements JsonSerializable {
