@@ -18,6 +18,7 @@ from perfdiff.analysis.counts.memory import waits
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.policy import MATERIAL
 from perfdiff.analysis.verdicts.case import Case
+from perfdiff.analysis.verdicts.clocked import is_slower_by_the_clock
 from perfdiff.analysis.verdicts.doubt import doubted
 from perfdiff.analysis.verdicts.proof import proved_by_counts
 from perfdiff.config import CompareConfig
@@ -62,11 +63,20 @@ def _by_calls(case: Case) -> Decision:
         return Decision(Verdict.REGRESSION, proof.reason, proof.counters)
     if guilt is not None and case.attribution.saves(guilt, effect) and _is_seen_to_save(case, guilt):
         return Decision(Verdict.IMPROVEMENT, f"its change saves {units.duration(-guilt.total_ns)} in one run of each workload point")
-    if suspect and case.contended:
+    if suspect and (unseen := _unseen_in_runs(case)):
+        return unseen
+    return Decision(Verdict.INCONCLUSIVE, doubt) if doubt else _without_effect(case)
+
+
+def _unseen_in_runs(case: Case) -> Decision | None:
+    """Decide on a changed function whose slow-down no sum over runs shows: they end by the clock, or nothing waits on this machine."""
+    if is_slower_by_the_clock(case):
+        return Decision(Verdict.REGRESSION, "its calls take longer, and there are as many fewer: runs end by the clock")
+    if case.contended:
         return Decision(
             Verdict.REGRESSION, f"{waits(case.contended)}, which its time does not clearly show on this machine", case.contended
         )
-    return Decision(Verdict.INCONCLUSIVE, doubt) if doubt else _without_effect(case)
+    return None
 
 
 def is_open_alone(case: Case) -> bool:

@@ -1,6 +1,6 @@
 /*
- * Memory that calls ask the engine's allocator for: how often, how many bytes, and how many of them are in use at once. What is asked for during a collection of garbage is left out,
- * and extensions that call malloc themselves, as libraries behind them do, are not seen.
+ * Memory that calls ask the engine's allocator for: how often, how many bytes, and how many of them are in use at once. What is asked for during
+ * a collection of garbage is left out, and extensions that call malloc themselves, as libraries behind them do, are not seen.
  */
 #include "../runtime/php_probe.h"
 #include "counting.h"
