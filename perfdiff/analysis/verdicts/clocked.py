@@ -8,7 +8,7 @@ from perfdiff.analysis.compare.judgement import Direction
 from perfdiff.analysis.sums.ledger import Book
 from perfdiff.analysis.verdicts.case import Case
 
-REPEATED = 0.5  # of a run at the least takes what it repeats until its time is over
+REPEATED = 0.5  # of a run's CPU time at the least takes what it repeats until its time is over
 LEAST_RUNS = 3  # a side, to tell whether calls repeat
 
 
@@ -17,7 +17,7 @@ def is_slower_by_the_clock(case: Case) -> bool:
 
     What a program does with given inputs it does as often in each run; where a clock ends it, hardly two runs make as many calls. So both
     sides' calls vary from run to run, all runs of head make materially fewer than any of base, and all calls together take as long as
-    before, most of a run.
+    before, most of a run. Calls that wait for something take more than the run's CPU time, and are fewer where each waits for more.
     """
     clearly = any(case.judgements[each].direction is Direction.UP for each in ("self_ns", "wall_ns") if each in case.judgements)
     if not clearly:
@@ -31,5 +31,5 @@ def _are_fewer_for_as_long(base: Book, head: Book, column: int, least: float) ->
     if min(map(len, calls)) < LEAST_RUNS or any(np.ptp(each) == 0 for each in calls) or calls[1].max() * least >= calls[0].min():
         return False
     took = [float(np.median(book.wall_ns[:, column])) for book in (base, head)]
-    shares = [each / book.cost_ns for each, book in zip(took, (base, head), strict=True)]
-    return 1 / least <= took[1] / took[0] <= least and min(shares) >= REPEATED
+    shares = [each / float(np.median([run.cpu_ns for run in book.runs])) for each, book in zip(took, (base, head), strict=True)]
+    return 1 / least <= took[1] / took[0] <= least and REPEATED <= min(shares) <= max(shares) <= least  # more than the CPU's is waiting
