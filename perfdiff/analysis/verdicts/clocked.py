@@ -31,5 +31,6 @@ def _are_fewer_for_as_long(base: Book, head: Book, column: int, least: float) ->
     if min(map(len, calls)) < LEAST_RUNS or any(np.ptp(each) == 0 for each in calls) or calls[1].max() * least >= calls[0].min():
         return False
     took = [float(np.median(book.wall_ns[:, column])) for book in (base, head)]
-    shares = [each / float(np.median([run.cpu_ns for run in book.runs])) for each, book in zip(took, (base, head), strict=True)]
-    return 1 / least <= took[1] / took[0] <= least and REPEATED <= min(shares) <= max(shares) <= least  # more than the CPU's is waiting
+    ran = [float(np.median([run.cpu_ns for run in book.runs])) for book in (base, head)]
+    works = all(REPEATED * cpu <= each <= least * cpu for each, cpu in zip(took, ran, strict=True))
+    return works and max(took) <= least * min(took)
