@@ -135,6 +135,13 @@ def test_any_calls_have_a_selection_with_a_text_and_a_document(cost: Floats, dat
     json.dumps(annotations.json_document([found.ours], [found]), allow_nan=False)
 
 
+@pytest.mark.parametrize("costs", [(0.0, 0.0), (1.0, 1e300)])
+def test_inputs_may_lie_as_far_apart_as_numbers_do(costs: tuple[float, float]) -> None:
+    calls = table({"n": np.array([2.5e-132, 1.0])}, np.array(costs))
+    found = side_by_side(fit(calls, "wall_ns", seed=1), calls)
+    assert hotcloud.text([found]).endswith("f1\n")
+
+
 @settings(max_examples=100)
 @given(arrays(np.float64, st.integers(1, 200), elements=st.floats(-1e9, 1e9)))
 def test_clusters_are_stretches_of_the_sorted_costs(costs: Floats) -> None:

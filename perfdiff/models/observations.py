@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -73,7 +74,10 @@ class Observations:
         if not 0 < least < most:
             return False
         cheap, dear = sorted(abs(median(self.cost[column == end])) for end in (least, most))
-        return dear > cheap * (most / least) ** _FASTEST and not _varies_within(column, self.point)
+        if not dear:
+            return False
+        outgrows = not cheap or math.log(dear) - math.log(cheap) > _FASTEST * (math.log(most) - math.log(least))
+        return outgrows and not _varies_within(column, self.point)
 
 
 def columns_of(table: SampleTable) -> dict[str, Floats]:
