@@ -9,7 +9,7 @@ import numpy as np
 
 from perfdiff.analysis.blame.attribution import Attribution
 from perfdiff.analysis.blame.guilt import Guilt
-from perfdiff.analysis.compare.judgement import Judgement
+from perfdiff.analysis.compare.judgement import Direction, Judgement
 from perfdiff.analysis.compare.study import Study
 from perfdiff.analysis.counts.memory import MemoryEvidence, contended
 from perfdiff.analysis.counts.suspects import ExtraWork
@@ -57,6 +57,11 @@ class Case:
     def guilt(self) -> Guilt | None:
         """Return what its change costs or saves, if anything."""
         return self.attribution.guilt.get(self.info.id)
+
+    def direction(self, metric: str) -> Direction:
+        """Return where a metric clearly went at equal inputs; nowhere where it was not judged."""
+        judgement = self.judgements.get(metric)
+        return judgement.direction if judgement else Direction.NONE
 
     def sums_tell(self, metric: str) -> bool:
         """Return whether calls are too short to be timed one by one, so that a metric is told by sums over runs."""

@@ -19,8 +19,7 @@ def is_slower_by_the_clock(case: Case) -> bool:
     sides' calls vary from run to run, all runs of head make materially fewer than any of base, and all calls together take as long as
     before, most of a run. Calls that wait for something take more than the run's CPU time, and are fewer where each waits for more.
     """
-    clearly = any(case.judgements[each].direction is Direction.UP for each in ("self_ns", "wall_ns") if each in case.judgements)
-    if not clearly:
+    if Direction.UP not in map(case.direction, ("self_ns", "wall_ns")):
         return False
     column, least = case.ledger.place[case.info.id], 1 + case.config.min_effect
     return any(_are_fewer_for_as_long(*case.ledger.pair(point), column, least) for point in case.ledger.points)

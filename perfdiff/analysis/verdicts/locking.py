@@ -56,7 +56,7 @@ def _holders(cases: Sequence[Case]) -> list[Case]:
 
 def _longer(case: Case) -> str:
     """Return the metric of locks that clearly grew, "" where none did."""
-    return next((each for each in _LONGER if each in case.judgements and case.judgements[each].direction is Direction.UP), "")
+    return next((each for each in _LONGER if case.direction(each) is Direction.UP), "")
 
 
 def _above(case: Case) -> set[int]:

@@ -88,7 +88,7 @@ def is_open_alone(case: Case) -> bool:
 def heavier(case: Case) -> tuple[str, ...]:
     """Return what a changed function allocates more, and the run with it."""
     suspect = case.info.change.is_suspect
-    return tuple(each for each in ALLOCATION if suspect and _direction(case, each) is Direction.UP and _grows_the_run(case, each))
+    return tuple(each for each in ALLOCATION if suspect and case.direction(each) is Direction.UP and _grows_the_run(case, each))
 
 
 def _grows_the_run(case: Case, metric: str) -> bool:
@@ -130,7 +130,7 @@ def _is_seen_to_save(case: Case, guilt: Guilt) -> bool:
     if any(ratio.low > 1 - max(claimed.get(point, 0.0), 0.0) / 2 for point, ratio in ends.items()):
         return False
     totals = [case.study.totals[metric] for metric in ("self_ns", "wall_ns") if metric in case.study.totals]
-    own = any(_direction(case, metric) is Direction.DOWN for metric in ("self_ns", "wall_ns"))
+    own = any(case.direction(metric) is Direction.DOWN for metric in ("self_ns", "wall_ns"))
     return own or any(ratio.high < 1 for ratio in (*totals, *ends.values()))
 
 
@@ -161,11 +161,6 @@ def _together(case: Case, guilt: Guilt) -> str:
         return "cost the same"
     less_or_more = "less" if guilt.total_ns < 0 else "more"
     return f"take {units.duration(abs(guilt.total_ns))} {less_or_more} in one run of each workload point, within what runs vary by"
-
-
-def _direction(case: Case, metric: str) -> Direction:
-    judgement = case.judgements.get(metric)
-    return judgement.direction if judgement else Direction.NONE
 
 
 def _matters(case: Case) -> bool:
@@ -202,9 +197,9 @@ def _why_unchanged(case: Case) -> str:
     if own is None or own.overall is None:
         one_sided = {Change.REMOVED: "it was removed", Change.ADDED: "it is new, and nothing became slower through it"}
         return one_sided.get(case.info.change, "it was not called on both sides")
-    if _direction(case, "self_ns") is Direction.UP:
+    if case.direction("self_ns") is Direction.UP:
         return "slower, but too little of a run to matter" if case.info.change.is_suspect else _unexplained(case)
-    if _direction(case, "wall_ns") is Direction.UP:
+    if case.direction("wall_ns") is Direction.UP:
         elsewhere = _taken_over(case) or "what it calls became slower"
         return elsewhere if _differs(own, case.config) else f"its own cost did not grow; {elsewhere}"
     return _how_little(own, case.config)
@@ -260,7 +255,7 @@ def victims(cases: Sequence[Case], guilty: Sequence[int]) -> dict[int, tuple[int
     found: dict[int, tuple[int, ...]] = {}
     for case in cases:
         function = case.info.id
-        if case.info.change.is_suspect or _direction(case, "self_ns") is not Direction.UP:
+        if case.info.change.is_suspect or case.direction("self_ns") is not Direction.UP:
             continue
         blames = [
             blame
