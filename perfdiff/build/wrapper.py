@@ -17,6 +17,7 @@ import time
 from perfdiff.build.additions import Additions
 from perfdiff.build.calls import Build, Call
 from perfdiff.build.compiling import real_compiler, start, wait
+from perfdiff.build.made import put_probes
 from perfdiff.build.placing import Placing
 from perfdiff.build.reuse import Outcome, Reuse
 
@@ -45,6 +46,7 @@ def main(name: str, build: Build, arguments: list[str]) -> int:
     if is_passed or not (call.sources or call.headers or call.links or (call.assembler and (build.is_counted or build.is_placed))):
         os.environ["PATH"] = path
         os.execv(compiler, command)
+    put_probes(call, build)
     added = _additions(call, compiler, path, build)
     words = [*added.counting, *added.probing] if isinstance(added, Additions) else []
 

@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from perfdiff.languages.c import cython
+
 _MOST_LINES_UP = 200  # a function's head stands above its body
 _COMMENT = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
 _ATTRIBUTE = re.compile(r"__attribute__\s*\(\(.*?\)\)|\[\[.*?\]\]")
@@ -29,6 +31,7 @@ class Sources:
     tree: Path
     _names: dict[tuple[str, str], str | None] = field(default_factory=dict)
     _texts: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _written: dict[str, dict[int, tuple[str, int]]] = field(default_factory=dict)
 
     def relative(self, file: str, directory: str) -> str | None:
         """Return the path in the tree of a file that a compiler names, as seen from `directory`; None of one outside."""
@@ -47,6 +50,12 @@ class Sources:
             except OSError:
                 self._texts[file] = ()
         return self._texts[file]
+
+    def written(self, file: str) -> dict[int, tuple[str, int]]:
+        """Return in which file and line the lines of a file were written, by their numbers; nothing of a file that no tool made."""
+        if file not in self._written:
+            self._written[file] = cython.lines(file, "\n".join(self.text(file)).encode(), self.tree)
+        return self._written[file]
 
     def code(self, file: str) -> tuple[str, ...]:
         """Return the lines of a file with nothing in place of comments and of directives."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from perfdiff.languages.c import lexer
@@ -64,6 +65,27 @@ def as_written(made: FunctionDefinition, source: bytes, tree: Path) -> FunctionD
     return replace(found, name=shown, names=(shown, *made.names), written=_written(made, name, source, tree))
 
 
+def lines(made: str, source: bytes, tree: Path) -> dict[int, tuple[str, int]]:
+    """Return by the numbers of lines of a C file in which .pyx file, and in which line of it, they were written; {} for any other file.
+
+    A line is that of the last comment above it in its function.
+    """
+    found: dict[int, tuple[str, int]] = {}
+    if not is_made(source):
+        return found
+    written: tuple[str, int] | None = None
+    places = {source.count(b"\n", 0, place.end()) + 1: place for place in _PLACE.finditer(source)}
+    for number, line in enumerate(source.split(b"\n"), start=1):
+        if place := places.get(number):
+            path = _source(place["file"].decode(errors="replace"), made, tree)
+            written = (path.resolve().relative_to(tree.resolve()).as_posix(), int(place["line"])) if path else None
+        if written:
+            found[number] = written
+        if line.startswith(b"}"):
+            written = None
+    return found
+
+
 def python_name(name: str) -> str | None:
     """Return `module.Class.function` of the name that Cython gave a function in C, None of another function."""
     found = _MADE.fullmatch(name)
@@ -97,9 +119,18 @@ def _written(made: FunctionDefinition, name: str, source: bytes, tree: Path) -> 
 
 
 def _source(told: str, made: str, tree: Path) -> Path | None:
-    """Return the file that Cython tells of in what it made: by its path in the tree, or beside that."""
+    """Return the file that Cython tells of in what it made: by its path in the tree, beside that, or where paths end so."""
     beside = tree / PurePosixPath(made).parent / PurePosixPath(told).name
-    return next((path for path in (tree / told, beside) if path.is_file() and path.resolve().is_relative_to(tree.resolve())), None)
+    named = (path for path in (tree / told, beside) if path.is_file() and path.resolve().is_relative_to(tree.resolve()))
+    return next(named, None) or _ending(told, tree)
+
+
+@lru_cache(maxsize=64)
+def _ending(told: str, tree: Path) -> Path | None:
+    """Return the file of a tree whose path ends as Cython tells it from a folder that is not known, the one nearest to the root."""
+    parts = [part for part in PurePosixPath(told).parts if part not in ("..", "/")]
+    found = (path for path in tree.rglob(parts[-1]) if path.is_file() and list(path.parts[-len(parts) :]) == parts) if parts else ()
+    return min(found, key=lambda path: (len(path.parts), path), default=None)
 
 
 def _block(path: Path, tree: Path, number: int) -> Written | None:
@@ -119,18 +150,3 @@ def _block(path: Path, tree: Path, number: int) -> Written | None:
 
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
-
-
-def placed(tree: Path, made: Path, files: Collection[str]) -> None:
-    """Write what Cython made of a tree, as it lies in the built one `made`, into a fresh tree: it is made anew only where it is older.
-
-    Left out are files whose folder the build makes, and those beside which Cython wrote headers.
-    """
-    for file in files:
-        fresh, built = tree / file, made / file
-        if fresh.exists() or not fresh.parent.is_dir() or not built.is_file():
-            continue
-        has_headers = any(built.with_name(f"{built.stem}{end}").exists() for end in (".h", "_api.h"))
-        content = built.read_bytes()
-        if is_made(content) and not has_headers:
-            fresh.write_bytes(content)

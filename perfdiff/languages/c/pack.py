@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from perfdiff.languages.c import cython, machine_code, naming, places, runtime_library, threads
+from perfdiff.languages.c import machine_code, naming, places, runtime_library, threads
 from perfdiff.languages.c.index import index as index_program
 from perfdiff.languages.c.matching import match as match_programs
 from perfdiff.languages.c.probes import carried as carried_probes
@@ -77,14 +77,12 @@ class C:
     def insert(self, tree: Path, probes: Sequence[Probe], made: Path | None = None) -> Path:
         """Write the probes into the sources of `tree`; return the header to be included ahead of every translation unit.
 
-        `made` is a tree that was built without probes, which has what Cython made.
+        `made` is a tree that was built without probes, which has the sources that the build makes.
         """
-        if made is not None:
-            cython.placed(tree, made, {probe.definition.file for probe in probes})
-        return insert_probes(tree, probes)
+        return insert_probes(tree, probes, made)
 
     def carried(self, tree: Path, probes: Sequence[Probe]) -> frozenset[int]:
-        """Return the numbers of the probes that the sources of a built tree have; where the build makes a file, they are lost."""
+        """Return the numbers of the probes that the sources of a built tree have; where each build makes another text, they are lost."""
         return carried_probes(tree, probes)
 
     def runtime(self, compiler: str, cache: Path) -> Path:

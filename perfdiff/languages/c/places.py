@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from perfdiff.languages.c import gcov, llvm_cov
-from perfdiff.languages.c.coverage import Inventory, Sources
+from perfdiff.languages.c import cython, gcov, llvm_cov
+from perfdiff.languages.c.coverage import Inventory, Line, Sources
 from perfdiff.languages.c.gcov import Gcov
 from perfdiff.languages.c.llvm_cov import LlvmCov
 from perfdiff.languages.c.templates import generic
@@ -28,7 +28,7 @@ class Places:
 
     places: tuple[Place, ...]
     sources: Mapping[str, tuple[str, ...]]
-    _order: Ints  # of the places among the lines as they were found
+    _place_of: Ints  # of each line as it was found (index); several of what a tool made of one
     _gcc: Gcov
     _clang: LlvmCov
 
@@ -38,10 +38,12 @@ class Places:
 
     def read(self, folder: Path) -> Ints:
         """Return how often each place ran in the run that wrote to `folder`, (places,), over all its processes; raise RecordingError."""
-        counts = np.zeros(len(self.places), dtype=np.int64)
+        counts = np.zeros(len(self._place_of), dtype=np.int64)
         self._gcc.read(folder, counts)
         self._clang.read(folder, counts)
-        return counts[self._order]
+        found = np.zeros(len(self.places), dtype=np.int64)
+        np.maximum.at(found, self._place_of, counts)
+        return found
 
     def lost(self, folder: Path) -> int:
         """Return how many processes of the run ended without writing their counts: killed by SIGKILL, or still running."""
@@ -57,9 +59,9 @@ def places(built: PlainBuild) -> Places:
     gcc = gcov.find(tree, compilers, inventory)
     with tempfile.TemporaryDirectory(prefix="perfdiff-", ignore_cleanup_errors=True) as room:
         clang = llvm_cov.find(tree, compilers, inventory, Path(room))
-    lines = inventory.lines
-    names = {line.function: generic(line.function) for line in lines}
-    ordered = sorted(lines, key=lambda line: (line.file, line.number, names[line.function], line.function))
+    lines = {line: _written(line, sources) for line in inventory.lines}
+    names = {line.function: generic(line.function) for line in lines.values()}
+    ordered = sorted(set(lines.values()), key=lambda line: (line.file, line.number, names[line.function], line.function))
     found = tuple(
         Place(
             function=names[line.function],
@@ -71,4 +73,12 @@ def places(built: PlainBuild) -> Places:
         for line in ordered
     )
     texts = {file: sources.text(file) for file in sorted({line.file for line in ordered})}
-    return Places(found, texts, np.array([lines[line] for line in ordered], dtype=np.int64), gcc, clang)
+    numbers = {line: number for number, line in enumerate(ordered)}
+    place_of = np.array([numbers[line] for line in lines.values()], dtype=np.int64)
+    return Places(found, texts, place_of, gcc, clang)
+
+
+def _written(line: Line, sources: Sources) -> Line:
+    """Return a line as its author wrote it, where a tool made the code."""
+    place = sources.written(line.file).get(line.number)
+    return Line(cython.python_name(line.function) or line.function, *place) if place else line

@@ -5,6 +5,7 @@ See `docs/architecture.md`, "The probe's text".
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from perfdiff.errors import StoreError
 from perfdiff.languages.protocol import Probe
 
 HEADER = ".perfdiff/probes.h"
+_MADE = ".perfdiff/made"  # what `perfdiff.build.made` reads: `plain` and `probed` texts of sources that the build makes, by their paths
 
 _PREAMBLE = """\
 #ifndef PERFDIFF_PROBES_H
@@ -36,11 +38,12 @@ class _Insertion(NamedTuple):
     text: bytes
 
 
-def insert(tree: Path, probes: Sequence[Probe]) -> Path:
+def insert(tree: Path, probes: Sequence[Probe], made: Path | None = None) -> Path:
     """Write the probes into the sources of `tree`; return the header to be included ahead of every translation unit.
 
-    Lines keep their numbers and all other bytes their values. A file that `tree` does not have as it was indexed is made during the
-    build, and gets none. StoreError where the tree cannot be written.
+    Lines keep their numbers and all other bytes their values. Sources that `made`, a tree built without probes, has and `tree` has not, or
+    not so, are made during the build: their texts with probes are laid aside, and take their places as they are compiled. A file that
+    neither tree has as it was indexed gets no probes. StoreError where the tree cannot be written.
     """
     by_file: dict[str, list[Probe]] = {}
     for probe in probes:
@@ -48,7 +51,13 @@ def insert(tree: Path, probes: Sequence[Probe]) -> Path:
     header = tree / HEADER
     try:
         for file, inside in by_file.items():
-            _rewrite(tree / file, inside)
+            given = _text(tree / file)
+            built = given if made is None else _text(made / file).replace(_path(made), _path(tree))
+            if given:
+                _write(tree / file, _with_probes(given, inside))
+            if given != built:
+                _write(tree / _MADE / "plain" / file, built)
+                _write(tree / _MADE / "probed" / file, _with_probes(built, inside))
         header.parent.mkdir(exist_ok=True)
         header.write_text("".join((_PREAMBLE, *(_definitions(probe) for probe in probes), "#endif\n")), encoding="utf-8")
     except OSError as error:
@@ -57,7 +66,7 @@ def insert(tree: Path, probes: Sequence[Probe]) -> Path:
 
 
 def carried(tree: Path, probes: Sequence[Probe]) -> frozenset[int]:
-    """Return the numbers of the probes that the sources of a built tree have; where the build makes a file, they are lost."""
+    """Return the numbers of the probes that the sources of a built tree have; where each build makes another text, they are lost."""
     found: set[int] = set()
     for file in {probe.definition.file for probe in probes}:
         if (tree / file).is_file():
@@ -65,16 +74,26 @@ def carried(tree: Path, probes: Sequence[Probe]) -> frozenset[int]:
     return frozenset(found & {probe.id for probe in probes})
 
 
-def _rewrite(path: Path, probes: Sequence[Probe]) -> None:
-    source = path.read_bytes() if path.is_file() else b""
-    insertions = sorted(insertion for probe in probes if _is_as_indexed(source, probe) for insertion in _insertions(probe, source))
-    if not insertions:
-        return
+def _text(path: Path) -> bytes:
+    return path.read_bytes() if path.is_file() else b""
+
+
+def _path(tree: Path) -> bytes:
+    return os.fsencode(tree.resolve())
+
+
+def _write(path: Path, text: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text)
+
+
+def _with_probes(source: bytes, probes: Sequence[Probe]) -> bytes:
+    """Return a source with the probes of functions that stand in it as they were indexed."""
     pieces, end = [], 0
-    for insertion in insertions:
+    for insertion in sorted(insertion for probe in probes if _is_as_indexed(source, probe) for insertion in _insertions(probe, source)):
         pieces += [source[end : insertion.offset], insertion.text]
         end = insertion.offset
-    path.write_bytes(b"".join((*pieces, source[end:])))
+    return b"".join((*pieces, source[end:]))
 
 
 def _is_as_indexed(source: bytes, probe: Probe) -> bool:

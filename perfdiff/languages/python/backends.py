@@ -22,7 +22,11 @@ from perfdiff.languages.python.pyproject import normal
 from perfdiff.languages.python.requirements import Requirements
 
 _ASKING = Path(__file__).parent / "scripts" / "asking_backend.py"
-_TIMEOUT_S = 600.0  # meson-python configures the whole build before it answers
+_TIMEOUT_S = 600.0  # some configure the whole build before they answer
+# Back ends that compile in a folder that they remove in the end, unless they are told which to take.
+_COMPILING = frozenset({"mesonpy", "scikit_build_core.build"})
+_BUILD_FOLDER = "build/perfdiff"
+_REBUILDING = frozenset({"mesonpy"})  # what they install in editable mode is built again whenever a program starts
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +44,20 @@ class Backend:
         }
 
 
+def installation(project: Project, *, is_prepared: bool, is_editable: bool | None) -> str:
+    """Return the command that installs the project in its folder; where it `is_prepared`, all that it needs is there.
+
+    Code is compiled within the tree, and stays there. Where nobody says whether the project is to be editable, it is, if its back end
+    leaves programs alone then.
+    """
+    prepared = "--no-deps --no-build-isolation " if is_prepared else ""
+    folder = f"--config-settings=build-dir={_BUILD_FOLDER} " if project.backend in _COMPILING else ""
+    as_lies = project.backend not in _REBUILDING if is_editable is None else is_editable
+    return f"python -m pip install {prepared}{folder}{'--editable .' if as_lies else '.'}"
+
+
 def ask(project: Project, place: Path, interpreter: Interpreter, environment: Mapping[str, str], cache: Path) -> Backend | None:
-    """Return the back end of the project in the folder `place`; None where it cannot tell what the project is.
+    """Return the back end of the project in the folder `place`; None where neither it nor the project's files can tell what that is.
 
     BuildError (`python-dependency`) where it cannot be installed.
     """
@@ -53,7 +69,11 @@ def ask(project: Project, place: Path, interpreter: Interpreter, environment: Ma
         if not missing:
             break
         needed = (*needed, *missing)
-    return Backend(layout, _told(project, answer, interpreter)) if answer and "name" in answer else None
+    if answer is None:
+        return None
+    if "name" in answer:
+        return Backend(layout, _told(project, answer, interpreter))
+    return Backend(layout, project) if project.name and project.requirements is not None else None
 
 
 def _answer(project: Project, place: Path, layout: Layout, environment: Mapping[str, str]) -> dict[str, Any] | None:

@@ -24,7 +24,6 @@ from perfdiff.languages.python import (
     projects,
     requirements,
 )
-from perfdiff.languages.python.backends import Backend
 from perfdiff.languages.python.bytecode import Uncompiled
 from perfdiff.languages.python.interpreters import Interpreter
 from perfdiff.languages.python.layout import Layout
@@ -106,7 +105,9 @@ class Environments:
             layout.add_paths(made, "packages", [shared.site_packages] if shared else borrowed)
             if shared:
                 layout.adopt_scripts(made, shared)
-            command = "" if self._lies_ready(project) else self._installing(backend)
+            command = ""
+            if not self._lies_ready(project):
+                command = backends.installation(project, is_prepared=backend is not None, is_editable=self.config.editable)
             _write(beside, Environment(beside.resolve(), made, shared, borrowed, interpreter.release, {}))
         tools = backend.variables(environment) if backend else {}
         led = {**variables(made, {**environment, **tools}), **pip.variables(self.cache), "PYTHONPATH": tools.get("PYTHONPATH", "")}
@@ -122,6 +123,7 @@ class Environments:
             project = projects.read(place)
             if project.name and project.lies_ready and not distributions.is_installed(kept.layout.site_packages, project.name, tree):
                 installing.lay_out(kept.layout, project, place)
+            installing.lead_back(kept.layout, tree)
             if self.hook:
                 layout.add_hook(kept.layout, self.hook)
             for name, driver in self.drivers.items():
@@ -147,11 +149,6 @@ class Environments:
     def _lies_ready(self, project: Project) -> bool:
         """Return whether a project needs no installation: it is none that can be installed, or its modules can be imported as they lie."""
         return not project.is_packaged or (project.lies_ready and self.config.editable is None)
-
-    def _installing(self, backend: Backend | None) -> str:
-        """Return the command that installs the project: all it needs is there already, unless its back end could not tell what that is."""
-        prepared = "--no-deps --no-build-isolation " if backend else ""
-        return f"python -m pip install {prepared}{'.' if self.config.editable is False else '--editable .'}"
 
 
 def read(beside: Path) -> Environment:

@@ -1,7 +1,8 @@
-"""A project made importable as it lies in its tree, as an editable install would, without its back end."""
+"""A project made importable as it lies in its tree: without its back end, and the code that this compiled there."""
 
 from __future__ import annotations
 
+import filecmp
 import json
 from pathlib import Path
 
@@ -33,3 +34,21 @@ def lay_out(layout: Layout, project: Project, place: Path) -> None:
     )
     for group in ("console_scripts", "gui_scripts"):
         layouts.add_scripts(layout, points.get(group, {}))
+
+
+def lead_back(layout: Layout, tree: Path) -> None:
+    """Have an environment find compiled modules where the build left them in the tree, and not copies of them; raise OSError.
+
+    They belong to the tree then, whose programs are compared, linked in several layouts, and put back after each run.
+    """
+    copies = _libraries(layout.site_packages)
+    built = _libraries(tree.resolve()) if copies else []
+    for copy in copies:
+        same = next((path for path in built if filecmp.cmp(path, copy, shallow=False)), None)
+        if same is not None:
+            copy.unlink()
+            copy.symlink_to(same)
+
+
+def _libraries(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*.so") if path.is_file() and not path.is_symlink()]
