@@ -180,6 +180,43 @@ def test_autotools_project_with_its_generated_files_committed(project: Project, 
     check_plain_and_probed(request(folder, cache, command), cache, runtime, program="prog", compiled=["main.c", "twice.c"])
 
 
+def made(text: str) -> Callable[[Path], Path]:
+    """Return what lays `text` aside with probe 1, as that of a file that the build makes."""
+
+    def insert(tree: Path) -> Path:
+        for kind, source in {"plain": text, "probed": text.replace("{", "{PD_1")}.items():
+            (tree / "probes/made" / kind / "sub").mkdir(parents=True)
+            (tree / "probes/made" / kind / "sub/made.c").write_text(source)
+        header = tree / "probes/probes.h"
+        header.write_text(PROBES)
+        return header
+
+    return insert
+
+
+@pytest.mark.parametrize(("text", "answer"), [(TWICE, "probe 1\n"), (f"{TWICE}\n", "")], ids=["as laid aside", "otherwise"])
+def test_a_source_that_the_build_makes_is_compiled_with_probes_where_it_is_as_it_was(
+    project: Project, cache: BuildCache, runtime: Path, *, text: str, answer: str
+) -> None:
+    """Both calls that compile it see the same, and `make` sees nothing."""
+    makefile = (
+        "prog: main.o made.o\n\t$(CC) -o $@ main.o made.o\n"
+        "made.o: sub/made.c\n\t$(CC) -c sub/made.c -o other.o && $(CC) -c sub/made.c -o $@\n"
+        "sub/made.c: twice.in\n\tmkdir -p sub && cp twice.in $@ && echo made >> made.log\n"
+    )
+    folder = project({"Makefile": makefile, "twice.in": TWICE})
+    asked = request(
+        folder, cache, "make && sleep 0.01 && touch -d '1 hour ago' twice.in && make && nm made.o > first && nm other.o > second"
+    )
+    asked = replace(asked, variant=Phase.TIMED, instrumentation=Instrumentation("1", made(text), runtime))
+    built = build(asked, cache)
+    ran = subprocess.run([built.folder / "prog"], capture_output=True, text=True, check=True)
+    assert (ran.stdout, ran.stderr) == ("42\n", answer)
+    assert (built.tree / "made.log").read_text() == "made\n"
+    assert (built.tree / "first").read_text() == (built.tree / "second").read_text()
+    assert ("PD_1" in (built.tree / "sub/made.c").read_text()) == bool(answer)
+
+
 def check_plain_and_probed(asked: BuildRequest, cache: BuildCache, runtime: Path, *, program: str, compiled: list[str]) -> None:
     plain = build(asked, cache)
     assert sources(plain) == compiled

@@ -91,15 +91,25 @@ def test_a_function_is_the_same_where_others_are_added_above_it(tmp_path: Path) 
     assert pairs["words.count.Counter.twice"].change is Change.CHANGED
 
 
-def test_what_cython_made_lies_in_a_tree_for_probes_where_the_tree_has_its_folder(tmp_path: Path) -> None:
-    built, fresh, bare = made(tmp_path / "built"), tmp_path / "fresh", tmp_path / "bare"
-    (fresh / "words").mkdir(parents=True)
-    bare.mkdir()
-    for tree in (fresh, bare):
-        cython.placed(tree, built, {"words/count.c", "words/other.c"})
-    assert (fresh / "words/count.c").read_bytes() == (built / "words/count.c").read_bytes()
-    assert not (bare / "words").exists()
-    (built / "words/count.h").write_text("")
-    (fresh / "words/count.c").unlink()
-    cython.placed(fresh, built, {"words/count.c"})
-    assert not (fresh / "words/count.c").exists()
+def test_lines_of_c_are_those_of_the_pyx_file_that_they_were_made_of(tmp_path: Path) -> None:
+    tree = made(tmp_path)
+    source = (tree / FILE).read_bytes()
+    numbers = {line: number for number, line in enumerate(source.decode().splitlines(), start=1)}
+    found = cython.lines(FILE, source, tree)
+    assert found[numbers["  if (n < 0) __PYX_ERR(0, 3, L1)"]] == ("words/count.pyx", 2)
+    assert found[numbers["static int __pyx_f_5words_5count_7Counter_twice(int n) { return 2 * n; }"]] == ("words/count.pyx", 6)
+    assert numbers["static int error_line, table[9];"] not in found
+    assert cython.lines(FILE, b"/* By hand */\n" + source, tree) == {}
+
+
+def test_a_pyx_file_is_found_where_cython_tells_it_from_another_folder(tmp_path: Path) -> None:
+    tree = made(tmp_path)
+    (tree / "src").mkdir()
+    (tree / "words/count.pyx").rename(tree / "src/count.pyx")
+    assert function(program_of(tree), "words.count.add").written is None, "a file of that name elsewhere is another one"
+    (tree / "src/words").mkdir()
+    (tree / "src/count.pyx").rename(tree / "src/words/count.pyx")
+    cython._ending.cache_clear()
+    written = function(program_of(tree), "words.count.add").written
+    assert written is not None
+    assert (written.file, written.line) == ("src/words/count.pyx", 2)

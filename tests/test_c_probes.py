@@ -154,13 +154,29 @@ def test_compilers_name_the_probe_that_does_not_compile(compiler: str, runtime: 
     subprocess.run([*command, "-DPD_NO_17", "-Werror"], check=True)
 
 
-def test_a_file_made_during_the_build_gets_no_probes(tmp_path: Path) -> None:
+def test_a_file_that_the_build_makes_has_its_text_with_probes_laid_aside(tmp_path: Path) -> None:
+    """As it is in this tree, whose path may stand in it."""
+    built, fresh = tmp_path / "built", tmp_path / "fresh"
+    line = f'#line 1 "{built}/a.y"\n'
+    found = program(built, {"made/a.c": f"{line}int f(int n) {{ return n; }}\n", "b.c": "int g(int n) { return n; }\n"})
+    fresh.mkdir()
+    (fresh / "b.c").write_text("int g(int n) { return n; }\n")
+    header = insert(fresh, [Probe(1, function(found, "f"), (0,), ()), Probe(2, function(found, "g"), (0,), ())], built)
+    assert header == fresh / ".perfdiff/probes.h"
+    assert (fresh / "b.c").read_text() == "int g(int n) {PD_2 return n; }\n"
+    assert not (fresh / "made/a.c").exists()
+    line = line.replace("built", "fresh")
+    assert (fresh / ".perfdiff/made/plain/made/a.c").read_text() == f"{line}int f(int n) {{ return n; }}\n"
+    assert (fresh / ".perfdiff/made/probed/made/a.c").read_text() == f"{line}int f(int n) {{PD_1 return n; }}\n"
+    assert sorted(path.name for path in (fresh / ".perfdiff/made").rglob("*.c")) == ["a.c", "a.c"]
+
+
+def test_a_file_that_differs_from_what_was_indexed_gets_no_probes(tmp_path: Path) -> None:
     found = program(tmp_path / "built", {"a.c": "int f(int n) { return n; }\n", "b.c": "int g(int n) { return n; }\n"})
     fresh = tmp_path / "fresh"
     fresh.mkdir()
     (fresh / "b.c").write_text("int other;\n")
-    header = insert(fresh, [Probe(1, function(found, "f"), (0,), ()), Probe(2, function(found, "g"), (0,), ())])
-    assert header == fresh / ".perfdiff/probes.h"
+    insert(fresh, [Probe(1, function(found, "f"), (0,), ()), Probe(2, function(found, "g"), (0,), ())])
     assert (fresh / "b.c").read_text() == "int other;\n"
     assert not (fresh / "a.c").exists()
 

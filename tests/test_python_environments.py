@@ -17,9 +17,11 @@ import pytest
 
 from perfdiff.config import BuildConfig, Config, PythonConfig
 from perfdiff.errors import BuildError, StoreError
-from perfdiff.languages.python import environments
+from perfdiff.languages.python import backends, environments, installing
 from perfdiff.languages.python.environments import Environments
+from perfdiff.languages.python.layout import Layout
 from perfdiff.languages.python.pack import Python
+from perfdiff.languages.python.projects import Project
 from perfdiff.records.schema import Note
 
 BASE = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")  # of the interpreter that runs the tests
@@ -290,6 +292,46 @@ def test_a_project_that_only_its_back_end_knows_is_installed_by_it(ground: Groun
     assert revision.command == "python -m pip install --no-deps --no-build-isolation --editable ."
     assert revision.run("cd / && python -c 'import made; print(made.__file__)'") == str(revision.tree / "lib/made.py")
     assert revision.environment.versions == {"dep": "1.0", "other": "2.0"}
+
+
+@pytest.mark.parametrize(
+    ("backend", "editable", "command"),
+    [
+        ("mesonpy", None, "--config-settings=build-dir=build/perfdiff ."),
+        ("mesonpy", True, "--config-settings=build-dir=build/perfdiff --editable ."),
+        ("scikit_build_core.build", None, "--config-settings=build-dir=build/perfdiff --editable ."),
+        ("scikit_build_core.build", False, "--config-settings=build-dir=build/perfdiff ."),
+        ("setuptools.build_meta", None, "--editable ."),
+    ],
+)
+def test_back_ends_that_compile_elsewhere_are_told_a_folder_of_the_tree(backend: str, editable: bool | None, command: str) -> None:
+    """And what would be built again at each start of a program is not installed so unless asked."""
+    made = Project(name="made", version="1", requirements=(), roots=None, backend=backend)
+    assert backends.installation(made, is_prepared=False, is_editable=editable) == f"python -m pip install {command}"
+    prepared = backends.installation(made, is_prepared=True, is_editable=editable)
+    assert prepared == f"python -m pip install --no-deps --no-build-isolation {command}"
+
+
+def test_a_back_end_that_tells_nothing_is_prepared_where_the_files_of_the_project_tell_all(ground: Ground) -> None:
+    """As meson-python, which has none of the hooks that would tell what the project is."""
+    ground.wheel("other", "2.0")
+    start, _, rest = BACKEND.partition("def prepare_metadata_for_build_editable")
+    silent = start + "def build_editable" + rest.partition("def build_editable")[2]
+    system = '[build-system]\nrequires = []\nbuild-backend = "builds"\nbackend-path = ["own"]\n'
+    tree = ground.folder / "base" / "source"
+    write(tree, {"pyproject.toml": f'{system}[project]\nname = "made"\nversion = "1"\n', "own/builds.py": silent})
+    prepared = ground.makes().prepare(tree.parent, tree, tree, ground.environment)
+    assert prepared.command == "python -m pip install --no-deps --no-build-isolation --editable ."
+
+
+def test_copies_of_compiled_modules_lead_back_to_the_tree(tmp_path: Path) -> None:
+    """So that they are what is linked in other layouts; others stay."""
+    tree, installed = tmp_path / "source", tmp_path / "venv/lib/site-packages"
+    write(tree, {"build/a.so": "code", "build/b.so": "codes"})
+    write(installed, {"a.so": "code", "b.so": "other", "words/a.so": "code"})
+    installing.lead_back(Layout(tmp_path / "venv", installed), tree)
+    assert (installed / "a.so").resolve() == (installed / "words/a.so").resolve() == tree / "build/a.so"
+    assert not (installed / "b.so").is_symlink()
 
 
 def test_what_requires_the_project_brings_no_other_version_of_it(ground: Ground) -> None:

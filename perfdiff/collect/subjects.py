@@ -88,9 +88,9 @@ class Subjects:
         return (*near, *(Skipped(one.name, one.file, FILE_NOT_RUN, whole=True) for one in idle if one.file not in files))
 
     def generated(self, ids: Collection[int]) -> tuple[Skipped, ...]:
-        """Return the suspects among `ids`, functions whose files the build makes: probes written into them before would be lost."""
+        """Return the suspects among `ids`, functions whose files each build makes otherwise, so that no text with probes is theirs."""
         return tuple(
-            Skipped(pair.shown.name, pair.shown.file, "its file is made by the build, so that it carries no probe")
+            Skipped(pair.shown.name, pair.shown.file, "each build makes another text of its file, so that it carries no probe")
             for id_, pair in self.pairs.items()
             if pair.change.is_suspect and id_ in ids
         )

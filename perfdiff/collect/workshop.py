@@ -94,7 +94,7 @@ class Workshop:
         return self._build(Phase.PLACED, instrumentation)
 
     def lost(self, built: Mapping[Side, Built], probes: Probes) -> frozenset[int]:
-        """Return the functions whose probes are not in the built sources of a side: the build has made their files."""
+        """Return the functions whose probes are not in the built sources of a side: each build makes another text of their files."""
         missing: set[int] = set()
         for side in self.pins:
             inserted = self.packs.inserted(probes[side].values())

@@ -386,7 +386,7 @@ class Compiled(Language, Protocol):
         ...
 
     def carried(self, tree: Path, probes: Sequence[Probe]) -> frozenset[int]:
-        """Return the numbers of the probes that the sources of a built tree have; where the build makes a file, they are lost."""
+        """Return the numbers of the probes that the sources of a built tree have; where each build makes another text, they are lost."""
         ...
 
     def runtime(self, compiler: str, cache: Path) -> Path:
