@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,10 +15,11 @@ from perfdiff.models import modes
 from perfdiff.models.annotation import CostClass, Term, coefficients, design, term_names
 from perfdiff.models.fitting import fit, refit
 from perfdiff.models.growth import dominant_class
+from perfdiff.models.manifest import growing
 from perfdiff.models.noise import MAX_TRIMMED, OUTLIER, estimate, kept
-from perfdiff.models.observations import columns_of
+from perfdiff.models.observations import columns_of, observe
 from perfdiff.models.selection import Contest, Setting, basis, select
-from perfdiff.records.schema import Floats, Origin
+from perfdiff.records.schema import Floats, Origin, SampleTable
 from sampled import noisy, strangers, table
 
 TRUTHS: dict[CostClass, Callable[[Floats], Floats]] = {
@@ -157,6 +158,57 @@ def test_class_is_recovered_from_four_points_of_five_runs_of_one_call(kind: Cost
         )
         found[fit(calls, "wall_ns", seed=1).cost_class] += 1
     assert found[kind] >= 97, found
+
+
+def of_sizes(rng: np.random.Generator, costs: Mapping[float, float], calls: Sequence[int], runs: int = 5) -> SampleTable:
+    """Return calls at a few sizes, so many at each, whose costs follow no formula."""
+    sizes = np.repeat(np.array(list(costs)), calls)
+    run = np.concatenate([np.arange(count) % runs + runs * number for number, count in enumerate(calls)])
+    point = np.repeat(np.arange(len(calls)), calls)
+    cost = noisy(rng, np.repeat(np.array(list(costs.values())), calls), 0.08)
+    return table({"n": sizes}, cost, run=run, point=point, origins={"n": Origin.WORKLOAD})
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("costs", [{1000.0: 6.27e6, 2000.0: 18.2e6, 4000.0: 87.3e6}, {1000.0: 83e6, 2000.0: 331e6, 4000.0: 4200e6}])
+@pytest.mark.parametrize("calls", [(981, 339, 78), (400, 400, 400), (5, 5, 5)])
+def test_a_cost_that_rises_to_a_multiple_is_not_constant_though_no_formula_fits_it(
+    costs: dict[float, float], calls: tuple[int, ...]
+) -> None:
+    """As of a list that outgrows a cache between two sizes: two medians that were seen."""
+    found = Counter(fit(of_sizes(np.random.default_rng(seed), costs, calls), "wall_ns", seed=1).cost_class for seed in range(12))
+    assert found[CostClass.CONSTANT] == found[CostClass.LOGARITHMIC] == 0, found
+    assert found[CostClass.QUADRATIC] + found[CostClass.CUBIC] >= 11, found
+
+
+def test_what_most_calls_of_a_size_cost_is_no_outlier_though_they_are_few() -> None:
+    """They are a twentieth of the calls, and lie far above what cheaper ones lead to expect."""
+    calls = of_sizes(np.random.default_rng(1), {1000.0: 6.27e6, 2000.0: 18.2e6, 4000.0: 87.3e6}, (981, 339, 78))
+    (scope,) = fit(calls, "wall_ns", seed=1).scopes
+    assert scope.trimmed < 0.04
+    expected = sum(term.coefficient * 4000.0 ** {"x": 1, "x2": 2, "x3": 3}[dict(term.factors)["n"]] for term in scope.terms if term.factors)
+    assert 0.8 < expected / 87.3e6 < 1.2
+
+
+@pytest.mark.parametrize(
+    ("costs", "calls", "runs"),
+    [
+        ({1.0: 100.0, 2.0: 150.0, 4.0: 180.0}, (20, 20, 20), 5),  # by less than a multiple
+        ({1.0: 100.0, 2.0: 400.0, 4.0: 300.0}, (20, 20, 20), 5),  # not from size to size
+        ({1.0: 100.0, 4.0: 400.0}, (20, 20), 5),  # of two sizes
+        ({1.0: 100.0, 2.0: 200.0, 4.0: 400.0}, (20, 20, 4), 5),  # of too few calls
+        ({1.0: 100.0, 2.0: 200.0, 4.0: 400.0}, (20, 20, 20), 1),  # in a run of each size
+    ],
+)
+def test_growth_is_manifest_only_from_size_to_size_to_a_multiple_in_every_run(
+    costs: dict[float, float], calls: tuple[int, ...], runs: int
+) -> None:
+    rows = observe(of_sizes(np.random.default_rng(2), costs, calls, runs), "wall_ns")
+    assert growing(rows, {"n": rows.columns["n"]}) == ()
+    rising = observe(of_sizes(np.random.default_rng(2), {1.0: 100.0, 2.0: 200.0, 4.0: 400.0}, (20, 20, 20)), "wall_ns")
+    assert growing(rising, {"n": rising.columns["n"]}) == ("n",)
+    disturbed = replace(rising, cost=np.where(rising.run == 14, 90.0, rising.cost))  # one run of the largest size
+    assert growing(disturbed, {"n": disturbed.columns["n"]}) == ()
 
 
 @pytest.mark.statistical

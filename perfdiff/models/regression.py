@@ -9,9 +9,10 @@ import numpy as np
 
 from perfdiff.models import noise
 from perfdiff.models.annotation import Factors, product
+from perfdiff.models.manifest import growing
 from perfdiff.models.middle import median
 from perfdiff.models.observations import Observations
-from perfdiff.models.selection import MARGIN, Basis, Contest, Setting, basis, extended, select
+from perfdiff.models.selection import MARGIN, Basis, Contest, Setting, basis, extended, plainest, select
 from perfdiff.records.schema import Floats, Ints
 
 # A feature that moves the cost by less than this over the whole range leaves it constant: twice the default smallest effect of
@@ -24,6 +25,7 @@ FLOOR_EXACT = 0.001
 # Over three doublings, n log n lies within 2 % of a line; a line that outgrows a cache was seen to bend by 4 % there.
 DOUBLINGS_NOISY = 4.0
 _PILOTS = 2
+_ALIKE = 5  # rows with the same inputs whose median says what is usual with them
 _ROUNDS = 8  # of reweighting at most
 _SETTLED = 1e-4  # relative change of every cost below which reweighting ends
 
@@ -72,6 +74,39 @@ class Fit:
         return float(np.mean(self.weights == 0)) if len(self.weights) else 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Rows with the same inputs: an id for each row (n,); of groups large enough, their `rows` in order, and where each `begins` there."""
+
+    inputs: Ints
+    rows: Ints
+    begins: Ints
+
+    @classmethod
+    def of(cls, inputs: Ints, run: Ints) -> Alike:
+        """Group rows by their inputs (n,); a group of few rows, or of a single run, cannot tell what is usual with its input."""
+        order = np.argsort(inputs, kind="stable")
+        begins = np.flatnonzero(np.diff(inputs[order], prepend=-1))
+        sizes = np.diff(begins, append=len(order))
+        several = np.maximum.reduceat(run[order], begins) > np.minimum.reduceat(run[order], begins)
+        large = (sizes >= _ALIKE) & several
+        kept = np.repeat(large, sizes)
+        return cls(inputs, order[kept], np.cumsum(sizes[large]) - sizes[large])
+
+    def apart(self, standardised: Floats) -> Floats:
+        """Return by how much rows stand apart (n,) from the median of those with the same inputs, where these are enough, else from 0."""
+        if not len(self.begins):
+            return standardised
+        values = standardised[self.rows]
+        ends = np.append(self.begins[1:], len(values))
+        group = np.repeat(np.arange(len(self.begins)), ends - self.begins)
+        ordered = values[np.lexsort((values, group))]
+        medians = (ordered[(self.begins + ends - 1) // 2] + ordered[(self.begins + ends) // 2]) / 2
+        found = standardised.copy()
+        found[self.rows] -= medians[group]
+        return found
+
+
 class Regime:
     """Some rows that one regime may explain, with what every model of them needs, made once: candidate terms, and fits by their terms."""
 
@@ -82,6 +117,7 @@ class Regime:
         self._bases: dict[tuple[str, ...], Basis] = {}
         self._fits: dict[tuple[Factors, ...], tuple[Floats, Fit]] = {}
         self._setting: Setting | None = None
+        self._alike: Alike | None = None
 
     @property
     def usable(self) -> dict[str, Floats]:
@@ -104,8 +140,15 @@ class Regime:
         """Return the columns (n, k) of terms and their robust fit."""
         if terms not in self._fits:
             columns = matrix(terms, self.rows.columns, len(self.rows))
-            self._fits[terms] = columns, fit_terms(columns, self.rows.cost, self.tolerance)
+            self._fits[terms] = columns, fit_terms(columns, self.rows.cost, self.tolerance, self.alike)
         return self._fits[terms]
+
+    @property
+    def alike(self) -> Alike:
+        """Return which rows have the same inputs."""
+        if self._alike is None:
+            self._alike = Alike.of(_inputs(self), self.rows.run)
+        return self._alike
 
     @property
     def setting(self) -> Setting:
@@ -131,17 +174,19 @@ def _survey(regime: Regime) -> Setting:
         deviation = noise.estimate(expected, rows.cost - expected, floor=tolerance.floor).deviation(expected)
         standardised = (rows.cost - expected) / deviation
         if tolerance.robust:
-            weights = noise.huber_weights(standardised)
+            weights = noise.huber_weights(regime.alike.apart(standardised))
     clipped = standardised * weights
-    effect = max(noise.design_effect(clipped, groups) for groups in (rows.run, _inputs(regime)))
+    effect = max(noise.design_effect(clipped, groups) for groups in (rows.run, regime.alike.inputs))
     unexplained = float(np.mean(weights * (tolerance.floor * expected / deviation) ** 2))
     return Setting(deviation, weights, unexplained, 1.0 / effect, tuple(factors for factors in pilot if len(factors) > 1))
 
 
 def decide(regime: Regime, setting: Setting) -> Choice:
-    """Choose the terms that earn their place by the margin and whose effect is material."""
+    """Choose the terms that earn their place by the margin, or as growth is manifest, and whose effect is material."""
     rows = regime.rows
     terms = _chosen(regime, setting, margin=MARGIN)
+    if len(terms) == 1 and (features := growing(rows, regime.usable)):
+        terms = plainest(Contest(regime.candidates(), rows.cost, setting), features, margin=MARGIN)
     columns = matrix(terms, rows.columns, len(rows))
     root = np.sqrt(setting.weights) / setting.deviation
     solution = _solve(columns, rows.cost, root)
@@ -164,11 +209,12 @@ def matrix(terms: Sequence[Factors], values: Mapping[str, Floats], rows: int) ->
     return np.column_stack([product(factors, values, rows) for factors in terms])
 
 
-def fit_terms(columns: Floats, cost: Floats, tolerance: Tolerance) -> Fit:
+def fit_terms(columns: Floats, cost: Floats, tolerance: Tolerance, alike: Alike | None = None) -> Fit:
     """Fit coefficients by iteratively reweighted least squares, Huber's weights on residuals in units of the estimated noise.
 
     The noise is part additive, part relative (`noise.estimate`). Upward outliers are left out altogether, since preemption only ever
-    adds time. Exact metrics have no outliers: all rows count, relative to their expected cost.
+    adds time. Rows are outliers among those `alike`, where there are enough of these: what most calls with an input cost, a model has to
+    explain. Exact metrics have no outliers: all rows count, relative to their expected cost.
     """
     solution = _solve(columns, cost, 1.0 / noise.observed_deviation(cost))
     deviation = noise.observed_deviation(columns @ solution)
@@ -179,7 +225,8 @@ def fit_terms(columns: Floats, cost: Floats, tolerance: Tolerance) -> Fit:
         expected = columns @ solution
         deviation = noise.estimate(expected, cost - expected, floor=tolerance.floor).deviation(expected)
         standardised = (cost - expected) / deviation
-        weights = noise.huber_weights(standardised) * noise.kept(standardised)
+        apart = standardised if alike is None else alike.apart(standardised)
+        weights = noise.huber_weights(apart) * noise.kept(apart)
         updated = _solve(columns, cost, np.sqrt(weights) / deviation)
         moved = np.max(np.abs(columns @ updated - expected) / np.maximum(np.abs(expected), 1e-200))
         solution = updated

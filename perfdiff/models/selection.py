@@ -189,6 +189,24 @@ def select(contest: Contest, *, margin: float) -> tuple[Factors, ...]:
     return tuple(contest.basis.factors[position] for position in _positions(contest, chosen))
 
 
+def plainest(contest: Contest, features: Sequence[str], *, margin: float) -> tuple[Factors, ...]:
+    """Return the terms of a cost that grows with one of some features: the best one's, in the plainest shape that fits it.
+
+    That is one that no other beats by the margin, and by which the cost is not negative at 0.
+    """
+    named = [(name, shape) for name in features for shape in range(len(contest.basis.shapes[name]))]
+    scores = contest.bic([[0, *contest.places[name][shape]] for name, shape in named])
+    best = named[int(scores.argmin())][0]
+    fitting = [
+        (contest.places[name][shape], float(score))
+        for (name, shape), score in zip(named, scores.tolist(), strict=True)
+        if name == best and score <= scores.min() + margin
+    ]
+    sound = [(places, score) for places, score in fitting if len(places) > 1 or not contest.falls_below_zero(places[0], 0.0)]
+    places = sound[0][0] if sound else min(fitting, key=lambda each: each[1])[0]
+    return tuple(contest.basis.factors[place] for place in (0, *places))
+
+
 def extended(contest: Contest, terms: tuple[Factors, ...], *, margin: float) -> tuple[Factors, ...]:
     """Return the terms with the products that pay added, and every term that does not pay dropped.
 
