@@ -414,6 +414,14 @@ def test_generated_sources_are_of_the_project(tmp_path: Path) -> None:
     assert by_name(found)["G.g()"].obstacle is None
 
 
+def test_what_jmh_makes_around_a_benchmark_is_none_of_the_project(tmp_path: Path) -> None:
+    write(tmp_path, {"src/text/B.java": "package text; class B { int f() { return 1; } }"})
+    stub = "package text.jmh_generated; class B_f_jmhTest { int f_stub() { return 1; } }"
+    write(tmp_path, {"target/generated-sources/annotations/text/jmh_generated/B_f_jmhTest.java": stub})
+    compile_all(tmp_path)
+    assert set(by_name(read(tmp_path))) == {"text.B.f()"}
+
+
 def test_lambdas_on_one_line_are_told_apart_by_what_they_capture(tmp_path: Path) -> None:
     text = """
         import java.util.*;

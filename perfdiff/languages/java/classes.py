@@ -24,6 +24,8 @@ _ARCHIVES = (".jar", ".war")
 _SUFFIX = ".class"
 # What tools put into a tree, or keep there for themselves.
 FOREIGN_FOLDERS = frozenset((".git", ".gradle", ".idea", ".mvn", "node_modules"))
+# Packages that a harness has made around the project's functions: their time is that of measuring.
+UNREAD_FOLDERS = FOREIGN_FOLDERS | {"jmh_generated"}
 STATIC, FINAL, SYNCHRONIZED, BRIDGE, NATIVE, INTERFACE, ABSTRACT, SYNTHETIC, ENUM = (
     0x0008,
     0x0010,
@@ -168,7 +170,7 @@ def class_files(tree: Path, declared: Collection[str]) -> Iterator[ClassFile]:
     wanted = DeclaredClasses(declared)
     archives = []
     for folder, folders, names in os.walk(tree):
-        folders[:] = sorted(name for name in folders if name not in FOREIGN_FOLDERS)
+        folders[:] = sorted(name for name in folders if name not in UNREAD_FOLDERS)
         place = Path(folder)
         for name in sorted(names):
             path = place / name

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from perfdiff.languages.java import decisions, syntax
-from perfdiff.languages.java.classes import FOREIGN_FOLDERS
+from perfdiff.languages.java.classes import UNREAD_FOLDERS
 from perfdiff.languages.java.decisions import Decision
 from perfdiff.languages.java.syntax import MemberText, Role, SourceText, TypeText
 from perfdiff.languages.kept import TextCache
@@ -75,7 +75,7 @@ class SourceReader:
 def _java_files(tree: Path) -> Iterator[str]:
     for folder, folders, names in os.walk(tree):
         place = Path(folder)
-        folders[:] = sorted(name for name in folders if name not in FOREIGN_FOLDERS)
+        folders[:] = sorted(name for name in folders if name not in UNREAD_FOLDERS)
         for name in sorted(names):
             if name.endswith(_SUFFIX) and not (place / name).is_symlink() and (place / name).is_file():
                 yield (place / name).relative_to(tree).as_posix()
