@@ -185,8 +185,8 @@ def made(text: str) -> Callable[[Path], Path]:
 
     def insert(tree: Path) -> Path:
         for kind, source in {"plain": text, "probed": text.replace("{", "{PD_1")}.items():
-            (tree / "probes/made" / kind / "sub").mkdir(parents=True)
-            (tree / "probes/made" / kind / "sub/made.c").write_text(source)
+            (tree / "probes/made/sub").mkdir(parents=True, exist_ok=True)
+            (tree / f"probes/made/sub/made.c.{kind}").write_text(source)
         header = tree / "probes/probes.h"
         header.write_text(PROBES)
         return header

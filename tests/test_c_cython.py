@@ -93,13 +93,13 @@ def test_a_function_is_the_same_where_others_are_added_above_it(tmp_path: Path) 
 
 def test_lines_of_c_are_those_of_the_pyx_file_that_they_were_made_of(tmp_path: Path) -> None:
     tree = made(tmp_path)
-    source = (tree / FILE).read_bytes()
-    numbers = {line: number for number, line in enumerate(source.decode().splitlines(), start=1)}
+    source = (tree / FILE).read_text().split("\n")
+    numbers = {line: number for number, line in enumerate(source, start=1)}
     found = cython.lines(FILE, source, tree)
     assert found[numbers["  if (n < 0) __PYX_ERR(0, 3, L1)"]] == ("words/count.pyx", 2)
     assert found[numbers["static int __pyx_f_5words_5count_7Counter_twice(int n) { return 2 * n; }"]] == ("words/count.pyx", 6)
     assert numbers["static int error_line, table[9];"] not in found
-    assert cython.lines(FILE, b"/* By hand */\n" + source, tree) == {}
+    assert cython.lines(FILE, ["/* By hand */", *source], tree) == {}
 
 
 def test_a_pyx_file_is_found_where_cython_tells_it_from_another_folder(tmp_path: Path) -> None:

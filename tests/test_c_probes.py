@@ -166,9 +166,9 @@ def test_a_file_that_the_build_makes_has_its_text_with_probes_laid_aside(tmp_pat
     assert (fresh / "b.c").read_text() == "int g(int n) {PD_2 return n; }\n"
     assert not (fresh / "made/a.c").exists()
     line = line.replace("built", "fresh")
-    assert (fresh / ".perfdiff/made/plain/made/a.c").read_text() == f"{line}int f(int n) {{ return n; }}\n"
-    assert (fresh / ".perfdiff/made/probed/made/a.c").read_text() == f"{line}int f(int n) {{PD_1 return n; }}\n"
-    assert sorted(path.name for path in (fresh / ".perfdiff/made").rglob("*.c")) == ["a.c", "a.c"]
+    assert (fresh / ".perfdiff/made/made/a.c.plain").read_text() == f"{line}int f(int n) {{ return n; }}\n"
+    assert (fresh / ".perfdiff/made/made/a.c.probed").read_text() == f"{line}int f(int n) {{PD_1 return n; }}\n"
+    assert [path.name for path in fresh.rglob("*.c")] == ["b.c"], "no build takes what lies aside for sources"
 
 
 def test_a_file_that_differs_from_what_was_indexed_gets_no_probes(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Sources that a build makes: where probes are to be in one, its text with them takes its place right before it is compiled.
 
-Beside the header with the probes lie `made/plain` and `made/probed`, with such sources by their paths in the tree: as a build without
-probes made them, and with probes. One that this build made otherwise is compiled as it is.
+Beside the header with the probes such sources lie in `made`, by their paths in the tree, under names that no build takes for sources: as a
+build without probes made them (`….plain`), and with probes (`….probed`). One that this build made otherwise is compiled as it is.
 """
 
 # Part of the masquerade: importing pathlib would take longer than all the rest.
@@ -21,8 +21,8 @@ def put_probes(call: Call, build: Build) -> None:
         return
     for source, _ in call.sources:
         path = os.path.realpath(source)
-        name = os.path.relpath(path, build.tree)
-        plain, probed = (os.path.join(room, kind, name) for kind in ("plain", "probed"))
+        name = os.path.join(room, os.path.relpath(path, build.tree))
+        plain, probed = f"{name}.plain", f"{name}.probed"
         if os.path.isfile(plain) and os.path.isfile(probed) and _content(path) == _content(plain):
             _replace(path, _content(probed))
 

@@ -54,7 +54,7 @@ class Sources:
     def written(self, file: str) -> dict[int, tuple[str, int]]:
         """Return in which file and line the lines of a file were written, by their numbers; nothing of a file that no tool made."""
         if file not in self._written:
-            self._written[file] = cython.lines(file, "\n".join(self.text(file)).encode(), self.tree)
+            self._written[file] = cython.lines(file, self.text(file), self.tree)
         return self._written[file]
 
     def code(self, file: str) -> tuple[str, ...]:

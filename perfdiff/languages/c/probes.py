@@ -15,7 +15,7 @@ from perfdiff.errors import StoreError
 from perfdiff.languages.protocol import Probe
 
 HEADER = ".perfdiff/probes.h"
-_MADE = ".perfdiff/made"  # what `perfdiff.build.made` reads: `plain` and `probed` texts of sources that the build makes, by their paths
+_MADE = ".perfdiff/made"  # what `perfdiff.build.made` reads
 
 _PREAMBLE = """\
 #ifndef PERFDIFF_PROBES_H
@@ -56,8 +56,8 @@ def insert(tree: Path, probes: Sequence[Probe], made: Path | None = None) -> Pat
             if given:
                 _write(tree / file, _with_probes(given, inside))
             if given != built:
-                _write(tree / _MADE / "plain" / file, built)
-                _write(tree / _MADE / "probed" / file, _with_probes(built, inside))
+                _write(tree / _MADE / f"{file}.plain", built)
+                _write(tree / _MADE / f"{file}.probed", _with_probes(built, inside))
         header.parent.mkdir(exist_ok=True)
         header.write_text("".join((_PREAMBLE, *(_definitions(probe) for probe in probes), "#endif\n")), encoding="utf-8")
     except OSError as error:
