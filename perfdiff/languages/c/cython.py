@@ -86,7 +86,8 @@ def lines(made: str, text: Sequence[str], tree: Path) -> dict[int, tuple[str, in
             if told not in files:
                 files[told] = _relative(_source(told, made, tree), tree)
             file = files[told]
-            place, written = None, (file, int(place["line"])) if file else None
+            written = (file, int(place["line"])) if file else None
+            place = None
         elif written:
             found[number] = written
         if line.startswith("}"):
