@@ -42,6 +42,15 @@ def test_of_several_phases_the_last_change_begins_what_is_steady() -> None:
     assert found.calls == pytest.approx(160, abs=5)
 
 
+def test_a_change_that_hardly_any_call_follows_begins_nothing_steady() -> None:
+    """As of a program that ends with its cheapest calls; the change before it stands."""
+    ends = np.where(np.arange(CALLS) < 380, 3.0, 1.0)
+    assert warm_up(calls_of(ends, np.random.default_rng(5)), "wall_ns") is None
+    found = warm_up(calls_of(np.where(np.arange(CALLS) < 100, 5.0, 1.0) * ends, np.random.default_rng(5)), "wall_ns")
+    assert found is not None
+    assert found.calls == pytest.approx(100, abs=5)
+
+
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("order", ["shuffled", "falling", "rising"])
 def test_calls_whose_cost_follows_their_inputs_alone_have_no_warm_up(seed: int, order: str) -> None:

@@ -15,7 +15,9 @@ from perfdiff.records.schema import Floats, Ints, SampleTable
 LEAST_FACTOR = 1.25
 CONFIDENCE = 0.99  # of the difference being as large as that, over runs
 FEWEST_RUNS = 4  # runs that have calls on both sides of a change; below, the interval of their mean is too wide to show anything
-LEAST_SHARE = 0.02  # of the calls in each phase: as many may be left out of a model as outliers (`scopes.SMALLEST_SHARE`)
+LEAST_SHARE = 0.02  # of the calls that warm up: as many may be left out of a model as outliers (`scopes.SMALLEST_SHARE`)
+# Of the calls behind: fewer are no steady state that could speak for a function, whose calls they hardly are (`noise.MAX_TRIMMED`).
+STEADY_SHARE = 0.10
 _FEATURES = 6  # that costs may follow while the phases are told apart
 _CLIPPED = 4.0  # median absolute deviations: single preempted calls must not look like a phase
 _CHANGES = 8  # phases that are looked at, at most: interpreted, compiled, compiled better, and what lies between
@@ -34,7 +36,8 @@ def warm_up(table: SampleTable, metric: str) -> WarmUp | None:
 
     Costs are taken relative to what the later half of the calls costs at the same inputs. The change of level that leaves least squares
     within its sides (Scott & Knott 1974) is looked for, and again behind it, as long as the runs agree that calls before cost more: as in
-    Barrett et al. (2017, *Virtual Machine Warmup Blows Hot and Cold*), what is steady is behind the last change.
+    Barrett et al. (2017, *Virtual Machine Warmup Blows Hot and Cold*), what is steady is behind the last change; one that hardly any calls
+    follow is none, as where a program ends soon after.
     """
     known = np.isfinite(table.metrics[metric]) & (table.metrics[metric] > 0)
     index = np.flatnonzero(known)
@@ -44,8 +47,9 @@ def warm_up(table: SampleTable, metric: str) -> WarmUp | None:
     relative = _relative(np.log(table.metrics[metric][index]), _sizes(table, index))
     index, relative = index[np.isfinite(relative)], relative[np.isfinite(relative)]
     call, run = table.call[index], table.run[index]
-    last = max(_changes(relative, call, run), default=0)
-    if not 0 < LEAST_SHARE * len(index) <= last <= (1 - LEAST_SHARE) * len(index):
+    least, most = LEAST_SHARE * len(index), (1 - STEADY_SHARE) * len(index)
+    last = max((place for place in _changes(relative, call, run) if least <= place <= most), default=0)
+    if not last:
         return None
     steps = _steps(relative, run, last)
     return WarmUp(int(call[last - 1]), math.exp(median(steps))) if len(steps) else None

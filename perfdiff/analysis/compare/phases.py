@@ -9,7 +9,7 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.models.annotation import PHASE, STEADY, STEADY_CODE
-from perfdiff.models.warmup import LEAST_SHARE, WarmUp, joined, warm_up
+from perfdiff.models.warmup import LEAST_SHARE, STEADY_SHARE, WarmUp, joined, warm_up
 from perfdiff.records.schema import Feature, Origin, SampleTable, Side
 
 METRIC = "self_ns"  # the time by which phases are told apart
@@ -52,7 +52,7 @@ def with_phase(table: SampleTable, *, always: bool = False) -> SampleTable:
 
 
 def _has_both(table: SampleTable, calls: int) -> bool:
-    return LEAST_SHARE <= float(np.mean(table.call <= calls)) <= 1 - LEAST_SHARE
+    return LEAST_SHARE <= float(np.mean(table.call <= calls)) <= 1 - STEADY_SHARE
 
 
 def _with_phase(table: SampleTable, calls: int) -> SampleTable:
