@@ -47,9 +47,10 @@ def warm_up(table: SampleTable, metric: str) -> WarmUp | None:
     relative = _relative(np.log(table.metrics[metric][index]), _sizes(table, index))
     index, relative = index[np.isfinite(relative)], relative[np.isfinite(relative)]
     call, run = table.call[index], table.run[index]
-    least, most = LEAST_SHARE * len(index), (1 - STEADY_SHARE) * len(index)
-    last = max((place for place in _changes(relative, call, run) if least <= place <= most), default=0)
-    if not last:
+    last = len(index)
+    while last > (1 - STEADY_SHARE) * len(index):
+        last = max(_changes(relative[:last], call[:last], run[:last]), default=0)
+    if not 0 < LEAST_SHARE * len(index) <= last:
         return None
     steps = _steps(relative, run, last)
     return WarmUp(int(call[last - 1]), math.exp(median(steps))) if len(steps) else None
