@@ -16,6 +16,7 @@ from perfdiff.analysis.gathering import Gathered, at_usual_pace, by_machine, com
 from perfdiff.analysis.sums.calls import call_graph
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.levelling import Levelled, levelled
+from perfdiff.analysis.sums.repeats import told_of_the_clock
 from perfdiff.analysis.telling.chain import chain
 from perfdiff.analysis.telling.diagnosis import Patient, diagnose
 from perfdiff.analysis.telling.folded import named
@@ -80,7 +81,7 @@ def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and
         findings,
         functions=tuple(functions if ledger.points or found.counted is None else _counted(functions, found.counted)),
         end_to_end=found.runs.ends,
-        notes=(*experiment.notes, *notes),
+        notes=(*told_of_the_clock(ledger, experiment.notes), *notes),
         overhead=overhead(experiment.runs),
         calls=call_graph(experiment, ledger),
         requests=request_findings(experiment, config),
@@ -90,7 +91,7 @@ def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and
 
 def _studied(of: Levelled, config: CompareConfig, lines: MatchedLines | None, engine: Engine | None) -> tuple[Ledger, Gathered, Samples]:
     """Return all that is known of an experiment at one pace, and its samples at the usual one."""
-    ledger, samples = at_usual_pace(of.experiment, of.samples)
+    ledger, samples = at_usual_pace(of.experiment, of.samples, config)
     return ledger, gathered(known(of, ledger, config), study_all(of.experiment, samples, ledger, config, engine), lines), samples
 
 

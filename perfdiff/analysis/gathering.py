@@ -24,6 +24,7 @@ from perfdiff.analysis.stats.inference import false_discovery
 from perfdiff.analysis.sums.ledger import Ledger, open_counts, open_ledger
 from perfdiff.analysis.sums.levelling import Levelled
 from perfdiff.analysis.sums.pace import pace_of
+from perfdiff.analysis.sums.repeats import by_repetitions
 from perfdiff.analysis.telling.folded import folded_work
 from perfdiff.analysis.telling.headline import Spot
 from perfdiff.analysis.telling.metric import Machines, finding, of_one_side, spot, with_shift, with_spot
@@ -39,11 +40,11 @@ from perfdiff.records.recorded import Samples
 from perfdiff.records.schema import Experiment, Floats
 
 
-def at_usual_pace(experiment: Experiment, samples: Samples) -> tuple[Ledger, Samples]:
-    """Return sums and calls without what the runs they were timed in have in common."""
+def at_usual_pace(experiment: Experiment, samples: Samples, config: CompareConfig) -> tuple[Ledger, Samples]:
+    """Return sums and calls without what the runs they were timed in have in common; where a clock ends runs, by what these repeat."""
     ledger = open_ledger(experiment)
     pace = pace_of(ledger, experiment.functions)
-    return pace.taken_off(ledger), pace.taken_off_calls(samples)
+    return by_repetitions(pace.taken_off(ledger), config.min_effect), pace.taken_off_calls(samples)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class Known:
 
     def cases(self, studies: Sequence[Study], judgements: Mapping[int, Mapping[str, Judgement]], attribution: Attribution) -> list[Case]:
         """Return studied functions with all that is known of each."""
-        ends = {end.point.id: end for end in self.runs.ends}
+        ends = {end.point.id: end for end in self.runs.without(self.ledger.clocked).ends}
         works = {each.function: each for each in self.works if each.total_ns > 0}
         found = []
         for each in studies:
@@ -145,7 +146,8 @@ def gathered(of: Known, studies: Sequence[Study], lines: MatchedLines | None = N
     suspects = tuple(each for each in works if each.total_ns > 0)
     savers = tuple(each for each in reversed(works) if each.total_ns < 0)
     work = work_of(of.counted, len(experiment.points), of.leaving)
-    judged = without_waiting(of.runs.unexplained_by(attribution), experiment, work, config)
+    told = of.runs.without(of.ledger.clocked).unexplained_by(attribution)
+    judged = without_waiting(told, experiment, work, config)
     evidence = Evidence(judged, work, experiment.same_code, suspects, lines, savers)
     return Gathered(cases, q_values, own, attribution, of.counted, of.runs, evidence, Machines(of.names, _q_of_machines(studies)))
 

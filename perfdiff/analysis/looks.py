@@ -65,7 +65,7 @@ class _Look:
 
     def __init__(self, of: Levelled, config: CompareConfig) -> None:
         self._of, self._config = of, config
-        self._ledger, self._samples = at_usual_pace(of.experiment, of.samples)
+        self._ledger, self._samples = at_usual_pace(of.experiment, of.samples, config)
         self._known = known(of, self._ledger, config)
         self._studies = Decisive(of.experiment, self._samples, self._ledger, config)
 

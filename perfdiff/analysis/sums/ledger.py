@@ -100,7 +100,7 @@ class Ledger:
     """The books of all points on both sides, or on one alone; `ids` (f,) are the functions' probe numbers, `place` maps them to columns.
 
     `labels` name the points, `grids` lay out the runs of a side. `block_of` and `machine_of` are those of the runs by their ids; all runs
-    are of one machine where the latter is empty.
+    are of one machine where the latter is empty. At points that are `clocked` a clock ends runs, and sums are by what they repeat.
     """
 
     ids: tuple[int, ...]
@@ -111,6 +111,7 @@ class Ledger:
     labels: Mapping[int, str] = field(default_factory=dict)
     grids: Mapping[Side, Grid] = field(default_factory=dict)
     machine_of: Mapping[int, int] = field(default_factory=dict)
+    clocked: frozenset[int] = frozenset()
 
     @property
     def metrics(self) -> tuple[str, ...]:

@@ -18,7 +18,6 @@ from perfdiff.analysis.counts.memory import waits
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.policy import MATERIAL
 from perfdiff.analysis.verdicts.case import Case
-from perfdiff.analysis.verdicts.clocked import is_slower_by_the_clock
 from perfdiff.analysis.verdicts.doubt import doubted
 from perfdiff.analysis.verdicts.proof import proved_by_counts
 from perfdiff.config import CompareConfig
@@ -69,9 +68,7 @@ def _by_calls(case: Case) -> Decision:
 
 
 def _unseen_in_runs(case: Case) -> Decision | None:
-    """Decide on a changed function whose slow-down no sum over runs shows: they end by the clock, or nothing waits on this machine."""
-    if is_slower_by_the_clock(case):
-        return Decision(Verdict.REGRESSION, "its calls take longer, and there are as many fewer: runs end by the clock")
+    """Decide on a changed function whose slow-down no sum over runs shows, as nothing waits on this machine."""
     if case.contended:
         return Decision(
             Verdict.REGRESSION, f"{waits(case.contended)}, which its time does not clearly show on this machine", case.contended
@@ -122,8 +119,11 @@ def _may_cost(case: Case, metric: str) -> bool:
 
 
 def _is_seen_to_save(case: Case, guilt: Guilt) -> bool:
-    """Return whether a saving shows in the function's calls, in all of them or in whole runs, which must not exclude half of it."""
-    if case.info.change in (Change.ADDED, Change.REMOVED):
+    """Return whether a saving shows in the function's calls, in all of them or in whole runs, which must not exclude half of it.
+
+    Runs that end by the clock show none, and what is saved is by what they repeat.
+    """
+    if case.info.change in (Change.ADDED, Change.REMOVED) or case.ledger.clocked:
         return True
     ends = {point: end.ratio for point, end in case.ends.items() if end.ratio is not None}
     claimed = dict(zip(case.attribution.points, (-guilt.ns / case.attribution.run_ns).tolist(), strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -40,6 +40,10 @@ class WholeRuns:
     def excluded(self) -> float:
         """Return from which slow-down on, as a ratio, every one is excluded at all points; infinity where a point has no interval."""
         return max((end.high for end in self.ends), default=math.inf)
+
+    def without(self, points: Set[int]) -> WholeRuns:
+        """Return the same without some points."""
+        return replace(self, ends=tuple(end for end in self.ends if end.point.id not in points))
 
     def unexplained_by(self, attribution: Attribution) -> WholeRuns:
         """Return the same without points where runs do take longer, and most of that is work that the workload itself asks for."""
