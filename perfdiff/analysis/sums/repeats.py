@@ -53,13 +53,22 @@ def _repetitions(base: Book, head: Book, least: float) -> Iterator[Repetition]:
     """Yield what runs of a point repeat until a clock ends them, of several that repeat in step once."""
     if min(len(book.runs) for book in (base, head)) < FEWEST_RUNS:
         return
-    candidates = np.array([column for column in range(base.calls.shape[1]) if _ends_by_the_clock(base, head, column, least)], dtype=int)
-    known = np.zeros(base.calls.shape[1], dtype=bool)
-    for column in candidates[np.argsort(base.calls[0, candidates], kind="stable")].tolist():
+    parts = _takes_a_part(base) & _takes_a_part(head)
+    vary = np.ptp(base.calls, axis=0) + np.ptp(head.calls, axis=0) > 0
+    found = [column for column in np.flatnonzero(parts & vary).tolist() if _ends_by_the_clock(base, head, column, least)]
+    known = np.zeros(len(parts), dtype=bool)
+    for column in sorted(found, key=lambda column: base.calls[0, column]):
         if not known[column]:
-            parts = np.logical_and.reduce([_in_step(book.calls, column) for book in (base, head)]) & ~known
-            known |= parts
-            yield Repetition(column, parts)
+            in_step = _in_step(base.calls, column) & _in_step(head.calls, column) & ~known
+            known |= in_step
+            yield Repetition(column, in_step)
+
+
+def _takes_a_part(book: Book) -> Bools:
+    """Return which functions (f,) all runs call and spend time in, most of them a part of their own."""
+    cpu_ns = float(np.median([run.cpu_ns for run in book.runs]))
+    in_all = (book.calls.min(axis=0) > 0) & (book.wall_ns.min(axis=0) > 0)
+    return np.asarray(in_all & (book.medians["wall_ns"] >= REPEATED * cpu_ns) & (cpu_ns > 0))
 
 
 def _ends_by_the_clock(base: Book, head: Book, column: int, least: float) -> bool:
@@ -72,11 +81,11 @@ def _ends_by_the_clock(base: Book, head: Book, column: int, least: float) -> boo
     """
     calls = [book.calls[:, column] for book in (base, head)]
     fewer, more = sorted(calls, key=np.median)
-    if fewer.min() <= 0 or not np.ptp(more):
+    if not np.ptp(more):
         return False
     took = [book.wall_ns[:, column] for book in (base, head)]
     ran = [np.array([run.cpu_ns for run in book.runs], dtype=np.float64) for book in (base, head)]
-    if not all(REPEATED <= np.median(part) / np.median(whole) <= least for part, whole in zip(took, ran, strict=True)):
+    if any(np.median(part) > least * np.median(whole) for part, whole in zip(took, ran, strict=True)):
         return False
     between = max(math.log(least), _BETWEEN * _apart(*calls))
     return max(_apart(*took), _apart(*ran)) <= between and (fewer.max() * least < more.min() or all(map(_is_steadier, took, calls)))
