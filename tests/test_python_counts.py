@@ -165,6 +165,48 @@ def test_each_call_has_the_memory_that_it_asks_for_itself(tmp_path: Path, python
     assert np.abs(still - new * (named - 257)).max() <= 12, "what tells of lines and frames is not the program's"
 
 
+ARRAYS = """\
+import sys, threading
+sys.path.append(sys.argv[1])
+import numpy as np
+
+def first(n):
+    return np.zeros(3)
+
+def summed(n):
+    return (np.ones(n) * 2).sum()
+
+def other(n):
+    found = np.arange(n)
+    found.resize(2 * n, refcheck=False)
+    return found
+
+def still(n):
+    return n
+
+first(1)
+for n in (1000, 1000, 5000):
+    summed(n), still(n)
+thread = threading.Thread(target=other, args=(1000,))
+thread.start()
+thread.join()
+"""
+
+
+def test_the_data_of_numpys_arrays_is_memory_of_the_call_that_asks_for_it(tmp_path: Path) -> None:
+    """In every thread; with the NumPy of the tests, and their interpreter."""
+    python = python_programs.interpreter()
+    assert python is not None
+    probed: dict[str, Sequence[str]] = {f"main.py::{name}": [] for name in ("first", "summed", "other", "still")}
+    outcome = counted(tmp_path, python, ARRAYS, str(Path(np.__file__).parents[1]), probed=probed)
+    _, summed, other, still = (outcome.only.samples[number].counters["object_bytes"] for number in (1, 2, 3, 4))
+    sizes = np.array([1000, 1000, 5000])
+    assert (summed >= 2 * 8 * sizes).all(), "an array of ones, and one of twos"
+    assert (summed < 2 * 8 * sizes + 4000).all()
+    assert 3 * 8 * 1000 <= other[0] < 3 * 8 * 1000 + 4000, "what it begins with, and what it is resized to"
+    assert still.max() < 100
+
+
 def test_collections_of_garbage_are_counted_where_they_happen(tmp_path: Path, python: Path) -> None:
     probed = {"main.py::cyclic": [], "main.py::still": []}
     outcome = counted(tmp_path, python, ALLOCATING, probed=probed)

@@ -1,7 +1,7 @@
 /*
  * Memory that calls ask the interpreter for, in all of its domains (`PyMem_SetAllocator`): how often, and how many bytes. What is served from
- * lists of free objects asks for nothing, and modules that call malloc themselves, as numpy does for the data of arrays, are not seen. What
- * counting itself asks for is left out, and so is what is asked for during a collection of garbage.
+ * lists of free objects asks for nothing, and modules that call malloc themselves are not seen, but for NumPy (arrays.c). What counting itself
+ * asks for is left out, and so is what is asked for during a collection of garbage.
  */
 #include "allocations.h"
 #include "garbage.h"
@@ -19,7 +19,8 @@ static __thread unsigned newest;
 
 static PyMemAllocatorEx next[PYMEM_DOMAIN_OBJ + 1];
 
-static inline void *counted(void *memory, size_t size)
+/* Counts what this thread was given, unless one of ours asked, or another domain for it. */
+void *pd_allocations_count(void *memory, size_t size)
 {
 	if (memory && !inside && !pd_garbage_collects()) {
 		pd_allocations.count++;
@@ -39,7 +40,7 @@ static void *allocate(void *domain, size_t size)
 	inside++;
 	memory = allocator->malloc(allocator->ctx, size);
 	inside--;
-	return counted(memory, size);
+	return pd_allocations_count(memory, size);
 }
 
 static void *allocate_zeroed(void *domain, size_t number, size_t size)
@@ -50,7 +51,7 @@ static void *allocate_zeroed(void *domain, size_t number, size_t size)
 	inside++;
 	memory = allocator->calloc(allocator->ctx, number, size);
 	inside--;
-	return counted(memory, number * size);
+	return pd_allocations_count(memory, number * size);
 }
 
 static void *reallocate(void *domain, void *former, size_t size)
@@ -61,7 +62,7 @@ static void *reallocate(void *domain, void *former, size_t size)
 	inside++;
 	memory = allocator->realloc(allocator->ctx, former, size);
 	inside--;
-	return counted(memory, size);
+	return pd_allocations_count(memory, size);
 }
 
 static void release(void *domain, void *memory)

@@ -35,6 +35,8 @@ static uint32_t source_open(struct pd_counter *counters, uint32_t room)
 
 static void source_read(struct pd_thread *thread __attribute__((unused)), uint64_t *values)
 {
+	if (PyGILState_Check())
+		pd_arrays_look();
 	values[LINES] = pd_lines_begun;
 	values[ALLOCATIONS] = pd_allocations.count;
 	values[BYTES] = pd_allocations.bytes;
