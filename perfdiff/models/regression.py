@@ -76,11 +76,14 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """Rows with the same inputs: an id for each row (n,); of groups large enough, their `rows` in order, and where each `begins` there."""
+    """Rows with the same inputs: an id for each row (n,); of groups large enough, their `rows` by group, the `group` of each of these, and
+    where its one or two `middles` (2, groups) stand.
+    """
 
     inputs: Ints
     rows: Ints
-    begins: Ints
+    group: Ints
+    middles: Ints
 
     @classmethod
     def of(cls, inputs: Ints, run: Ints) -> Alike:
@@ -90,20 +93,18 @@ class Alike:
         sizes = np.diff(begins, append=len(order))
         several = np.maximum.reduceat(run[order], begins) > np.minimum.reduceat(run[order], begins)
         large = (sizes >= _ALIKE) & several
-        kept = np.repeat(large, sizes)
-        return cls(inputs, order[kept], np.cumsum(sizes[large]) - sizes[large])
+        kept, ends = sizes[large], np.cumsum(sizes[large])
+        middles = np.array([2 * ends - kept - 1, 2 * ends - kept]) // 2
+        return cls(inputs, order[np.repeat(large, sizes)], np.repeat(np.arange(len(kept)), kept), middles)
 
     def apart(self, standardised: Floats) -> Floats:
         """Return by how much rows stand apart (n,) from the median of those with the same inputs, where these are enough, else from 0."""
-        if not len(self.begins):
+        if not len(self.rows):
             return standardised
         values = standardised[self.rows]
-        ends = np.append(self.begins[1:], len(values))
-        group = np.repeat(np.arange(len(self.begins)), ends - self.begins)
-        ordered = values[np.lexsort((values, group))]
-        medians = (ordered[(self.begins + ends - 1) // 2] + ordered[(self.begins + ends) // 2]) / 2
+        medians = values[np.lexsort((values, self.group))][self.middles].mean(axis=0)
         found = standardised.copy()
-        found[self.rows] -= medians[group]
+        found[self.rows] -= medians[self.group]
         return found
 
 

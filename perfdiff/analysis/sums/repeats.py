@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from perfdiff import units
 from perfdiff.analysis.stats.panel import Bools
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.records.schema import Floats, Note, Side
@@ -150,9 +151,8 @@ def told_of_the_clock(ledger: Ledger, notes: Iterable[Note]) -> tuple[Note, ...]
     shown = [ledger.labels[point] for point in ledger.points if point in ledger.clocked]
     if not shown:
         return tuple(notes)
-    others = f" and {len(shown) - 1} more" if len(shown) > 1 else ""
     text = (
-        f"runs of {shown[0]}{others} end by the clock: they last as long however long calls take, so that whole runs tell nothing, and "
-        "sums are told as if head repeated as often as base"
+        f"runs of {units.listed(shown, 1)} end by the clock: they last as long however long calls take, so that whole runs tell nothing, "
+        "and sums are told as if head repeated as often as base"
     )
     return (Note("ends-by-the-clock", text), *(note for note in notes if note.slug != "sizes-not-felt"))

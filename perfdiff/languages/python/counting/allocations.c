@@ -17,10 +17,8 @@ static __thread struct {
 } recent[RECENT];
 static __thread unsigned newest;
 
-static PyMemAllocatorEx next[PYMEM_DOMAIN_OBJ + 1];
-
 /* Counts what this thread was given, unless one of ours asked, or another domain for it. */
-void *pd_allocations_count(void *memory, size_t size)
+static inline void *counted(void *memory, size_t size)
 {
 	if (memory && !inside && !pd_garbage_collects()) {
 		pd_allocations.count++;
@@ -32,42 +30,42 @@ void *pd_allocations_count(void *memory, size_t size)
 	return memory;
 }
 
-static void *allocate(void *domain, size_t size)
+static void *allocate(void *next, size_t size)
 {
-	const PyMemAllocatorEx *allocator = domain;
+	const PyMemAllocatorEx *allocator = next;
 	void *memory;
 
 	inside++;
 	memory = allocator->malloc(allocator->ctx, size);
 	inside--;
-	return pd_allocations_count(memory, size);
+	return counted(memory, size);
 }
 
-static void *allocate_zeroed(void *domain, size_t number, size_t size)
+static void *allocate_zeroed(void *next, size_t number, size_t size)
 {
-	const PyMemAllocatorEx *allocator = domain;
+	const PyMemAllocatorEx *allocator = next;
 	void *memory;
 
 	inside++;
 	memory = allocator->calloc(allocator->ctx, number, size);
 	inside--;
-	return pd_allocations_count(memory, number * size);
+	return counted(memory, number * size);
 }
 
-static void *reallocate(void *domain, void *former, size_t size)
+static void *reallocate(void *next, void *former, size_t size)
 {
-	const PyMemAllocatorEx *allocator = domain;
+	const PyMemAllocatorEx *allocator = next;
 	void *memory;
 
 	inside++;
 	memory = allocator->realloc(allocator->ctx, former, size);
 	inside--;
-	return pd_allocations_count(memory, size);
+	return counted(memory, size);
 }
 
-static void release(void *domain, void *memory)
+static void release(void *next, void *memory)
 {
-	const PyMemAllocatorEx *allocator = domain;
+	const PyMemAllocatorEx *allocator = next;
 
 	allocator->free(allocator->ctx, memory);
 }
@@ -92,10 +90,17 @@ void pd_allocations_forget(const void *object, size_t head)
 		}
 }
 
+PyMemAllocatorEx pd_allocations_before(PyMemAllocatorEx *next)
+{
+	return (PyMemAllocatorEx){next, allocate, allocate_zeroed, reallocate, release};
+}
+
 void pd_allocations_begin(void)
 {
+	static PyMemAllocatorEx next[PYMEM_DOMAIN_OBJ + 1];
+
 	for (int domain = PYMEM_DOMAIN_RAW; domain <= PYMEM_DOMAIN_OBJ; domain++) {
-		PyMemAllocatorEx ours = {&next[domain], allocate, allocate_zeroed, reallocate, release};
+		PyMemAllocatorEx ours = pd_allocations_before(&next[domain]);
 
 		PyMem_GetAllocator((PyMemAllocatorDomain)domain, &next[domain]);
 		PyMem_SetAllocator((PyMemAllocatorDomain)domain, &ours);

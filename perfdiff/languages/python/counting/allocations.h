@@ -18,7 +18,7 @@ extern __thread struct pd_allocations pd_allocations;
 #define PD_COLLECTED_HEAD (2 * sizeof(uintptr_t)) /* before an object that the collector follows */
 
 void pd_allocations_begin(void);
-void *pd_allocations_count(void *memory, size_t size);
+PyMemAllocatorEx pd_allocations_before(PyMemAllocatorEx *next); /* one that counts what `next`, its context, gives */
 void pd_arrays_look(void); /* arrays.c */
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * Memory for the data of NumPy's arrays, counted as what the interpreter is asked for: NumPy has an allocator of its own, which its table of
- * functions gives (PEP 445 does not reach it). It stays what it is, and so does each array's; its four functions are called through ours.
+ * functions gives (PEP 445 does not reach it). It stays what it is, and so does each array's; its functions are called through ours.
  */
 #include "allocations.h"
 
@@ -24,47 +24,24 @@ struct handler {
 
 static struct allocator theirs;
 
-static void *allocate(void *context, size_t size)
+static void release(void *context __attribute__((unused)), void *memory, size_t size)
 {
-	void *memory;
-
-	pd_allocations_pause(true);
-	memory = theirs.malloc(context, size);
-	pd_allocations_pause(false);
-	return pd_allocations_count(memory, size);
-}
-
-static void *allocate_zeroed(void *context, size_t number, size_t size)
-{
-	void *memory;
-
-	pd_allocations_pause(true);
-	memory = theirs.calloc(context, number, size);
-	pd_allocations_pause(false);
-	return pd_allocations_count(memory, number * size);
-}
-
-static void *reallocate(void *context, void *former, size_t size)
-{
-	void *memory;
-
-	pd_allocations_pause(true);
-	memory = theirs.realloc(context, former, size);
-	pd_allocations_pause(false);
-	return pd_allocations_count(memory, size);
+	theirs.free(theirs.context, memory, size);
 }
 
 /* Stands before the functions of the allocator that every thread and context has; a program that chose another one keeps it. */
 static void stand_before(void **table)
 {
+	static PyMemAllocatorEx next; /* NumPy's but for `free`, which is told the size */
+	PyMemAllocatorEx ours;
 	PyObject *chosen = ((PyObject * (*)(void)) table[HANDLER])();
 	struct handler *handler = chosen ? PyCapsule_GetPointer(chosen, "mem_handler") : NULL;
 
 	if (handler && handler->version == 1 && !strcmp(handler->name, "default_allocator")) {
 		theirs = handler->allocator;
-		handler->allocator.malloc = allocate;
-		handler->allocator.calloc = allocate_zeroed;
-		handler->allocator.realloc = reallocate;
+		next = (PyMemAllocatorEx){theirs.context, theirs.malloc, theirs.calloc, theirs.realloc, NULL};
+		ours = pd_allocations_before(&next);
+		handler->allocator = (struct allocator){ours.ctx, ours.malloc, ours.calloc, ours.realloc, release};
 	}
 	Py_XDECREF(chosen);
 }
