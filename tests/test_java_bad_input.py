@@ -317,34 +317,6 @@ def test_classes_that_take_a_part_of_a_long_run_are_told(tmp_path: Path, argumen
     assert [word for word, _ in outcome.notes] == (["loading"] if arguments else [])
 
 
-VIRTUAL = """
-class Main {
-    static int work(int n) throws Exception { Thread.sleep(1); return n; }
-    static void called() { try { for (int i = 0; i < 3; i++) work(i); } catch (Exception e) { throw new Error(e); } }
-    public static void main(String[] arguments) throws Exception {
-        work(1);
-        Thread[] threads = new Thread[50];
-        Runnable called = Main::called;
-        for (int t = 0; t < threads.length; t++)
-            threads[t] = (Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, called);
-        for (Thread thread : threads) thread.join();
-        work(2);
-        System.out.print("done");
-    }
-}
-"""
-
-
-def test_calls_in_virtual_threads_are_left_out_and_told(tmp_path: Path) -> None:
-    newest = java_programs.found()[max(java_programs.found())]
-    if newest.feature < 21:
-        pytest.skip("no JVM with virtual threads")
-    outcome = make(tmp_path, VIRTUAL).run(java=newest.java)
-    assert outcome.output == "done"
-    assert calls(outcome.only) == {1: 2}
-    assert outcome.notes == (("virtual", "calls in virtual threads are not recorded"),)
-
-
 @JDKS
 def test_a_class_that_does_not_verify_fails_as_it_does_without_probes(tmp_path: Path, jdk: Jdk) -> None:
     made = program(tmp_path, jdk, {"Main.java": SMALL}, {WORK: []})

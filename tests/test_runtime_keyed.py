@@ -196,6 +196,80 @@ static void starved_while_reading(void) {
     pthread_join(collector, NULL);
 }
 
+static void *call_left;
+
+static void *leaving(void *unused) {
+    work(3);
+    begin(1, &keys[0]);
+    moving(2, &keys[1]);
+    work(5);
+    call_left = pd_detach(0);
+    begin(1, &keys[2]);
+    pd_leave_keyed(1, &keys[2]);
+    return unused;
+}
+
+static void *going_on(void *unused) {
+    work(20);
+    begin(3, &keys[3]);
+    pd_leave_keyed(3, &keys[3]);
+    pd_attach(call_left);
+    work(5);
+    moving(3, &keys[2]);
+    pd_leave_keyed(3, &keys[2]);
+    pd_leave_keyed(2, &keys[1]);
+    pd_leave_keyed(1, &keys[0]);
+    return unused;
+}
+
+static void in_thread(void *(*function)(void *)) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, function, NULL);
+    pthread_join(thread, NULL);
+}
+
+static void carried(void) {
+    in_thread(leaving);
+    usleep(30000);
+    in_thread(going_on);
+}
+
+static void never_carried_on(void) {
+    in_thread(leaving);
+    usleep(30000);
+}
+
+static void *waiting(void *unused) {
+    begin(1, &keys[0]);
+    call_left = pd_detach(1);
+    return unused;
+}
+
+static void carried_after_a_wait(void) {
+    pd_waits_tell();
+    in_thread(waiting);
+    begin(3, &keys[3]);
+    pd_wait_begin();
+    usleep(30000);
+    pd_wait_end();
+    pd_leave_keyed(3, &keys[3]);
+    pd_attach(call_left);
+    pd_leave_keyed(1, &keys[0]);
+}
+
+static void kept_waiting(void) {
+    pd_waits_tell();
+    begin(1, &keys[0]);
+    pd_wait_begin();
+    call_left = pd_detach(0);
+    pd_wait_end();
+    usleep(10000);
+    pd_attach(call_left);
+    pd_wait_end();
+    pd_leave_keyed(1, &keys[0]);
+    if (pd_detach(1)) pd_end();
+}
+
 int main(void) {
     CASE();
     printf("%d%d\\n", pd_is_off(1), pd_is_off(99));
@@ -298,3 +372,36 @@ def test_a_pause_while_inputs_are_read_is_no_time_of_the_call_or_its_caller(tmp_
     record = run(tmp_path, "starved_while_reading", SAMPLED)
     assert 15e6 < totals(record, "wall_ns")[1] < 30e6
     assert 15e6 < totals(record, "wall_ns")[2] < 30e6
+
+
+DETAILED = Entry(Mode.SAMPLE, detail=True, reservoir=10, features=2)
+
+
+def test_calls_that_another_thread_ends_have_the_time_and_the_work_of_both(tmp_path: Path) -> None:
+    record = run(tmp_path, "carried", DETAILED)
+    assert edges(record) == {(0, 1): 2, (1, 2): 1, (2, 3): 1, (0, 3): 1}
+    assert sum(totals(record, "unfinished").values()) == 0
+    assert record.threads == 2  # the calls' own, and one that both threads of the system had while they carried none of these
+    lasted = max(record.samples[1].wall_ns)
+    assert lasted > 60e6  # 5 ms here, 50 ms of waiting for the thread that worked elsewhere, 5 ms there
+    assert 10e6 <= max(record.samples[1].counters["cpu_ns"]) < 15e6
+    assert 10e6 <= record.samples[2].counters["cpu_ns"][0] < 15e6
+
+
+def test_calls_that_nobody_goes_on_with_last_until_the_end(tmp_path: Path) -> None:
+    record = run(tmp_path, "never_carried_on", SAMPLED)
+    assert totals(record, "unfinished") == {1: 1, 2: 1}
+    assert totals(record, "wall_ns")[2] > 35e6
+    assert record.complete
+
+
+def test_calls_wait_from_when_they_are_left_where_that_is_said(tmp_path: Path) -> None:
+    record = run(tmp_path, "carried_after_a_wait", SAMPLED)
+    assert 30e6 < totals(record, "lock_wait_ns")[1] <= totals(record, "wall_ns")[1]
+    assert 30e6 < totals(record, "lock_wait_ns")[3] <= totals(record, "wall_ns")[3]
+
+
+def test_a_wait_goes_with_the_calls_that_wait_and_is_nobody_elses(tmp_path: Path) -> None:
+    record = run(tmp_path, "kept_waiting", SAMPLED)
+    assert totals(record, "calls") == {1: 1}
+    assert 10e6 < record.totals.lock_wait_ns[0] <= record.totals.wall_ns[0]

@@ -79,4 +79,6 @@ void pd_counters_read(struct pd_thread *thread, uint64_t *values)
 {
 	for (uint32_t i = 0; i < pd_process.source_count; i++)
 		pd_process.sources[i]->read(thread, values + pd_process.source_first[i]);
+	for (uint32_t i = 0; pd_unlikely(thread->is_moved) && i < pd_process.counter_count; i++)
+		values[i] = values[i] == PD_ABSENT || thread->offsets[i] == PD_ABSENT ? PD_ABSENT : values[i] + thread->offsets[i];
 }

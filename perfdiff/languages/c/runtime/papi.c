@@ -344,6 +344,8 @@ static void papi_thread_open(struct pd_thread *thread __attribute__((unused)))
 {
 	int error = errno;
 
+	if (here.running && owner == getpid()) /* this one's calls were carried elsewhere, and others come */
+		return;
 	pd_inside_papi = true;
 	pd_order();
 	memset(&here, 0, sizeof(here));

@@ -166,6 +166,11 @@ struct pd_thread {
 	struct pd_held held[PD_HELD];
 	struct pd_arena arena;
 	const uint64_t *resources;     /* the thread's own counters, in its TLS */
+	bool is_moved;                 /* its calls were carried here from another thread of the system: */
+	bool waits;                    /* and wait, from when they were left */
+	uint64_t waiting;              /* as in pd_local_state, while no thread of the system carries them */
+	uint64_t stood[PD_COUNTERS];   /* the counters then */
+	uint64_t offsets[PD_COUNTERS]; /* what they are ahead of the carrying thread's; PD_ABSENT: not known */
 	struct pd_thread *next_thread; /* of all threads of the process */
 	struct pd_thread *next_free;   /* of those that ended */
 	struct pd_entry root;
@@ -281,6 +286,8 @@ void *pd_memory(size_t size);
 
 /* thread.c */
 struct pd_thread *pd_thread_open(void);
+bool pd_thread_bind(struct pd_thread *thread); /* inside a slow path; NULL: none */
+void pd_thread_free(struct pd_thread *thread); /* inside a slow path */
 bool pd_local_open(struct pd_thread *thread, struct pd_local *local, uint32_t probe);
 struct pd_samples *pd_segment_open(struct pd_thread *thread, struct pd_local *local, uint32_t level, uint32_t first);
 PD_GENERAL struct pd_edge *pd_edge_known(const struct pd_thread *thread, uint32_t caller, uint32_t callee); /* NULL: not yet */

@@ -28,13 +28,31 @@ static void thread_end(void *data)
 	pd_thread_close_calls(thread, pd_ticks(), pd_self.resources);
 	pd_thread_count_passed(thread);
 	pd_counters_thread_close(thread);
-	thread->held_count = 0;
-	pd_self.thread = NULL;
-	pd_gates = NULL;
 	pd_slow_begin(&slow);
+	pd_thread_bind(NULL);
+	pd_thread_free(thread);
+	pd_slow_end(&slow);
+}
+
+/* Lets a thread's calls be those of the running thread of the system. */
+bool pd_thread_bind(struct pd_thread *thread)
+{
+	if (pthread_setspecific(key, thread))
+		return false;
+	if (thread)
+		thread->resources = pd_self.resources;
+	pd_self.thread = thread;
+	pd_gates = thread ? thread->gates : NULL;
+	return true;
+}
+
+/* Keeps one that has no calls open for a thread of the system that begins. */
+void pd_thread_free(struct pd_thread *thread)
+{
+	thread->held_count = 0;
+	thread->is_moved = false;
 	thread->next_free = pd_process.free_threads;
 	pd_process.free_threads = thread;
-	pd_slow_end(&slow);
 }
 
 bool pd_threads_begin(void)
@@ -109,17 +127,13 @@ struct pd_thread *pd_thread_open(void)
 		pd_process.free_threads = thread->next_free;
 	else
 		thread = thread_new();
-	if (!thread || pthread_setspecific(key, thread)) {
+	opened = thread && pd_thread_bind(thread);
+	if (opened) {
+		pd_presence_begin(thread);
+	} else {
 		pd_stop();
 		thread = NULL;
 	}
-	if (thread) {
-		thread->resources = pd_self.resources;
-		pd_presence_begin(thread);
-		opened = true;
-	}
-	pd_self.thread = thread;
-	pd_gates = thread ? thread->gates : NULL;
 	pd_clock_refresh();
 end:
 	pd_slow_end(&slow);

@@ -170,9 +170,11 @@ static void costs_take(void)
 static bool probe_define(JNIEnv *environment)
 {
 	jsize length = (jsize)(pd_probe_class_end - pd_probe_class);
-	bool is_made = (*environment)->DefineClass(environment, "java/lang/PerfdiffProbe", NULL, (const jbyte *)pd_probe_class, length) &&
-		       pd_threads_begin(environment);
+	bool is_made;
 
+	pd_virtual_begin(environment);
+	is_made = (*environment)->DefineClass(environment, "java/lang/PerfdiffProbe", NULL, (const jbyte *)pd_probe_class, length) &&
+		  pd_threads_begin(environment);
 #ifdef PD_PER_CALL
 	is_made = is_made && pd_calls_begin(environment);
 #endif
@@ -233,6 +235,7 @@ bool pd_events_begin(JavaVM *machine)
 	if (!event_enable(JVMTI_EVENT_THREAD_END))
 		return false;
 #endif
+	pd_virtual_follow(tools);
 	if (capability_add((jvmtiCapabilities){.can_generate_garbage_collection_events = 1})) {
 		event_enable(JVMTI_EVENT_GARBAGE_COLLECTION_START);
 		event_enable(JVMTI_EVENT_GARBAGE_COLLECTION_FINISH);

@@ -37,6 +37,14 @@ void pd_upkeep_tell(uint64_t run_ns, uint64_t collected_ns);
 
 /* threads.c */
 bool pd_threads_begin(JNIEnv *environment);
-bool pd_thread_is_recorded(JNIEnv *environment);
+bool pd_thread_is_recorded(JNIEnv *environment, const char *left_out);
+
+/* mounting.c */
+extern bool pd_virtual_are_followed;
+void pd_virtual_follow(jvmtiEnv *tools);
+void pd_virtual_begin(JNIEnv *environment);
+
+/* probes.c */
+void pd_reading_drop(void);
 
 #endif

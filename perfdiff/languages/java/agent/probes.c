@@ -2,6 +2,7 @@
  * The native methods of `java.lang.PerfdiffProbe`. A call is known by a number: its probe in the low bits, above it how many calls the thread
  * has entered, a bit that no address has, and the sign where the call's inputs are to be read. 0 is a call that is not recorded.
  */
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -9,9 +10,11 @@
 #ifdef PD_PER_CALL
 #include "../counting/counts.h"
 #define settle pd_calls_settle
+#define LEFT_OUT PD_NOT_COUNTED
 #define find_heap pd_heap_find
 #else
 #define settle() ((void)0)
+#define LEFT_OUT "calls in virtual threads are not recorded before Java 21"
 #define find_heap(environment) ((void)(environment))
 #endif
 
@@ -19,6 +22,7 @@
 #define PROBE_MASK ((UINT64_C(1) << PROBE_BITS) - 1)
 #define NO_ADDRESS (UINT64_C(1) << 62)
 #define IS_READ (UINT64_C(1) << 63)
+#define ENTERED_BITS 30 /* of a thread's own calls; above them is its number, as a call may end in another one */
 #define ABSENT INT64_C(0x7ff4e05eda7ab5e7) /* as PerfdiffProbe.ABSENT: a NaN that no computation makes */
 #define PATH_BYTES 4096
 
@@ -28,14 +32,18 @@ static __thread struct {
 	struct pd_frame read; /* the call whose inputs are read */
 } self __attribute__((tls_model("initial-exec")));
 
+static atomic_uint threads;
+
 static inline uint64_t call_enter(JNIEnv *environment, struct pd_frame *call, int *is_read)
 {
 	uint64_t number;
 
 	if (pd_passes(call->probe))
 		return 0;
-	if (pd_unlikely(!pd_gates) && !pd_thread_is_recorded(environment))
+	if (pd_unlikely(!pd_gates) && !pd_virtual_are_followed && !pd_thread_is_recorded(environment, LEFT_OUT))
 		return 0;
+	if (pd_unlikely(!self.entered))
+		self.entered = (uint64_t)atomic_fetch_add(&threads, 1) << ENTERED_BITS;
 	settle();
 	find_heap(environment);
 	number = NO_ADDRESS | (++self.entered << PROBE_BITS & ~(NO_ADDRESS | IS_READ)) | call->probe;
@@ -70,6 +78,12 @@ JNIEXPORT jlong JNICALL Java_java_lang_PerfdiffProbe_beginReading(JNIEnv *enviro
 	return (jlong)(number | IS_READ);
 }
 
+/* Whoever reads its inputs goes on in another thread. */
+void pd_reading_drop(void)
+{
+	self.read.cells = self.read.entry = 0;
+}
+
 static inline void cell_put(unsigned cell, jlong value)
 {
 	if (value != ABSENT)
@@ -99,7 +113,7 @@ JNIEXPORT void JNICALL Java_java_lang_PerfdiffProbe_start(JNIEnv *environment, j
 	cells_put((unsigned)first, a, b, c, d);
 	if (self.read.entry)
 		pd_start(&self.read);
-	self.read.cells = self.read.entry = 0;
+	pd_reading_drop();
 }
 
 /* Counts outcomes of four conditions; of those that no call has, none were met. */

@@ -1,4 +1,4 @@
-/* Which threads are recorded: those that have a stack of their own. Virtual ones move from one carrier to another while their calls are open. */
+/* Which threads are virtual: they move from one carrier to another while their calls are open, and who does not follow them leaves them out. */
 #include "java_probe.h"
 
 static jclass virtual_thread, thread_class; /* NULL where the virtual machine has none */
@@ -21,8 +21,8 @@ bool pd_threads_begin(JNIEnv *environment)
 	return virtual_thread && current_thread;
 }
 
-/* Asked at the first call in a thread of the system; one that carries virtual threads does nothing else. */
-bool pd_thread_is_recorded(JNIEnv *environment)
+/* Asked at the first call in a thread of the system; one that carries virtual threads does nothing else. `left_out` says so, once. */
+bool pd_thread_is_recorded(JNIEnv *environment, const char *left_out)
 {
 	static bool is_told;
 	jobject thread;
@@ -40,7 +40,7 @@ bool pd_thread_is_recorded(JNIEnv *environment)
 	(*environment)->DeleteLocalRef(environment, thread);
 	if (is_carrier && !is_told) {
 		is_told = true;
-		pd_note("virtual", "calls in virtual threads are not recorded");
+		pd_note("virtual", left_out);
 	}
 	return !is_carrier;
 }

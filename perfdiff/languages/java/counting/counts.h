@@ -24,6 +24,7 @@ struct pd_counted *pd_memory_own(void); /* NULL while the thread has counted not
 /* What makes it, and is told that a thread has ended: calls.c, or ../lines/file.c */
 struct pd_counted *pd_counted_make(size_t bytes);
 void pd_counted_empty(struct pd_counted *counted); /* another thread takes it */
+#define PD_NOT_COUNTED "counts leave out calls in virtual threads"
 void pd_counted_virtual(void); /* a virtual thread, whose counts are not kept */
 
 /* calls.c */

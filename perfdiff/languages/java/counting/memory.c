@@ -92,7 +92,7 @@ JNIEXPORT jlong JNICALL Java_java_lang_PerfdiffCounts_take(JNIEnv *environment, 
 	(void)type;
 	if (thread < 0)
 		return (jlong)(uintptr_t)nobodys;
-	if (!pd_thread_is_recorded(environment)) {
+	if (!pd_thread_is_recorded(environment, PD_NOT_COUNTED)) {
 		pd_counted_virtual();
 		return (jlong)(uintptr_t)nobodys;
 	}
