@@ -4,24 +4,33 @@
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import figures
 import numpy as np
 
+import cmark
+from perfdiff import trending
 from perfdiff.analysis.trends.clusters import trends
+from perfdiff.config import Config
+from perfdiff.models.clusters import ALPHA
 from perfdiff.models.joint import joint
 from perfdiff.models.powerlaw import power_laws
 from perfdiff.models.shift import exponent_shift
 from perfdiff.models.trend import Growth
 from perfdiff.models.trendlines import fit
+from perfdiff.progress import Silent
 from perfdiff.records.places import Place, PlaceCounts
 from perfdiff.records.schema import Floats, Point
+from perfdiff.request import Request
 
 SEED = 2007
 RIGHT = 58  # of 60
@@ -224,6 +233,19 @@ def print_speed() -> None:
             table.remarks.append(f"{name}: {peak:.2f} GiB of {memory:.0f} GiB: {figures.against(peak, memory)}.")
 
 
+def print_upstream() -> None:
+    """Print what is told of a line that became quadratic upstream: cmark's handling of `![l`, between two releases."""
+    with tempfile.TemporaryDirectory() as room, figures.printed("Upstream", "line", "base", "head") as table:
+        releases = cmark.repository(Path(room))
+        config = Config(cmark.BUILD, (replace(cmark.ATTACK, parameters={"n": (125, 250, 500, 1000, 2000)}),))
+        request = Request(releases, ("base", "head"), config, Path(room) / "cache", dict(os.environ))
+        leading = trending.trends(request, Silent(), alpha=ALPHA).differences[0]
+        exponents = [f"{side.b:.2f}" if side else "none" for side in (leading.base, leading.head)]
+        table.add(f"{leading.place.function}: {leading.place.text}", *exponents)
+        is_right = leading.place.function == "cmark_inline_parser_in_bracket" and exponents[0] < "1.1" and exponents[1] > "1.9"
+        table.remarks.append(f"From n to n², in `cmark_inline_parser_in_bracket`: {'kept' if is_right else 'missed'}.")
+
+
 def main() -> None:
     """Print all tables."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -235,6 +257,7 @@ def main() -> None:
     print_classes()
     print_coverage()
     print_pairs()
+    print_upstream()
     print_speed()
 
 

@@ -108,11 +108,19 @@ install(TARGETS counting DESTINATION words)
 """
 
 
+ONCE = """\
+[[workload]]
+name = "report"
+command = "python bench.py 1000"
+runs = 2
+"""
+
+
 @pytest.mark.parametrize("files", [{}, {"pyproject.toml": SYSTEM, "CMakeLists.txt": CMAKE}], ids=["meson-python", "scikit-build-core"])
 def test_functions_of_cython_carry_probes_wherever_a_back_end_has_their_c_made(files: dict[str, str], kept: Path, tmp_path: Path) -> None:
     case = next(case for case in CASES if case.name == "cython-search")
     checkout = repository(case, tmp_path / "program")
-    for name, text in files.items():
+    for name, text in (files | {"perfdiff.toml": ONCE}).items():
         (checkout / name).write_text(text)
     found = tmp_path / "annotations.json"
     asked = ["annotate", "--function", "words.counting.Counter.place", "--metric", "wall_ns", "--format", "json", "-o", str(found)]

@@ -10,12 +10,10 @@ import pytest
 
 import cmark
 import runtimes
-from perfdiff import pipeline, trending
+from perfdiff import pipeline
 from perfdiff.analysis.findings import Findings, Verdict
-from perfdiff.analysis.trends.findings import DifferenceKind
 from perfdiff.config import CompareConfig, Config, CountersConfig, MeasureConfig, WorkloadConfig
 from perfdiff.models.annotation import CostClass
-from perfdiff.models.clusters import ALPHA
 from perfdiff.progress import Silent
 
 pytestmark = pytest.mark.integration
@@ -34,20 +32,6 @@ def compare(releases: Path, workload: WorkloadConfig) -> Findings:
     config = Config(cmark.BUILD, (workload,), compare=compared, counters=counters, measure=measure)
     request = pipeline.Request(releases, ("base", "head"), config, releases.parent / "cache", dict(os.environ))
     return pipeline.compare(request, Silent()).findings
-
-
-def test_the_line_of_cmark_that_became_quadratic_is_named_by_how_often_it_runs(releases: Path) -> None:
-    workload = replace(cmark.ATTACK, parameters={"n": (125, 250, 500, 1000, 2000)})
-    config = Config(cmark.BUILD, (workload,))
-    request = pipeline.Request(releases, ("base", "head"), config, releases.parent / "cache", dict(os.environ))
-    findings = trending.trends(request, Silent(), alpha=ALPHA)
-    assert findings.verdict is Verdict.REGRESSION
-    leading = findings.differences[0]
-    assert (leading.kind, leading.feature, leading.place.function) == (DifferenceKind.EXPONENT, "n", "cmark_inline_parser_in_bracket")
-    assert leading.place.text.startswith("for (bracket *b = parser->last_bracket; b;")
-    assert leading.base is not None
-    assert leading.head is not None
-    assert (leading.base.b, leading.head.b) == (pytest.approx(1, abs=0.1), pytest.approx(2, abs=0.1))
 
 
 def test_the_guilty_function_of_cmark_comes_first_and_became_quadratic(releases: Path) -> None:
