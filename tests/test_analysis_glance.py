@@ -12,7 +12,8 @@ from perfdiff import analysis
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.verdicts.settling import settled
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Change
+from perfdiff.records.schema import Change, Phase
+from test_analysis_counts import counted
 
 CONFIG = CompareConfig()
 CHANGES = (*(Change.CHANGED, Change.AFFECTED, Change.UNCHANGED) * 3, Change.ADDED, Change.REMOVED)
@@ -120,3 +121,18 @@ def test_a_function_that_other_work_may_have_moved_to_does_not_end_a_look_alone(
 def test_machines_are_judged_by_themselves_before_runs_are_said_to_go_on() -> None:
     made = World(noisy().functions, runs=10, noise=Noise(run=0.1, function=0.1), kept=40, hosts=(Host("a"), Host("b", slow=1.5)))
     assert analysis.glance(made.experiment(), made.samples, CONFIG).findings is not None
+
+
+@pytest.mark.parametrize("phases", [{Phase.PLAIN}, {Phase.COUNTED}, {Phase.PLAIN, Phase.COUNTED}], ids=lambda each: "+".join(sorted(each)))
+def test_runs_without_probes_alone_are_an_answer_whatever_changed(phases: set[Phase]) -> None:
+    """Where whole runs and counts tell enough no call is timed: nothing is known then of any function's time."""
+    seen = set()
+    for seed in range(PROGRAMS):
+        made = replace(drawn(seed), plain=lambda side: 1e6)
+        experiment = counted(made, lambda name, side, n, rng: {"blocks": n * (1 + len(name) + (side is HEAD))}, rounds=2)
+        untimed = replace(experiment, runs=tuple(run for run in experiment.runs if run.phase in phases))
+        found = analysis.analyse(untimed, made.samples, CONFIG)
+        seen |= {function.info.change for function in found.functions}
+        assert found.verdict is not Verdict.REGRESSION, f"program {seed}: {found.sentence}"
+        assert analysis.look(untimed, made.samples, CONFIG).verdict is found.verdict
+    assert seen >= {Change.ADDED, Change.REMOVED, Change.CHANGED, Change.AFFECTED}

@@ -176,7 +176,7 @@ def _cost(function: int, ledger: Ledger, web: Web, parts: tuple[ChangeParts, ...
         return Found([], nothing)
     shown = Shown(function, ns, blur, Extra.COST)
     makers = behind_some_new_calls(web, function)
-    is_new = np.array([_is_partly_new(part, ledger.place[function]) for part in parts]) & (ns > 0)
+    is_new = np.array([_is_partly_new(part, ledger.place[function]) for part in parts], bool) & (ns > 0)
     if not makers or not is_new.any():
         return _spread(_behind_cost(web, function), shown)
     own, new = (_spread(links, shown.at_points(where)) for links, where in ((_behind_cost(web, function), ~is_new), (makers, is_new)))
