@@ -140,6 +140,14 @@ def test_a_panel_without_anything_says_nothing(shape: tuple[int, int, int]) -> N
     assert contrasts(panel(side, side)) == [None] * shape[1]
 
 
+def test_runs_that_no_machine_has_of_both_sides_tell_nothing() -> None:
+    """A fleet may have base on some hosts and head on others, a cluster lose a worker with all of a point's runs."""
+    shape = (2, 1, 10)
+    values, blocks, alone = np.zeros(shape), np.tile(BLOCKS[:10], (2, 1)), np.zeros(2, dtype=bool)
+    sides = [Runs(values, blocks, alone, np.full((2, 10), machine)) for machine in (1, 2)]
+    assert contrasts(panel(*sides)) == [None]
+
+
 def test_questions_of_a_panel_are_answered_as_one_by_one() -> None:
     rng = np.random.default_rng(5)
     sides = [rng.standard_t(2, (3, 40, 10)) for _ in range(2)]
