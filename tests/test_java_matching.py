@@ -210,6 +210,26 @@ CASES: Mapping[str, tuple[str, str, Mapping[str, tuple[Change, Reasons]]]] = {
         REFERENCE % "two",
         {"A.f()": (Change.CHANGED, ("body changed",))},
     ),
+    "a renamed field": (
+        "class A { int n = 3; int f(int a) { return a * n; } void put(int n) { this.n = n; } }",
+        "class A { int factor = 3; int f(int a) { return a * factor; } void put(int factor) { this.factor = factor; } }",
+        {},
+    ),
+    "a renamed field, of which another class has both names": (
+        "class B { int n, m; } class A { int n; int f(B b) { return b.n + n; } }",
+        "class B { int n, m; } class A { int m; int f(B b) { return b.m + m; } }",
+        {"A.f(B)": (Change.CHANGED, ("body changed",))},
+    ),
+    "two renamed fields, of which none tells which is which": (
+        "class A { int a, b; int f() { return a; } }",
+        "class A { int c, d; int f() { return c; } }",
+        {"A.f()": (Change.CHANGED, ("body changed",))},
+    ),
+    "a renamed field with another value": (
+        "class A { int n = 3; int f(int a) { return a * n; } }",
+        "class A { int factor = 4; int f(int a) { return a * factor; } }",
+        {"A.<init>()": (Change.CHANGED, ("body changed",)), "A.f(int)": (Change.CHANGED, ("body changed",))},
+    ),
     "a renamed method whose parameters and locals have other names, too": (
         "class A { int put(int a) { int sum = 1; for (int i = 2; i < a; i++) { sum += i * 7; } return sum; } }",
         "class A { int add(int many) { int all = 1; for (int one = 2; one < many; one++) { all += one * 7; } return all; } }",

@@ -16,8 +16,7 @@ from perfdiff.languages.java.texts import tokens
 from perfdiff.languages.protocol import Declaration, FunctionDefinition
 
 CONSTANT, CLASS, INTERFACES, LAYOUT = "java:constant ", "java:class ", "java:interfaces ", "java:fields "
-CONSTANTS, RECORD = "java:constants ", "java:record "
-_FIELD = "java:field "
+CONSTANTS, RECORD, FIELD = "java:constants ", "java:record ", "java:field "
 OVERRIDDEN = "java:overridden "
 _NUMBER = re.compile(r"#\d+")
 _MOST_TEXT = 40  # characters of a value that are said when it changes
@@ -98,7 +97,7 @@ def _of_fields(joined: Joined) -> Iterator[tuple[str, Declaration]]:
         if field.access & SYNTHETIC or member is None or field.access & ENUM:
             continue
         is_constant = field.constant is not None and bool(field.access & STATIC)
-        prefix, what = (CONSTANT, "constant") if is_constant else (_FIELD, "field")
+        prefix, what = (CONSTANT, "constant") if is_constant else (FIELD, "field")
         words = [field.descriptor, str(field.access & _MEANT), *_value(field, member), *normal.meaningful(field.annotations)]
         summary = member.value if 0 < len(member.value) <= _MOST_TEXT else "" if member.value else types.simple(field.descriptor)
         key, says = f"{prefix}{joined.path}.{field.name}", f"{what} {_unnumbered(joined.shown)}.{field.name}"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from perfdiff.languages import matching
 from perfdiff.languages.dialect import Renames
 from perfdiff.languages.java import texts
 from perfdiff.languages.java.alignment import aligned
-from perfdiff.languages.java.declarations import CONSTANT, OVERRIDDEN
+from perfdiff.languages.java.declarations import CONSTANT, FIELD, OVERRIDDEN
 from perfdiff.languages.protocol import Counterpart, Declaration, FunctionDefinition, Program
 
 _PARAMETERS = re.compile(r"\([^()]*\)")
@@ -62,6 +63,7 @@ class _JavaDialect:
 
     def __init__(self, base: Program, head: Program) -> None:
         self._base, self._head = base, head
+        self._fields = _renamed_fields(base.declarations, head.declarations)
 
     def parts(self, name: str) -> Sequence[str]:
         """Return the parts of a qualified name, without parameters."""
@@ -76,7 +78,7 @@ class _JavaDialect:
         if base.tokens == head.tokens and (base.tokens or base.text == head.text):
             return ()
         before, after = texts.parts(base), texts.parts(head)
-        words = _Words(renames)
+        words = _Words({*renames, *self._renamed_in(base, head)})
         reasons = []
         if not words.are_same(before.annotations, after.annotations):
             reasons.append("annotations changed")
@@ -89,6 +91,12 @@ class _JavaDialect:
         if reasons or not base.tokens or self._is_explained(base, head):
             return tuple(reasons)
         return (_COMPILED,)
+
+    def _renamed_in(self, base: FunctionDefinition, head: FunctionDefinition) -> Iterator[tuple[str, str]]:
+        """Yield the names of renamed fields, if these are all that a method uses otherwise: another class may have fields of such names."""
+        before, after = ({key for key in one.uses if key.startswith(FIELD)} for one in (base, head))
+        if {self._fields.get(key, key) for key in before} == after:
+            yield from ((key.removeprefix(FIELD), self._fields[key].removeprefix(FIELD)) for key in before & self._fields.keys())
 
     def _is_explained(self, base: FunctionDefinition, head: FunctionDefinition) -> bool:
         """Return whether something that a method names is another thing in head: then its instructions name it otherwise too."""
@@ -125,14 +133,32 @@ def _modifiers(before: Sequence[str], after: Sequence[str]) -> str:
 class _Words:
     """Whether tokens differ only by names that were changed."""
 
-    def __init__(self, renames: Renames) -> None:
+    def __init__(self, renames: Iterable[tuple[str, str]]) -> None:
         self._pairs = {pair for before, after in renames for pair in _parts_of(before, after)}
 
     def are_same(self, base: Sequence[str], head: Sequence[str]) -> bool:
-        """Return whether all differing tokens are names of methods, classes or packages that were renamed."""
+        """Return whether all differing tokens are names of methods, fields, classes or packages that were renamed."""
         if len(base) != len(head):
             return False
         return all((old, new) in self._pairs for old, new in {*zip(base, head, strict=True)} if old != new)
+
+
+def _renamed_fields(base: Mapping[str, Declaration], head: Mapping[str, Declaration]) -> Mapping[str, str]:
+    """Return by the keys of base those that fields have in head which differ by their name alone.
+
+    Of its class such a field is the only one that is gone, and the only new one, of its type, modifiers and value.
+    """
+    gone, new = _fields(base, head), _fields(head, base)
+    return {gone[like][0]: new[like][0] for like in gone.keys() & new.keys() if len(gone[like]) == len(new[like]) == 1}
+
+
+def _fields(declarations: Mapping[str, Declaration], others: Mapping[str, Declaration]) -> Mapping[tuple[str, str], list[str]]:
+    """Return the keys of fields that the others lack, by class and by all that a field is beside its name."""
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for key in declarations.keys() - others.keys():
+        if key.startswith(FIELD):
+            found[key.rpartition(".")[0], declarations[key].fingerprint].append(key)
+    return found
 
 
 def _parts_of(before: str, after: str) -> Mapping[tuple[str, str], None]:
