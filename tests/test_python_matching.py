@@ -83,6 +83,47 @@ def test_comments_docstrings_layout_and_annotations_change_nothing(compare: Comp
 
 
 @pytest.mark.parametrize(
+    ("base", "head"),
+    [
+        (
+            "def f(a, *b):\n  s = 0\n  for i, x in enumerate(a):\n    s += x\n  return s + i",
+            "def f(a, *b):\n  t = 0\n  for n, y in enumerate(a):\n    t += y\n  return t + n",
+        ),
+        ("def f(a):\n  try:\n    g()\n  except E as e:\n    h(e)", "def f(a):\n  try:\n    g()\n  except E as error:\n    h(error)"),
+        ("def f(a):\n  if (n := len(a)) > 1:\n    return n", "def f(a):\n  if (size := len(a)) > 1:\n    return size"),
+        (
+            "class A:\n  async def f(self):\n    x = await self.g()\n    return x",
+            "class A:\n  async def f(self):\n    y = await self.g()\n    return y",
+        ),
+        ("def f(a):\n  s = [x for x in a]\n  return s", "def f(a):\n  t = [x for x in a]\n  return t"),
+    ],
+)
+def test_names_of_local_variables_change_nothing(compare: Compare, base: str, head: str) -> None:
+    assert differing(compare(base, head)) == {}
+
+
+@pytest.mark.parametrize(
+    ("base", "head"),
+    [
+        ("def f(a):\n  x = 1\n  return a + x", "def f(a):\n  y = 1\n  return y + a"),  # another order
+        ("def f(a):\n  x = y = 1\n  return x", "def f(a):\n  x = y = 1\n  return y"),
+        ("def f(x):\n  x = g(x)\n  return x", "def f(x):\n  y = g(x)\n  return y"),  # the argument is kept
+        ("def f(a):\n  x = 1\n  return '%(x)s' % locals()", "def f(a):\n  y = 1\n  return '%(x)s' % locals()"),
+        ("def f(a):\n  x = 1\n  return f'{x=}'", "def f(a):\n  y = 1\n  return f'{y=}'"),
+        ("def f(a):\n  global x\n  x = 1", "def f(a):\n  global y\n  y = 1"),
+        ("def f(a):\n  x = 1\n  return lambda: x", "def f(a):\n  y = 1\n  return lambda: y"),
+        ("def f(a):\n  x = 1\n  return [x for b in a]", "def f(a):\n  y = 1\n  return [x for b in a]"),
+        ("def f(a):\n  import x\n  return x", "def f(a):\n  import y\n  return y"),
+        ("def f(a):\n  x = 1\n  return len", "def f(a):\n  len = 1\n  return len"),
+        ("def f(a):\n  return x", "def f(a):\n  return y"),
+        ("def f(a):\n  a.x = 1", "def f(a):\n  a.y = 1"),
+    ],
+)
+def test_other_names_are_a_change(compare: Compare, base: str, head: str) -> None:
+    assert differing(compare(base, head)).get("a.f") is Change.CHANGED
+
+
+@pytest.mark.parametrize(
     ("base", "head", "reasons"),
     [
         ("def f(a): return a + 1", "def f(a): return a - 1", ("body changed",)),

@@ -288,10 +288,8 @@ def _on_machines(of: Panel, machines: Sequence[int]) -> Iterator[tuple[Floats, F
 def _places(side: Runs, point: int, machines: Sequence[int]) -> Ints:
     """Return the place of each run's machine among `machines`, -1 where it is none of them."""
     of = np.zeros(side.blocks.shape[1], dtype=np.int64) if side.machines is None else side.machines[point]
-    if not machines:
-        return np.full(len(of), -1)
-    place = np.minimum(np.searchsorted(machines, of), len(machines) - 1)
-    return np.where(np.asarray(machines)[place] == of, place, -1)
+    place = np.searchsorted(machines, of)
+    return np.where(np.array([*machines, -2])[place] == of, place, -1)  # behind the last one, none
 
 
 def _differences(of: Panel, point: int, machines: Sequence[int]) -> tuple[Floats, Ints]:

@@ -59,7 +59,7 @@ class _PythonDialect:
 
     def text_reasons(self, base: FunctionDefinition, head: FunctionDefinition, renames: Renames) -> tuple[str, ...]:
         """Return what of a function's own text differs: its decorators, its signature, its body, with what that newly imports."""
-        if base.tokens == head.tokens:
+        if base.tokens == head.tokens or _differ_by_local_names(base, head):
             return ()
         before, after = self._parts(base), self._parts(head)
         named = (
@@ -88,6 +88,12 @@ class _PythonDialect:
         what = "source" if head.says.startswith(IMPORTED) else "definition"
         tells = base.summary and head.summary and base.summary != head.summary
         return f"{what} changed from {base.summary} to {head.summary}" if tells else f"{what} changed"
+
+
+def _differ_by_local_names(base: FunctionDefinition, head: FunctionDefinition) -> bool:
+    """Return whether two functions are the same but for what they call their local variables."""
+    meaning = texts.without_local_names(base)
+    return meaning is not None and meaning == texts.without_local_names(head)
 
 
 def _same_but_for_renames(base: Sequence[str], head: Sequence[str], renames: Renames) -> bool:

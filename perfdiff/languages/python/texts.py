@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from perfdiff.languages.protocol import FunctionDefinition
-from perfdiff.languages.python.meaning import FUNCTIONS, bound_lambda
+from perfdiff.languages.python.meaning import FUNCTIONS, bound_lambda, fingerprint
 from perfdiff.languages.python.normal import normalise
+from perfdiff.languages.python.renaming import number_locals
 
 # Of text that `ast.unparse` wrote: strings in all their forms, numbers, words, operators.
 _TOKEN = re.compile(
@@ -54,6 +55,13 @@ def parts(definition: FunctionDefinition) -> Parts:
         case ast.Lambda():
             return Parts((), _tokens(f"lambda {ast.unparse(node.args)}"), _tokens(ast.unparse(node.body)))
     return Parts((), (), _tokens(ast.unparse(node)), _imports(node))
+
+
+def without_local_names(definition: FunctionDefinition) -> str | None:
+    """Return a digest of what a function means, whatever its local variables are called; None where their names may matter."""
+    node = _parsed(definition)
+    normalise(node)
+    return fingerprint(node) if number_locals(node) else None
 
 
 def defaults(signature: str) -> dict[str, str]:
