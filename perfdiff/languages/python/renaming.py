@@ -10,7 +10,7 @@ from perfdiff.languages.python.meaning import FUNCTIONS
 # Who calls one of these may get at local variables by their names.
 _ASKING = frozenset(("locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe"))
 _SCOPES = (*FUNCTIONS, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_CAPTURING = (ast.Match, ast.Global, ast.Nonlocal)
+_BINDING_WORDS = (ast.Match, ast.Global, ast.Nonlocal)  # these name variables by plain text
 
 
 def number_locals(tree: ast.AST) -> bool:
@@ -22,13 +22,14 @@ def number_locals(tree: ast.AST) -> bool:
     if not isinstance(tree, FUNCTIONS):
         return False
     nodes = [each for statement in tree.body for each in ast.walk(statement)]
-    if any(isinstance(each, _CAPTURING) or _name(each) in _ASKING for each in nodes):
+    if any(isinstance(each, _BINDING_WORDS) or _name(each) in _ASKING for each in nodes):
         return False
     own = [each for statement in tree.body for each in _own(statement)]
     bound = {each.id for each in own if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
     bound |= {each.name for each in own if isinstance(each, ast.ExceptHandler) and each.name}
     bound -= _parameters(tree) | _bound_otherwise(nodes)
-    if any(_name(each) in bound for scope in own if isinstance(scope, _SCOPES) for each in ast.walk(scope) if each is not scope):
+    inside = (each for scope in own if isinstance(scope, _SCOPES) for each in ast.walk(scope))
+    if any(isinstance(each, ast.Name) and each.id in bound for each in inside):
         return False
     numbers: dict[str, str] = {}
     for each in own:
