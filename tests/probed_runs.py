@@ -55,6 +55,22 @@ def undisturbed(run: Callable[[], Outcome]) -> Outcome:
     return found
 
 
+def totals(record: Recording, name: str) -> dict[int, float]:
+    """Return one of the totals of each probe."""
+    return dict(zip(record.totals.probe.tolist(), getattr(record.totals, name).tolist(), strict=True))
+
+
+def calls(record: Recording) -> dict[int, float]:
+    """Return how often each probe was called."""
+    return totals(record, "calls")
+
+
+def edges(record: Recording) -> dict[tuple[int, int], float]:
+    """Return how often each probe, by number, called each other; 0 is the start of a thread."""
+    pairs = zip(record.edges.caller.tolist(), record.edges.callee.tolist(), strict=True)
+    return dict(zip(pairs, record.edges.calls.tolist(), strict=True))
+
+
 def values(record: Recording, probes: Sequence[Probe], name: str) -> list[tuple[float | str | None, ...]]:
     """Return what each call of a function read, in the order of the calls; None where nothing was."""
     (probe,) = [each for each in probes if each.definition.name == name]

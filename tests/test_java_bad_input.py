@@ -18,18 +18,13 @@ from perfdiff.errors import BuildError
 from perfdiff.languages.java import jdks, start
 from perfdiff.languages.java.jdks import Jdk
 from perfdiff.records.plan import Entry, Mode
-from perfdiff.records.recording import Recording
+from probed_runs import calls
 
 pytestmark = pytest.mark.integration
 
 JDKS = pytest.mark.parametrize("jdk", java_programs.of_each_library(), ids=lambda jdk: f"jdk{jdk.feature}")
 WORK = "Main work (I)I"
 SMALL = "class Main { static int work(int n) { return n; } public static void main(String[] a) { work(1); } }"
-
-
-def calls(record: Recording) -> dict[int, float]:
-    """Return how often each probe was called."""
-    return dict(zip(record.totals.probe.tolist(), record.totals.calls.tolist(), strict=True))
 
 
 def make(folder: Path, text: str, *methods: str) -> Program:

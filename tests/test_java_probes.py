@@ -14,7 +14,7 @@ from java_programs import Program
 from perfdiff.languages.java import agent, calibrating
 from perfdiff.languages.java.calibrating import Costs
 from perfdiff.records.plan import Entry, Mode
-from perfdiff.records.recording import Recording
+from probed_runs import calls, edges
 
 pytestmark = pytest.mark.integration
 
@@ -30,16 +30,6 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
         return java_programs.program(tmp_path, request.param, named, methods, *options)
 
     return made
-
-
-def calls(record: Recording) -> dict[int, float]:
-    """Return how often each probe was called."""
-    return dict(zip(record.totals.probe.tolist(), record.totals.calls.tolist(), strict=True))
-
-
-def edges(record: Recording) -> dict[tuple[int, int], float]:
-    pairs = zip(record.edges.caller.tolist(), record.edges.callee.tolist(), strict=True)
-    return dict(zip(pairs, record.edges.calls.tolist(), strict=True))
 
 
 NESTED = """

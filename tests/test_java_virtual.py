@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 
 import java_programs
 from perfdiff.records.plan import Entry, Mode
-from perfdiff.records.recording import Recording
+from probed_runs import calls, edges, totals
 from test_java_counting import OWN, made
 
 NEWEST = java_programs.found()[max(java_programs.found())]
@@ -48,25 +47,15 @@ ALL, SLEEPS, LOCKS, FAILS, DEEP = range(1, 6)
 DETAILED = Entry(Mode.SAMPLE, detail=True, reservoir=1000)
 
 
-def totals(record: Recording, name: str) -> Counter[int]:
-    """Return a column by probe, over all threads."""
-    summed: Counter[int] = Counter()
-    for probe, value in zip(record.totals.probe.tolist(), getattr(record.totals, name).tolist(), strict=True):
-        summed[probe] += value
-    return summed
-
-
 def test_calls_go_with_their_threads(tmp_path: Path) -> None:
     program = java_programs.program(tmp_path, java_programs.jdk(), {"Main.java": PROGRAM}, dict.fromkeys(METHODS, ()))
     outcome = program.run("-cp", ".", "Main", "40", java=NEWEST.java, mode=DETAILED)
     record = outcome.only
     assert (outcome.output, outcome.notes) == ("done", ())
-    assert totals(record, "calls") == {ALL: 120, SLEEPS: 120, LOCKS: 120, FAILS: 120, DEEP: 21 * 120}
+    assert calls(record) == {ALL: 120, SLEEPS: 120, LOCKS: 120, FAILS: 120, DEEP: 21 * 120}
     assert sum(totals(record, "unfinished").values()) == 0
-    pairs = zip(record.edges.caller.tolist(), record.edges.callee.tolist(), strict=True)
-    calls = dict(zip(pairs, record.edges.calls.tolist(), strict=True))
     callees = dict.fromkeys([(ALL, SLEEPS), (ALL, LOCKS), (ALL, FAILS), (ALL, DEEP)], 120)
-    assert calls == {(0, ALL): 120, **callees, (DEEP, DEEP): 20 * 120}
+    assert edges(record) == {(0, ALL): 120, **callees, (DEEP, DEEP): 20 * 120}
     sleeping, locking = record.samples[SLEEPS], record.samples[LOCKS]
     assert len(sleeping.wall_ns) == 120
     assert min(sleeping.wall_ns) > 10e6  # also while nobody carried it
@@ -80,7 +69,7 @@ def test_calls_of_more_threads_than_may_wait_are_counted_and_told(tmp_path: Path
     program = java_programs.program(tmp_path, java_programs.jdk(), {"Main.java": PROGRAM}, {"Main all (I)I": ()})
     outcome = program.run("-cp", ".", "Main", "700", java=NEWEST.java)
     assert [word for word, _ in outcome.notes] == ["virtual"]
-    assert totals(outcome.only, "calls") == {1: 2100}
+    assert calls(outcome.only) == {1: 2100}
     assert 0 < totals(outcome.only, "unfinished")[1] < 2100
     assert outcome.only.threads < 600
 
@@ -88,4 +77,4 @@ def test_calls_of_more_threads_than_may_wait_are_counted_and_told(tmp_path: Path
 def test_counts_leave_them_out_and_say_so(tmp_path: Path) -> None:
     outcome = made(tmp_path, PROGRAM, "Main sleeps (I)I").run("-cp", ".", "Main", "3", java=NEWEST.java, mode=OWN)
     assert outcome.notes == (("virtual", "counts leave out calls in virtual threads"),)
-    assert totals(outcome.only, "calls") == {}
+    assert calls(outcome.only) == {}

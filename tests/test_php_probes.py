@@ -22,8 +22,8 @@ from perfdiff.errors import BuildError
 from perfdiff.languages import interpreter_modules
 from perfdiff.languages.php import extension, interpreters
 from perfdiff.records.plan import Entry, Mode
-from perfdiff.records.recording import Recording
 from php_programs import Program
+from probed_runs import calls, edges
 
 pytestmark = pytest.mark.integration
 
@@ -40,16 +40,6 @@ def make(tmp_path: Path) -> Make:
         return php_programs.program(tmp_path, named, probed)
 
     return made
-
-
-def calls(record: Recording) -> dict[int, float]:
-    """Return how often each probe was called."""
-    return dict(zip(record.totals.probe.tolist(), record.totals.calls.tolist(), strict=True))
-
-
-def edges(record: Recording) -> dict[tuple[int, int], float]:
-    pairs = zip(record.edges.caller.tolist(), record.edges.callee.tolist(), strict=True)
-    return dict(zip(pairs, record.edges.calls.tolist(), strict=True))
 
 
 NESTED = """<?php

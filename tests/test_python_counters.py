@@ -13,6 +13,7 @@ from perfdiff.collect import machine
 from perfdiff.collect.machine import Pmu
 from perfdiff.records.plan import Entry, Mode
 from perfdiff.records.recording import Recording
+from test_papi import counted
 
 pytestmark = [
     pytest.mark.integration,
@@ -63,10 +64,6 @@ def record(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     outcome = python_programs.program(tmp_path, python, {"main.py": PROGRAM}, functions).run(mode=COUNTED)
     assert (outcome.status, outcome.errors) == (0, "")
     return outcome.only
-
-
-def counted(record: Recording, event: str, number: int) -> list[float]:
-    return record.samples[number].counters[event].tolist()
 
 
 def test_events_of_a_library_are_exact_in_each_call_and_in_its_callers(record: Recording) -> None:

@@ -11,7 +11,7 @@ import python_programs
 from perfdiff.errors import BuildError
 from perfdiff.languages.python import extension
 from perfdiff.records.plan import Entry, Mode
-from perfdiff.records.recording import Recording
+from probed_runs import calls, edges
 from python_programs import Program
 
 pytestmark = pytest.mark.integration
@@ -39,16 +39,6 @@ def make(request: pytest.FixtureRequest, pythons: Mapping[str, Path], tmp_path: 
         return python_programs.program(tmp_path, pythons[request.param], named, probed)
 
     return made
-
-
-def calls(record: Recording) -> dict[int, float]:
-    """Return how often each probe was called."""
-    return dict(zip(record.totals.probe.tolist(), record.totals.calls.tolist(), strict=True))
-
-
-def edges(record: Recording) -> dict[tuple[int, int], float]:
-    pairs = zip(record.edges.caller.tolist(), record.edges.callee.tolist(), strict=True)
-    return dict(zip(pairs, record.edges.calls.tolist(), strict=True))
 
 
 NESTED = """

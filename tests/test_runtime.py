@@ -22,6 +22,7 @@ from perfdiff.languages.c import runtime_library
 from perfdiff.records import plan, recording
 from perfdiff.records.plan import Entry, Mode
 from perfdiff.records.recording import Recording
+from probed_runs import edges
 
 pytestmark = pytest.mark.integration
 
@@ -103,15 +104,6 @@ def row(record: Recording, number: int) -> dict[str, float]:
     names = [name for name in record.totals.__dataclass_fields__ if name not in ("probe", "lengths", "counters")]
     measured = {name: getattr(record.totals, name) for name in names} | dict(record.totals.counters)
     return {name: float(values[place]) for name, values in measured.items()}
-
-
-def edges(record: Recording) -> dict[tuple[int, int], float]:
-    return {
-        (caller, callee): calls
-        for caller, callee, calls in zip(
-            record.edges.caller.tolist(), record.edges.callee.tolist(), record.edges.calls.tolist(), strict=True
-        )
-    }
 
 
 CHAIN = """

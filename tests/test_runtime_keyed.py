@@ -11,6 +11,7 @@ import runtimes
 from perfdiff.records import plan, recording
 from perfdiff.records.plan import Entry, Mode
 from perfdiff.records.recording import Recording
+from probed_runs import edges, totals
 
 pytestmark = pytest.mark.integration
 
@@ -261,13 +262,16 @@ static void kept_waiting(void) {
     pd_waits_tell();
     begin(1, &keys[0]);
     pd_wait_begin();
+    usleep(5000);
     call_left = pd_detach(0);
+    begin(3, &keys[3]);
     pd_wait_end();
+    pd_leave_keyed(3, &keys[3]);
     usleep(10000);
     pd_attach(call_left);
     pd_wait_end();
     pd_leave_keyed(1, &keys[0]);
-    if (pd_detach(1)) pd_end();
+    if (pd_detach(1)) begin(2, &keys[1]); /* nothing is open that could be left */
 }
 
 int main(void) {
@@ -301,15 +305,6 @@ def run(folder: Path, case: str, entry: Entry) -> Recording:
     assert ended.stdout == "01\n"
     (path,) = folder.glob("*.pdrec")
     return recording.read(path)
-
-
-def totals(record: Recording, name: str) -> dict[int, float]:
-    return dict(zip(record.totals.probe.tolist(), getattr(record.totals, name).tolist(), strict=True))
-
-
-def edges(record: Recording) -> dict[tuple[int, int], float]:
-    pairs = zip(record.edges.caller.tolist(), record.edges.callee.tolist(), strict=True)
-    return dict(zip(pairs, record.edges.calls.tolist(), strict=True))
 
 
 SAMPLED = Entry(Mode.SAMPLE, reservoir=10, features=2)
@@ -403,5 +398,6 @@ def test_calls_wait_from_when_they_are_left_where_that_is_said(tmp_path: Path) -
 
 def test_a_wait_goes_with_the_calls_that_wait_and_is_nobody_elses(tmp_path: Path) -> None:
     record = run(tmp_path, "kept_waiting", SAMPLED)
-    assert totals(record, "calls") == {1: 1}
-    assert 10e6 < record.totals.lock_wait_ns[0] <= record.totals.wall_ns[0]
+    assert totals(record, "calls") == {1: 1, 3: 1}
+    assert 15e6 < totals(record, "lock_wait_ns")[1] <= totals(record, "wall_ns")[1]
+    assert totals(record, "lock_wait_ns")[3] == 0
