@@ -60,9 +60,9 @@ def _is_for_type_checkers(test: ast.expr) -> bool:
     return last_name(test) == "TYPE_CHECKING"
 
 
-def last_name(expression: ast.expr) -> str | None:
-    """Return the last part of a dotted name, or None where an expression is none."""
-    match expression:
+def last_name(node: ast.AST) -> str | None:
+    """Return the last part of a dotted name, or None where a node is none."""
+    match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name
     return None

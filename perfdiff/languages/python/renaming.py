@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perfdiff.languages.python.meaning import FUNCTIONS
+from perfdiff.languages.python.normal import last_name
 
 # Who calls one of these may get at local variables by their names.
 _ASKING = frozenset(("locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe"))
@@ -22,7 +23,7 @@ def number_locals(tree: ast.AST) -> bool:
     if not isinstance(tree, FUNCTIONS):
         return False
     nodes = [each for statement in tree.body for each in ast.walk(statement)]
-    if any(isinstance(each, _BINDING_WORDS) or _name(each) in _ASKING for each in nodes):
+    if any(isinstance(each, _BINDING_WORDS) or last_name(each) in _ASKING for each in nodes):
         return False
     own = [each for statement in tree.body for each in _own(statement)]
     bound = {each.id for each in own if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
@@ -46,13 +47,6 @@ def _own(node: ast.AST) -> Iterator[ast.AST]:
     if not isinstance(node, _SCOPES):
         for child in ast.iter_child_nodes(node):
             yield from _own(child)
-
-
-def _name(node: ast.AST) -> str | None:
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-    return None
 
 
 def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:

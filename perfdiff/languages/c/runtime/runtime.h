@@ -166,11 +166,12 @@ struct pd_thread {
 	struct pd_held held[PD_HELD];
 	struct pd_arena arena;
 	const uint64_t *resources;     /* the thread's own counters, in its TLS */
-	bool is_moved;                 /* its calls were carried here from another thread of the system: */
-	bool waits;                    /* and wait, from when they were left */
-	uint64_t waiting;              /* as in pd_local_state, while no thread of the system carries them */
-	uint64_t stood[PD_COUNTERS];   /* the counters then */
-	uint64_t offsets[PD_COUNTERS]; /* what they are ahead of the carrying thread's; PD_ABSENT: not known */
+	/* Of calls that one thread of the system leaves and another goes on with (carried.c): */
+	bool waits;                    /* since they were left, for a lock */
+	uint64_t waiting;              /* as in pd_local_state, while nobody carries them */
+	uint64_t stood[PD_COUNTERS];   /* their counters as they were left */
+	bool is_moved;                 /* their counters are ahead of the carrying thread's: */
+	uint64_t offsets[PD_COUNTERS]; /* by so much; PD_ABSENT: not known */
 	struct pd_thread *next_thread; /* of all threads of the process */
 	struct pd_thread *next_free;   /* of those that ended */
 	struct pd_entry root;

@@ -170,11 +170,9 @@ static void costs_take(void)
 static bool probe_define(JNIEnv *environment)
 {
 	jsize length = (jsize)(pd_probe_class_end - pd_probe_class);
-	bool is_made;
+	bool is_made = (*environment)->DefineClass(environment, "java/lang/PerfdiffProbe", NULL, (const jbyte *)pd_probe_class, length) &&
+		       pd_threads_begin(environment);
 
-	pd_virtual_begin(environment);
-	is_made = (*environment)->DefineClass(environment, "java/lang/PerfdiffProbe", NULL, (const jbyte *)pd_probe_class, length) &&
-		  pd_threads_begin(environment);
 #ifdef PD_PER_CALL
 	is_made = is_made && pd_calls_begin(environment);
 #endif
@@ -188,6 +186,7 @@ static void JNICALL machine_is_ready(jvmtiEnv *env, JNIEnv *environment, jthread
 {
 	(void)env, (void)thread;
 	costs_take();
+	pd_virtual_begin(environment);
 	if (!probe_define(environment) || !event_enable(JVMTI_EVENT_CLASS_FILE_LOAD_HOOK))
 		pd_note("failed", "the probes could not be started");
 }

@@ -7,11 +7,11 @@
 
 #include "java_probe.h"
 
-#define MOST 512 /* that wait in calls at once: each takes some 100 KiB, of memory and of the recording */
-
 bool pd_virtual_are_followed;
 
 #ifndef PD_PER_CALL
+
+#define MOST 512 /* that wait in calls at once: each takes some 100 KiB, of memory and of the recording */
 
 /* `can_support_virtual_threads`: bit 44 of the capabilities, for which the headers of older JDKs have room and no name. */
 union capabilities {
