@@ -11,7 +11,7 @@ bool pd_virtual_are_followed;
 
 #ifndef PD_PER_CALL
 
-#define MOST 512 /* that wait in calls at once: each takes some 100 KiB, of memory and of the recording */
+#define MOST 512 /* that wait in calls at once: each has a stack of its own, and 64 KiB of the recording or more */
 
 /* `can_support_virtual_threads`: bit 44 of the capabilities, for which the headers of older JDKs have room and no name. */
 union capabilities {
