@@ -570,6 +570,20 @@ def test_what_is_excluded_is_told_last_and_of_its_whole_file() -> None:
     ]
 
 
+def test_what_never_ran_is_part_of_nobody() -> None:
+    """A name that many classes share leads to all of their methods; those that no run called write nothing."""
+
+    def writing(name: str) -> Counterpart:
+        known = replace(definition(name), writes=frozenset((f"Class.{name}",)))
+        return Counterpart(known, known, Change.CHANGED, (), ())
+
+    calls = {1: frozenset((2, 3)), 2: frozenset[int](), 3: frozenset((4,)), 4: frozenset[int]()}
+    subjects = Subjects({id_: writing(name) for id_, name in enumerate(("load", "ran", "idle", "below"), start=1)}, calls)
+    (everything,), (seen,) = subjects.infos({1}), subjects.without({3}).infos({1})
+    assert everything.writes == {"Class.load", "Class.ran", "Class.idle", "Class.below"}
+    assert (seen.writes, seen.calls) == ({"Class.load", "Class.ran"}, {2})
+
+
 def test_callers_of_folded_functions_are_affected_by_them() -> None:
     pairs = {1: pair("pop", Change.CHANGED), 2: pair("step", Change.CALLER), 3: pair("run", Change.CHANGED), 4: pair("new", Change.ADDED)}
     subjects = Subjects(pairs, {})

@@ -53,6 +53,10 @@ class Subjects:
         """Number the functions of one revision, which stands for base; each is looked at for its own sake."""
         return cls.number([Counterpart(function, None, Change.CHANGED, ("measured alone",), ()) for function in functions])
 
+    def without(self, idle: Collection[int]) -> Subjects:
+        """Return them where functions that never run count as part of nobody: what may call them by its text does not."""
+        return replace(self, calls={id_: called.difference(idle) for id_, called in self.calls.items()})
+
     def probeable(self, exclude: Sequence[str]) -> dict[int, Counterpart]:
         """Return the pairs that can carry probes on every side where they exist, without those in excluded paths."""
         return {id_: pair for id_, pair in self.pairs.items() if not _obstacle(pair, exclude)}

@@ -174,7 +174,7 @@ class Bench:
         return replace(
             found,
             selection=selection,
-            folded=(*folding.folded(subjects, selection, seen), *found.folded),
+            folded=(*folding.folded(found.subjects, selection, seen), *found.folded),
             steering=events.steering(),
             skipped=(*folding.untimed(subjects, selection.folds), *found.skipped),
             notes=(
@@ -193,18 +193,21 @@ class Bench:
         reach.require_calls(counted.called, variant.probes, variant.built)
         return self._with_coverage(site, ran, ran, self._workshop().lost(variant.built, variant.probes))
 
-    def _with_coverage(self, site: Site, measured: Collection[int], ran: Collection[int], lost: Collection[int]) -> Site:
+    def _with_coverage(self, site: Site, measured: Collection[int], ran: frozenset[int], lost: frozenset[int]) -> Site:
         """Add which functions are measured, and of which changed ones nothing is known, of all that `ran`; probes of some were `lost`."""
-        subjects, exclude = site.subjects, self.request.config.probes.exclude
+        exclude = self.request.config.probes.exclude
+        probed = site.subjects.probeable(exclude).keys() - lost
+        subjects = site.subjects.without(probed - ran)
         return replace(
             site,
+            subjects=subjects,
             measured=frozenset(measured),
             folded=folding.unprobed(subjects, exclude, measured),
             skipped=(
                 *site.skipped,
                 *subjects.obstacles(exclude),
                 *subjects.generated(lost),
-                *subjects.untouched(ran, subjects.probeable(exclude).keys() - lost),
+                *subjects.untouched(ran, probed),
             ),
             notes=(*site.notes, *caveats.changes_not_run(subjects, ran)),
         )
