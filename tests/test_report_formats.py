@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import pytest
 
 import findings as made
 from perfdiff.analysis.findings import Acceptance, Verdict
-from perfdiff.cli import options
+from perfdiff.cli import comparison, destinations, options, output
+from perfdiff.errors import UsageError
+from perfdiff.outcome import Outcome
 from perfdiff.report.document import build
 from perfdiff.report.renderers import DRAWING, RENDERERS
 
@@ -29,6 +32,24 @@ def test_the_suffix_chooses_the_format_that_machines_read(name: str, expected: s
 
 def test_the_format_given_wins_over_the_suffix() -> None:
     assert options.report_format(options.Format.SARIF, Path("perf.json")) is options.Format.SARIF
+
+
+def test_each_of_several_files_gets_its_format(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [tmp_path / name for name in ("report.html", "report.json", "comment.md")]
+    places = destinations.chosen(None, files)
+    comparison.deliver(Outcome(made.findings(), lambda function, side: None), places)
+    html, data, comment = (file.read_text() for file in files)
+    assert html.startswith("<!DOCTYPE html>")
+    assert json.loads(data)["verdict"] == "regression"
+    assert comment.startswith("## Regression")
+    output.tell("Regression.", *destinations.written(places), quiet=False)
+    said = capsys.readouterr()
+    assert (said.out, said.err.splitlines()) == ("", ["perfdiff: Regression.", *(f"perfdiff: written to {file}" for file in files)])
+
+
+def test_one_of_several_files_that_says_no_format_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"report\.pdf.*format"):
+        destinations.chosen(None, [tmp_path / "report.html", tmp_path / "report.pdf"])
 
 
 @pytest.mark.parametrize("name", sorted(RENDERERS))

@@ -12,7 +12,7 @@ from hypothesis import given
 import findings as made
 import hostile_texts
 from perfdiff.analysis.findings import Findings, Verdict
-from perfdiff.cli import comparison, options
+from perfdiff.cli import comparison, destinations, options
 from perfdiff.errors import UsageError
 from perfdiff.outcome import Outcome
 from perfdiff.records.schema import Skipped
@@ -103,7 +103,7 @@ def test_the_summary_of_the_step_gets_the_markdown_behind_what_it_holds(
     summary = tmp_path / "summary"
     summary.write_text("# tests\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    comparison.deliver(outcome(), options.Format.GITHUB, None)
+    comparison.deliver(outcome(), destinations.chosen(options.Format.GITHUB, None))
     assert capsys.readouterr().out.startswith("::notice title=perfdiff::Regression")
     assert summary.read_text().startswith("# tests\n## Regression: insert")
 
@@ -113,12 +113,11 @@ def test_other_formats_leave_the_summary_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], chosen: options.Format
 ) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
-    comparison.check_destination(chosen, None)
-    comparison.deliver(outcome(), chosen, None)
+    comparison.deliver(outcome(), destinations.chosen(chosen, None))
     assert not (tmp_path / "summary").exists()
 
 
 def test_a_summary_that_cannot_be_written_is_told_before_anything_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "nowhere" / "summary"))
     with pytest.raises(UsageError, match="cannot be written"):
-        comparison.check_destination(options.Format.GITHUB, None)
+        destinations.chosen(options.Format.GITHUB, None)

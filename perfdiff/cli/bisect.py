@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import bisect_growth, comparison, exits, groups, options, output
+from perfdiff.cli import bisect_growth, comparison, destinations, exits, groups, options, output
+from perfdiff.cli.destinations import Destination
 from perfdiff.cli.explain import is_named
 from perfdiff.errors import UsageError
 
@@ -62,7 +63,7 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     path: Annotated[
         list[str] | None, typer.Option("--path", metavar="PATH", help="Only commits that touch this path (may be repeated).")
     ] = None,
-    output_file: options.Output = None,
+    output_files: options.Outputs = None,
     report_format: options.ReportFormat = None,
     strict: options.Strict = False,
     cluster: options.Cluster = None,
@@ -73,11 +74,10 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 ) -> None:
     """Bisect and exit with the code of what was found."""
     with exits.exceptions_become_codes():
-        chosen = options.report_format(report_format, output_file)
-        comparison.check_destination(chosen, output_file)
+        places = destinations.chosen(report_format, output_files)
         by_growth = metric == options.GROWTH
         if by_growth:
-            bisect_growth.check_format(chosen)
+            bisect_growth.check_formats(places)
         else:
             check_metric(metric)
         if not 0.5 <= confidence < 1:
@@ -97,11 +97,12 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
                 comparison.warn_of_few_runs(request, progress)
                 found, outcome = bisecting.bisect(question, progress)
         if by_growth:
-            output.write(bisect_growth.rendered(culprit, chosen, output_file), output_file)
-            output.tell(bisect_growth.answer(culprit), output_file, quiet=project.quiet)
+            for place in places:
+                output.write(bisect_growth.rendered(culprit, place), place.file)
+            output.tell(bisect_growth.answer(culprit), *destinations.written(places), quiet=project.quiet)
             raise typer.Exit(exits.ExitCode.REGRESSION)
-        _deliver(found, outcome, chosen, output_file)
-        output.tell(_answer(found), output_file, quiet=project.quiet)
+        _deliver(found, outcome, places)
+        output.tell(_answer(found), *destinations.written(places), quiet=project.quiet)
         if strict and not found.certain:
             raise typer.Exit(exits.ExitCode.INCONCLUSIVE)
         raise typer.Exit(exits.ExitCode.REGRESSION)
@@ -123,12 +124,13 @@ def _answer(found: Bisection) -> str:
     return printable(found.sentence)
 
 
-def _deliver(found: Bisection, outcome: Outcome, chosen: options.Format, output_file: Path | None) -> None:
-    """Write the report: the search, and the comparison of the culprit with what stands before it."""
+def _deliver(found: Bisection, outcome: Outcome, places: Iterable[Destination]) -> None:
+    """Write the reports: the search, and the comparison of the culprit with what stands before it."""
     from perfdiff.report import bisect as report
     from perfdiff.report import document
 
-    if chosen is options.Format.JSON:
-        output.write(report.render_json(found, document.build(outcome.findings)), output_file)
-    else:
-        comparison.deliver(outcome, chosen, output_file, report.blocks(found))
+    for place in places:
+        if place.form is options.Format.JSON:
+            output.write(report.render_json(found, document.build(outcome.findings)), place.file)
+        else:
+            comparison.deliver(outcome, (place,), report.blocks(found))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from perfdiff.cli import options, output
+from perfdiff.cli.destinations import Destination
 from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,10 +17,11 @@ if TYPE_CHECKING:
 FORMATS = (options.Format.TEXT, options.Format.MARKDOWN, options.Format.HTML, options.Format.JSON)
 
 
-def check_format(chosen: options.Format) -> None:
-    """Raise UsageError where trends are not told in a format."""
-    if chosen not in FORMATS:
-        raise UsageError(f"growth is not told as {chosen.value}; there are {', '.join(FORMATS)}", slug="format-unknown")
+def check_formats(places: Iterable[Destination]) -> None:
+    """Raise UsageError where trends are not told in one of the formats."""
+    for place in places:
+        if place.form not in FORMATS:
+            raise UsageError(f"growth is not told as {place.form.value}; there are {', '.join(FORMATS)}", slug="format-unknown")
 
 
 def found(question: Question, progress: Progress) -> GrowthBisection:
@@ -29,18 +31,18 @@ def found(question: Question, progress: Progress) -> GrowthBisection:
     return growth_bisect.bisect(question, progress)
 
 
-def rendered(bisection: GrowthBisection, chosen: options.Format, output_file: Path | None) -> str:
-    """Return the report."""
+def rendered(bisection: GrowthBisection, place: Destination) -> str:
+    """Return the report that a place gets."""
     from perfdiff.report.trends import bisect as report
 
-    match chosen:
+    match place.form:
         case options.Format.JSON:
             return report.render_json(bisection)
         case options.Format.HTML:
             return report.html(bisection)
         case options.Format.MARKDOWN:
             return report.markdown(bisection)
-    return report.text(bisection, width=output.width(output_file), colour=output.colour(output_file))
+    return report.text(bisection, width=output.width(place.file), colour=output.colour(place.file))
 
 
 def answer(bisection: GrowthBisection) -> str:

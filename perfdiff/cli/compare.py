@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import acceptances, exits, fleet, options, output, recordings, samples, waiting
-from perfdiff.cli.comparison import check_destination, deliver, headline
+from perfdiff.cli import acceptances, destinations, exits, fleet, options, output, recordings, samples, waiting
+from perfdiff.cli.comparison import deliver, headline
 from perfdiff.cli.fleet import Wished
 from perfdiff.configuration import Overrides
 from perfdiff.errors import UsageError
@@ -59,7 +59,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     save: options.Save = None,
     cluster: options.Cluster = None,
     repository: options.Repository = Path(),
-    output_file: options.Output = None,
+    output_files: options.Outputs = None,
     report_format: options.ReportFormat = None,
     strict: options.Strict = False,
     config: options.ConfigFile = None,
@@ -69,8 +69,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 ) -> None:
     """Compare two sets of samples and exit with the code of the verdict."""
     with exits.exceptions_become_codes():
-        chosen = options.report_format(report_format, output_file)
-        check_destination(chosen, output_file)
+        places = destinations.chosen(report_format, output_files)
         if save:
             samples.check(save)
         overrides = Overrides(file=config, seed=seed, cluster=cluster)
@@ -86,10 +85,10 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         with tempfile.TemporaryDirectory(prefix="perfdiff-fleet-") as room:
             with waiting.progress(quiet=quiet, verbose=verbose) as progress:
                 outcome = compared(_recorded(wished, Path(room), progress), overrides, progress)
-            deliver(outcome, chosen, output_file)
+            deliver(outcome, places)
             if save and outcome.recorded:
                 samples.save(save, outcome.recorded)
-        output.tell(headline(outcome), output_file, quiet=quiet)
+        output.tell(headline(outcome), *destinations.written(places), quiet=quiet)
         raise typer.Exit(exits.of_verdict(outcome.findings.verdict, strict=strict))
 
 

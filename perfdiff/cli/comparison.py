@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
@@ -16,7 +16,8 @@ import typer
 from typer.core import TyperCommand
 
 from perfdiff import __version__, configuration
-from perfdiff.cli import COMMANDS, acceptances, exits, groups, options, output, samples, ticket, waiting
+from perfdiff.cli import COMMANDS, acceptances, destinations, exits, groups, options, output, samples, ticket, waiting
+from perfdiff.cli.destinations import Destination
 from perfdiff.config import PLACE, RUNS_FOR_TIME, Config
 from perfdiff.configuration import Overrides
 from perfdiff.errors import ConfigError, RevisionError
@@ -39,7 +40,7 @@ revision alone is compared with the working tree. A COMMAND behind `--` is the w
 
 \b
   perfdiff main HEAD
-  perfdiff v1.2..v1.3 -o report.html --ticket slow-sort
+  perfdiff v1.2..v1.3 -o report.html -o report.json --ticket slow-sort
   perfdiff HEAD --build "make -j2" --param n=1000,3000,10000 -- ./bench/sort {n}
   perfdiff main HEAD --param n=1000,3000,10000 -- python bench/sort.py {n}
 """
@@ -95,7 +96,7 @@ def _version(asked: bool) -> None:
 def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
     revisions: Annotated[list[str], typer.Argument(metavar="REVISION", hidden=True)],
-    output_file: options.Output = None,
+    output_files: options.Outputs = None,
     report_format: options.ReportFormat = None,
     strict: options.Strict = False,
     save: options.Save = None,
@@ -118,8 +119,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 ) -> None:
     """Compare two revisions and exit with the code of the verdict."""
     with exits.exceptions_become_codes(), _commands_suggested(revisions):
-        chosen = options.report_format(report_format, output_file)
-        check_destination(chosen, output_file)
+        places = destinations.chosen(report_format, output_files)
         if save:
             samples.check(save)
         if ticket_folder:
@@ -136,12 +136,12 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             if ticket_folder:
                 progress.stage("writing the ticket", None)
                 ticket.write(ticket_folder, outcome, asked, uncommitted)
-        deliver(outcome, chosen, output_file)
+        deliver(outcome, places)
         if save and outcome.recorded:
             samples.save(save, outcome.recorded)
         if project.verbose:
             output.tell_stages(outcome.findings.stages)
-        output.tell(headline(outcome), output_file, quiet=project.quiet, ticket=ticket_folder)
+        output.tell(headline(outcome), *destinations.written(places), quiet=project.quiet, ticket=ticket_folder)
         raise typer.Exit(exits.of_verdict(outcome.findings.verdict, strict=strict))
 
 
@@ -259,18 +259,12 @@ def _quoted(word: str) -> str:
     return "".join(f"{{{part}}}" if index % 2 else part and shlex.quote(part) for index, part in enumerate(parts)) or "''"
 
 
-def check_destination(chosen: options.Format, output_file: Path | None) -> None:
-    """Raise `UsageError` where the report could not be written in the end, before anything is measured."""
-    summary = output.step_summary() if chosen is options.Format.GITHUB else None
-    for written in filter(None, (output_file, summary)):
-        output.check(written)
-
-
-def deliver(outcome: Outcome, chosen: options.Format, output_file: Path | None, search: tuple[Block, ...] = ()) -> None:
-    """Write the report where it belongs; for GitHub also append its Markdown to the summary of the step that runs."""
-    output.write(rendered(outcome, chosen, output_file, search), output_file)
-    if chosen is options.Format.GITHUB and (summary := output.step_summary()):
-        output.append(rendered(outcome, options.Format.MARKDOWN, summary, search), summary)
+def deliver(outcome: Outcome, places: Iterable[Destination], search: tuple[Block, ...] = ()) -> None:
+    """Write the report to each of its places; for GitHub also append its Markdown to the summary of the step that runs."""
+    for place in places:
+        output.write(rendered(outcome, place.form, place.file, search), place.file)
+        if place.form is options.Format.GITHUB and (summary := output.step_summary()):
+            output.append(rendered(outcome, options.Format.MARKDOWN, summary, search), summary)
 
 
 def headline(outcome: Outcome) -> str:

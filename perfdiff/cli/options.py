@@ -67,8 +67,9 @@ Runs = Annotated[
     int | None, typer.Option("--runs", metavar="N", help="Most runs of each side at each point; at least 4 for a verdict on time.")
 ]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of all random choices.")]
-Output = Annotated[
-    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the report here; its suffix chooses the format.")
+Outputs = Annotated[
+    list[Path] | None,
+    typer.Option("-o", "--output", metavar="FILE", help="Write the report here; its suffix chooses the format (may be repeated)."),
 ]
 Drawn = Annotated[
     Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the result here; .json, .svg and .png choose the format.")

@@ -27,11 +27,12 @@ def write(text: str, output: Path | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def tell(answer: str, output: Path | None, *, quiet: bool, ticket: Path | None = None) -> None:
+def tell(answer: str, *outputs: Path | None, quiet: bool, ticket: Path | None = None) -> None:
     """Say on standard error where results were written, with the answer where it is not on standard output anyway."""
     if quiet:
         return
-    told = [answer, f"written to {output}"] if output else []
+    files = [output for output in outputs if output]
+    told = [answer, *(f"written to {file}" for file in files)] if files else []
     told += [f"ticket written to {ticket}"] if ticket else []
     for line in told:
         sys.stderr.write(f"perfdiff: {line}\n")
