@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from perfdiff.build.commands import read_compile_log
-from perfdiff.build.masquerade import Flags, Partner, set_up_masquerade
+from perfdiff.build.masquerade import FlagKind, Flags, Partner, set_up_masquerade
 
 pytestmark = pytest.mark.integration
 
@@ -227,9 +228,38 @@ def test_dropped_probes_are_told_on_both_sides(sides: Sides, tmp_path: Path) -> 
     assert dropped[0] == dropped[1]
 
 
+COUNTED = {"a.c": "int main(int n, char **word) {\n  for (int i = 0; i < 6; i++)\n    n += i;\n  return n < 0;\n}\n", "b.c": "int b;\n"}
+
+
+@pytest.mark.parametrize("command", ["gcc -O2 -c a.c -o a.o", "gcc -O2 -g -c $PWD/a.c -o $PWD/a.o", "mkdir l; gcc -c a.c -o l/a.c.o"])
+def test_lines_of_an_object_that_was_taken_are_counted_in_its_own_tree(sides: Sides, tmp_path: Path, command: str) -> None:
+    flags = Flags(header=None, runtime=tmp_path, kind=FlagKind.PLACED)
+    base, head = (sides(letter, COUNTED, flags) for letter in "AB")
+    for side in (base, head):
+        side.run(command)
+    assert (base.compiled, head.compiled) == (1, 0)
+    (note,) = head.tree.rglob("*.gcno")
+    assert str(base.tree).encode() not in note.read_bytes()
+    subprocess.run(f"gcc -fprofile-arcs {next(head.tree.rglob('*.o'))} -o a && ./a", shell=True, cwd=head.tree, check=True)
+    assert not list(base.tree.rglob("*.gcda"))
+    (counts,) = head.tree.rglob("*.gcda")
+    told = subprocess.run(["gcov", "-t", counts], cwd=head.tree, capture_output=True, text=True, check=True)
+    assert (re.findall(r"^ *(\d+)\*?: +3:", told.stdout, re.MULTILINE), told.stderr) == (["6"], "")
+
+
+@pytest.mark.skipif(not shutil.which("clang"), reason="clang")
+def test_each_side_compiles_what_clang_is_to_count(sides: Sides, tmp_path: Path) -> None:
+    """Its objects hold paths in compressed form, where no other one can take their place."""
+    flags = Flags(header=None, runtime=tmp_path, kind=FlagKind.PLACED)
+    base, head = (sides(letter, COUNTED, flags) for letter in "AB")
+    for side in (base, head):
+        side.run("clang -O2 -c a.c -o a.o")
+    assert (base.compiled, head.compiled) == (1, 1)
+
+
 def test_object_taken_is_noted_for_the_next_build(sides: Sides) -> None:
     base, head = sides("A", FILES), sides("B", FILES)
     for side in (base, head):
         side.run("gcc -O2 -g -c src/twice.c -o t.o")
     note = next((head.beside / "build/objects").iterdir())
-    assert json.loads(note.read_text())["object"][0] == str(head.tree / "t.o")
+    assert json.loads(note.read_text())["made"][0][0] == str(head.tree / "t.o")

@@ -104,6 +104,11 @@ class Additions:
             bound = ["-Wl,-z,now"] if build.is_counted else []  # calls of libraries are counted where they are bound from the start
             self.links = [f"-L{build.runtime}", *library, "-lpthread", "-ldl", *bound]
 
+    @property
+    def words(self) -> list[str]:
+        """Return the words by which a unit is compiled otherwise than in a plain build."""
+        return [*self.counting, *self.probing]
+
     def run(self, command: list[str], path: str) -> tuple[int, dict[str, str], dict[str, str]]:
         """Run the call with what is added to it; return its status, the dropped probes, and the uncounted files, both with reasons."""
         if self.probing and self._call.stop in ("compile", "link"):

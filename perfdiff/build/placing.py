@@ -43,6 +43,11 @@ class Placing:
         if call.links:
             self.linking = _linking(call, build, is_clang=is_clang)
 
+    @property
+    def words(self) -> list[str]:
+        """Return the words by which a unit is compiled otherwise than in a plain build."""
+        return self.compiling
+
     def run(self, command: list[str], path: str) -> tuple[int, dict[str, str], dict[str, str]]:
         """Run the call with what is added to it, without counters where they do not compile.
 

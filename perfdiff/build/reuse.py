@@ -39,6 +39,7 @@ _DEPENDENCIES = ("-MD", "-MMD", "-MP", "-MF", "-MT", "-MQ")  # of `-M…`, what 
 _NAMING = frozenset(("-MF", "-MT", "-MQ"))
 _READING = (b".incbin", b".include", b"#embed")  # what reads files when the text is compiled
 _VARIABLES = ("COMPILER_PATH", "GCC_EXEC_PREFIX", "SOURCE_DATE_EPOCH")
+_NOTES = "-ftest-coverage"  # by which gcc writes notes beside an object
 _WINDOW = 4  # bytes of a path that an instruction may hold by themselves
 _DIGEST_BYTES = 20
 
@@ -53,6 +54,12 @@ class Reuse:
         self._partner, self._partner_tree, self._claims = _partner(build)
         self._output = call.output or os.path.splitext(os.path.basename((call.sources or [("", "")])[0][0]))[0] + ".o"
         self._objects = os.path.join(build.folder, "objects")
+
+    @property
+    def _made(self) -> list[str]:
+        """Return what comes out: the object, and of gcc's counters of lines what tells where these stand."""
+        notes = [os.path.splitext(self._output)[0] + ".gcno"] if self._build.is_placed else []
+        return [self._output, *notes]
 
     def run(self, compile_: Callable[[], Outcome], path: str) -> Outcome:
         """Take the other side's object where there is one, else compile, and leave a note for the other side."""
@@ -76,7 +83,9 @@ class Reuse:
     def _is_possible(self) -> bool:
         """Return whether an object comes out of one source, and nothing that its text does not tell."""
         call = self._call
-        if not self._partner or self._build.is_placed or call.stop != "compile" or "-c" not in call.arguments:
+        if not self._partner or call.stop != "compile" or "-c" not in call.arguments:
+            return False
+        if self._build.is_placed and _NOTES not in self._added:  # clang's objects hold compressed paths
             return False
         if len(call.sources) != 1 or call.headers or call.assembler or call.others:
             return False
@@ -138,14 +147,15 @@ class Reuse:
                 import json
 
                 note = json.load(file)
-            content = self._moved(*note["object"])
+            contents = [self._moved(*file) for file in note["made"]]
         except (OSError, ValueError):
             return None
         target, dependencies = self._dependencies(), note["dependencies"]
-        if content is None or (target is None) != (dependencies is None):
+        if None in contents or (target is None) != (dependencies is None):
             return None
-        with open(self._output, "wb") as output:
-            output.write(content)
+        for name, content in zip(self._made, contents, strict=True):
+            with open(name, "wb") as output:
+                output.write(content or b"")
         if target is not None:
             with open(target, "w", encoding="utf-8", errors="surrogateescape") as output_:
                 output_.write(dependencies.replace(self._partner_tree, self._build.tree))
@@ -182,19 +192,25 @@ class Reuse:
 
         draft = os.path.join(self._objects, f"{digest}.{os.getpid()}")
         try:
-            file, dependencies, text = os.path.join(self._directory, self._output), self._dependencies(), None
-            with open(file, "rb") as source:
-                content = source.read()
+            dependencies, text = self._dependencies(), None
+            made = [_described(os.path.join(self._directory, name)) for name in self._made]
             if dependencies is not None:  # as a text: automake's are moved away
                 with open(dependencies, encoding="utf-8", errors="surrogateescape") as listing:
                     text = listing.read()
-            left = {"object": [file, len(content), zlib.crc32(content)], "dependencies": text}
+            left = {"made": made, "dependencies": text}
             os.makedirs(self._objects, exist_ok=True)
             with open(draft, "w", encoding="utf-8") as note:
                 json.dump({**left, "dropped": outcome[1], "uncounted": outcome[2]}, note)
             os.rename(draft, os.path.join(self._objects, digest))
         except OSError:  # the compiler has written elsewhere, or the disk is full: the other side compiles for itself
             return
+
+
+def _described(file: str) -> tuple[str, int, int]:
+    """Return a file's name, size and CRC-32."""
+    with open(file, "rb") as made:
+        content = made.read()
+    return file, len(content), zlib.crc32(content)
 
 
 def _partner(build: Build) -> tuple[str, str, str]:

@@ -48,7 +48,7 @@ def main(name: str, build: Build, arguments: list[str]) -> int:
         os.execv(compiler, command)
     put_probes(call, build)
     added = _additions(call, compiler, path, build)
-    words = [*added.counting, *added.probing] if isinstance(added, Additions) else []
+    words = added.words if added else []
 
     def compile_() -> Outcome:
         return added.run(command, path) if added else (wait(start(command, path)), {}, {})
