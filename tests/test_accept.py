@@ -13,14 +13,16 @@ import pytest
 
 from findings import findings, others, plain, regressed
 from perfdiff import accepted, cli, pipeline
-from perfdiff.analysis.findings import Acceptance, Findings, FunctionFinding, Ratio, Verdict
+from perfdiff.analysis.findings import Acceptance, Findings, FunctionFinding, PointStanding, Ratio, Rung, Verdict
 from perfdiff.analysis.verdicts.acceptance import WHOLE, apply, claims
+from perfdiff.config import CompareConfig
 from perfdiff.errors import ConfigError
 from perfdiff.outcome import Outcome
 from perfdiff.records.schema import Change
 from perfdiff.report import document, json_report, terminal
 
 TODAY = date(2026, 3, 1)
+SLOWER = PointStanding.SLOWER
 
 
 def known(metric: str = "wall_ns", ratio: float = 331.4, low: float = 318.0, high: float = 346.2, until: date | None = None) -> Acceptance:
@@ -43,7 +45,7 @@ def slugs(found: Findings) -> list[str]:
 
 
 def test_an_accepted_regression_is_listed_and_does_not_make_the_verdict() -> None:
-    found = apply(findings(functions=(regressed(), *others()[1:2])), [known(until=date(2026, 12, 31))], TODAY)
+    found = apply(findings(functions=(regressed(), *others()[1:2])), [known(until=date(2026, 12, 31))], TODAY, CompareConfig())
     assert found.verdict is Verdict.UNCHANGED
     assert found.sentence == "No regression beyond what is accepted: `insert` (×331)"
     assert found.functions[0].verdict is Verdict.REGRESSION
@@ -64,13 +66,13 @@ def test_an_accepted_regression_is_listed_and_does_not_make_the_verdict() -> Non
 )
 def test_beyond_the_accepted_ratio_it_is_a_regression_again(value: float, low: float, high: float, verdict: Verdict) -> None:
     whole = with_ratio(value, low, high)
-    found = apply(replace(whole, functions=(whole.functions[0],)), [known()], TODAY)
+    found = apply(replace(whole, functions=(whole.functions[0],)), [known()], TODAY, CompareConfig())
     assert found.verdict is verdict
     assert slugs(found) == (["accepted-exceeded"] if verdict is Verdict.REGRESSION else ["accepted"])
 
 
 def test_other_regressions_keep_the_verdict_and_the_sentence_names_them() -> None:
-    found = apply(findings(functions=(regressed(), slower(Ratio(2.0, 1.9, 2.1, 10, 10)))), [known()], TODAY)
+    found = apply(findings(functions=(regressed(), slower(Ratio(2.0, 1.9, 2.1, 10, 10)))), [known()], TODAY, CompareConfig())
     assert found.verdict is Verdict.REGRESSION
     assert found.sentence == "Regression: table_put: regression.; accepted: `insert` (×331)"
     answer = terminal.render(document.build(found)).split("\n\n")[2]
@@ -79,21 +81,21 @@ def test_other_regressions_keep_the_verdict_and_the_sentence_names_them() -> Non
 
 
 def test_what_is_left_may_be_inconclusive() -> None:
-    found = apply(findings(functions=(regressed(), others()[2])), [known()], TODAY)
+    found = apply(findings(functions=(regressed(), others()[2])), [known()], TODAY, CompareConfig())
     assert found.verdict is Verdict.INCONCLUSIVE
     assert found.sentence.endswith("; accepted: `insert` (×331)")
 
 
 def test_an_expired_entry_does_not_count_and_says_so() -> None:
-    yesterday = apply(findings(), [known(until=TODAY - timedelta(days=1))], TODAY)
+    yesterday = apply(findings(), [known(until=TODAY - timedelta(days=1))], TODAY, CompareConfig())
     assert (yesterday.verdict, slugs(yesterday)) == (Verdict.REGRESSION, ["accepted-expired"])
     assert "until 2026-02-28, which is over" in yesterday.notes[-1].text
-    assert slugs(apply(findings(), [known(until=TODAY)], TODAY)) == ["accepted"]
+    assert slugs(apply(findings(), [known(until=TODAY)], TODAY, CompareConfig())) == ["accepted"]
 
 
 def test_an_entry_that_matches_nothing_is_noted() -> None:
     elsewhere = replace(known(), file="src/other.c")
-    found = apply(findings(), [elsewhere, replace(known(), function="gone")], TODAY)
+    found = apply(findings(), [elsewhere, replace(known(), function="gone")], TODAY, CompareConfig())
     assert (found.verdict, slugs(found)) == (Verdict.REGRESSION, ["accepted-unmatched"] * 2)
 
 
@@ -102,7 +104,7 @@ def test_an_entry_of_a_function_that_was_not_measured_or_is_no_slower_says_nothi
         Acceptance("table_hash", "", "wall_ns", 2.0, 2.0, 2.0, "why"),
         Acceptance("usage", "src/main.c", "wall_ns", 2.0, 2.0, 2.0, "why"),
     ]
-    assert slugs(apply(findings(), idle, TODAY)) == []
+    assert slugs(apply(findings(), idle, TODAY, CompareConfig())) == []
 
 
 def test_more_allocation_is_not_covered_by_an_accepted_time() -> None:
@@ -110,16 +112,16 @@ def test_more_allocation_is_not_covered_by_an_accepted_time() -> None:
     doubled = replace(guilty.metrics["alloc_bytes"], ratio=Ratio(2.0, 2.0, 2.0, 10, 10))
     whole = findings(functions=(replace(guilty, metrics={**guilty.metrics, "alloc_bytes": doubled}),))
     assert set(claims(whole.functions[0], whole)) == {"wall_ns", "alloc_bytes"}
-    assert apply(whole, [known()], TODAY).verdict is Verdict.REGRESSION
+    assert apply(whole, [known()], TODAY, CompareConfig()).verdict is Verdict.REGRESSION
     both = [known(), known("alloc_bytes", 2.0, 2.0, 2.0)]
-    assert apply(whole, both, TODAY).functions[0].accepted == tuple(both)
+    assert apply(whole, both, TODAY, CompareConfig()).functions[0].accepted == tuple(both)
 
 
 def test_an_accepted_time_covers_another_time_of_the_same_call() -> None:
     guilty = regressed()
     own = replace(guilty.metrics["wall_ns"], metric="self_ns", ratio=Ratio(500.0, 490.0, 510.0, 10, 10))
     whole = findings(functions=(replace(guilty, metrics={**guilty.metrics, "self_ns": own}),))
-    assert apply(whole, [known("self_ns", 505.0, 495.0, 515.0)], TODAY).verdict is Verdict.UNCHANGED
+    assert apply(whole, [known("self_ns", 505.0, 495.0, 515.0)], TODAY, CompareConfig()).verdict is Verdict.UNCHANGED
 
 
 def test_a_function_without_a_ratio_is_accepted_by_its_part_of_whole_runs() -> None:
@@ -129,17 +131,52 @@ def test_a_function_without_a_ratio_is_accepted_by_its_part_of_whole_runs() -> N
     assert list(found) == [WHOLE]
     assert found[WHOLE].value == pytest.approx(1.1)  # of runs of 2.1, 4.2 and 6.3 ms
     entry = Acceptance("table_log", "", WHOLE, found[WHOLE].value, found[WHOLE].low, found[WHOLE].high, "logs are wanted")
-    assert apply(whole, [entry], TODAY).verdict is Verdict.UNCHANGED
+    assert apply(whole, [entry], TODAY, CompareConfig()).verdict is Verdict.UNCHANGED
     costlier = replace(added, extra_ns=2.6e6)
-    assert apply(replace(whole, functions=(costlier,)), [entry], TODAY).verdict is Verdict.REGRESSION
+    assert apply(replace(whole, functions=(costlier,)), [entry], TODAY, CompareConfig()).verdict is Verdict.REGRESSION
+
+
+def with_runs(low: float, extra_ns: float) -> Findings:
+    """Return findings of runs of 10 ms that take at least so many times what they did, by `insert` as far as its part goes."""
+    whole = findings(functions=(replace(regressed(), extra_ns=extra_ns, extra_ci_ns=(0.9 * extra_ns, 1.1 * extra_ns)), *others()[1:2]))
+    slow = replace(
+        whole.end_to_end[0], base_ns=1e7, head_ns=1e7 * low * 1.02, ratio=Ratio(low * 1.02, low, low * 1.04, 40, 40), standing=SLOWER
+    )
+    return replace(whole, end_to_end=(slow,))
+
+
+@pytest.mark.parametrize("judge", ["function", "program"])
+@pytest.mark.parametrize(
+    ("low", "verdict"),
+    [(1.2, Verdict.UNCHANGED), (1.26, Verdict.UNCHANGED), (1.6, Verdict.REGRESSION)],
+    ids=["all of it", "up to the smallest effect", "a part of it"],
+)
+def test_whole_runs_are_accepted_as_far_as_accepted_functions_explain_them(judge: str, low: float, verdict: Verdict) -> None:
+    """`insert` adds 2 ms to runs of 10 ms, which take 2, 2.6 or 6 ms more."""
+    found = apply(with_runs(low, 2e6), [known()], TODAY, CompareConfig(judge=judge))
+    assert found.verdict is verdict
+    assert found.functions[0].accepted
+    if verdict is Verdict.UNCHANGED:
+        assert found.sentence == "No regression beyond what is accepted: `insert` (×331)"
+    else:
+        assert found.sentence.startswith("Regression, not located: whole runs at")
+        assert found.sentence.endswith("; accepted: `insert` (×331)")
+        assert found.rung is Rung.RUNS
+
+
+def test_a_program_that_alone_is_judged_is_not_slower_by_what_it_does_not_feel() -> None:
+    whole = with_runs(1.2, 2e6)
+    beside = replace(whole, functions=(*whole.functions, slower(Ratio(2.0, 1.9, 2.1, 10, 10))))
+    verdicts = {judge: apply(beside, [known()], TODAY, CompareConfig(judge=judge)).verdict for judge in ("function", "program")}
+    assert verdicts == {"function": Verdict.REGRESSION, "program": Verdict.UNCHANGED}
 
 
 def test_without_entries_nothing_changes() -> None:
-    assert apply(findings(), [], TODAY) == findings()
+    assert apply(findings(), [], TODAY, CompareConfig()) == findings()
 
 
 def test_json_tells_reason_end_and_ratio_beside_the_verdict() -> None:
-    found = apply(findings(), [known(until=date(2026, 12, 31))], TODAY)
+    found = apply(findings(), [known(until=date(2026, 12, 31))], TODAY, CompareConfig())
     first, *rest = json.loads(json_report.render(document.build(found)))["functions"]
     expected = {"reason": "keys are checked now", "until": "2026-12-31", "ratio": 331.4, "metrics": {"wall_ns": 331.4}}
     assert (first["verdict"], first["accepted"]) == ("regression", expected)

@@ -12,14 +12,14 @@ from perfdiff.configuration import Overrides
 
 if TYPE_CHECKING:
     from perfdiff.analysis.findings import Findings
+    from perfdiff.config import Config
 
 
 def file(directory: Path, configured: Path | None) -> Path:
     """Return the file of known costs that holds in `directory`, by the configuration there or the one that the user named."""
     from perfdiff import accepted
 
-    config = configuration.load(directory, overrides=Overrides(file=configured), environment=os.environ, measuring=False)
-    return accepted.path(directory, config)
+    return accepted.path(directory, _config(directory, configured))
 
 
 def honoured(findings: Findings, directory: Path, configured: Path | None) -> Findings:
@@ -27,5 +27,10 @@ def honoured(findings: Findings, directory: Path, configured: Path | None) -> Fi
     from perfdiff import accepted
     from perfdiff.analysis.verdicts import acceptance
 
-    known = accepted.read(file(directory, configured))
-    return acceptance.apply(findings, known, date.today()) if known else findings
+    config = _config(directory, configured)
+    known = accepted.read(accepted.path(directory, config))
+    return acceptance.apply(findings, known, date.today(), config.compare) if known else findings
+
+
+def _config(directory: Path, configured: Path | None) -> Config:
+    return configuration.load(directory, overrides=Overrides(file=configured), environment=os.environ, measuring=False)

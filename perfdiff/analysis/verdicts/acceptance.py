@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
@@ -10,8 +11,9 @@ from perfdiff import units
 from perfdiff.analysis.compare.shares import ALLOCATION
 from perfdiff.analysis.findings import RUN, Acceptance, Findings, FunctionFinding, Ratio, Verdict
 from perfdiff.analysis.policy import MATERIAL
-from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
+from perfdiff.analysis.verdicts.conclusion import Conclusion, Evidence, conclude
 from perfdiff.analysis.verdicts.doubt import WORK
+from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
 from perfdiff.models.prices import LEAST_NS
 from perfdiff.records.schema import Note
@@ -22,19 +24,28 @@ WHOLE = "whole_run"
 TIMES = ("wall_ns", "self_ns", RUN, WHOLE)
 
 
-def apply(findings: Findings, accepted: Sequence[Acceptance], today: date) -> Findings:
+def apply(findings: Findings, accepted: Sequence[Acceptance], today: date, config: CompareConfig) -> Findings:
     """Return the findings with accepted regressions marked, the verdict on what is left, and notes on every entry that plays a part.
 
-    A regression is accepted where each of its `claims` is: the entry's ratio is reached, not passed. As both are estimates, the intervals
-    decide: it is passed where the whole interval of the new ratio lies above that of the accepted one.
+    `config` is what the findings were concluded by. A regression is accepted where each of its `claims` is: the entry's ratio is reached,
+    not passed. As both are estimates, the intervals decide: it is passed where the whole interval of the new ratio lies above that of the
+    accepted one.
     """
     live = [entry for entry in accepted if entry.holds(today)]
     functions = tuple(_marked(finding, live, findings) for finding in findings.functions)
     notes = tuple(_notes(functions, accepted, findings, today))
-    verdict, sentence = findings.verdict, findings.sentence
-    if verdict is Verdict.REGRESSION and any(finding.accepted for finding in functions):
-        verdict, sentence = _whole(functions)
-    return replace(findings, functions=functions, verdict=verdict, sentence=sentence, notes=(*findings.notes, *notes))
+    found = Conclusion(findings.verdict, findings.sentence, findings.rung, findings.excluded)
+    if found.verdict is Verdict.REGRESSION and any(finding.accepted for finding in functions):
+        found = _whole(functions, findings, config)
+    return replace(
+        findings,
+        functions=functions,
+        verdict=found.verdict,
+        sentence=found.sentence,
+        rung=found.rung,
+        excluded=found.excluded,
+        notes=(*findings.notes, *notes),
+    )
 
 
 def claims(finding: FunctionFinding, findings: Findings) -> dict[str, Ratio]:
@@ -95,18 +106,37 @@ def _grants(entry: Acceptance, claim: str, finding: FunctionFinding, findings: F
     return is_same and seen is not None and seen.low <= entry.high
 
 
-def _whole(functions: Sequence[FunctionFinding]) -> tuple[Verdict, str]:
+def _whole(functions: Sequence[FunctionFinding], findings: Findings, config: CompareConfig) -> Conclusion:
     """Return the verdict on what nobody accepted.
 
-    Whole runs that are slower speak no more: an accepted function explains them.
+    Whole runs that are slower speak no more where accepted functions explain them; then nothing is left of a program that alone is judged.
     """
-    concluded = conclude([finding for finding in functions if not finding.accepted], Evidence(), CompareConfig())
-    verdict, sentence = concluded.verdict, concluded.sentence
     known = [finding for finding in functions if finding.accepted]
     says = ", ".join(f"`{finding.info.name}` ({units.ratio(finding.accepted[0].ratio)})" for finding in known)
-    if verdict is Verdict.UNCHANGED:
-        return verdict, f"No regression beyond what is accepted: {says}"
-    return verdict, f"{sentence}; accepted: {says}"
+    runs = WholeRuns(findings.end_to_end)
+    are_explained = _are_explained(runs, known, findings.min_effect)
+    others = [replace(finding, verdict=Verdict.UNCHANGED) if finding.accepted else finding for finding in functions]
+    found = conclude(others, Evidence() if are_explained else Evidence(runs), config)
+    if found.verdict is Verdict.UNCHANGED or (are_explained and config.judge == "program"):
+        return Conclusion(Verdict.UNCHANGED, f"No regression beyond what is accepted: {says}", found.rung, found.excluded)
+    return replace(found, sentence=f"{found.sentence}; accepted: {says}")
+
+
+def _are_explained(runs: WholeRuns, known: Sequence[FunctionFinding], min_effect: float) -> bool:
+    """Return whether accepted functions account for slower whole runs, up to the smallest effect of interest.
+
+    Both are estimates: the runs' lower bounds stand against the functions' upper ones. What is accepted by anything but time has no part of
+    a run that could be told: it explains them all.
+    """
+    certain_ns = sum((end.low - 1) * end.base_ns for end in runs.slower)
+    explained_ns = sum(_explained_ns(finding) for finding in known)
+    return certain_ns <= explained_ns + min_effect * sum(end.base_ns for end in runs.slower)
+
+
+def _explained_ns(finding: FunctionFinding) -> float:
+    if any(entry.metric not in TIMES for entry in finding.accepted):
+        return math.inf
+    return finding.extra_ci_ns[1] if finding.extra_ci_ns else finding.extra_ns
 
 
 def _notes(functions: Sequence[FunctionFinding], accepted: Sequence[Acceptance], findings: Findings, today: date) -> Iterator[Note]:
