@@ -13,6 +13,7 @@ import findings as made
 from perfdiff.analysis.findings import Verdict
 from perfdiff.records.schema import Skipped
 from perfdiff.report import markdown
+from perfdiff.report.blocks import Cell, Column, Sentence, Table, Tone
 from perfdiff.report.document import build
 
 
@@ -53,6 +54,31 @@ def test_names_longer_than_the_limit_do_not_break_the_limit() -> None:
 def test_lines_that_run_more_often_stand_behind_the_cause() -> None:
     said = markdown.render(build(made.findings()))
     assert "- **line**: src/list.c:49, `while (*place)`, new: 0.5·n²; 450,015,000 times at lists n=30000\n" in said
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_whole_runs_stand_in_the_report_of_every_verdict(verdict: Verdict) -> None:
+    document = build(replace(made.findings(), verdict=verdict))
+    said = markdown.render(document)
+    assert document.end_to_end
+    assert said.count("<details><summary>What was measured</summary>") == 1
+    assert all(f"|{markdown.code(row[0].text)}|" in said for row in document.end_to_end.rows)
+
+
+def test_whatever_does_not_fit_is_named() -> None:
+    """A table of points beside a full overview, and blocks of a report of its own, are left out with a word, titles and all."""
+    whole = build(made.many(500))
+    (point, *_) = whole.end_to_end.rows
+    long = replace(whole, end_to_end=replace(whole.end_to_end, rows=(point,) * 3_000), notes=replace(whole.notes, texts=("x" * 900,) * 60))
+    last = markdown.render(long).strip().splitlines()[-1]
+    assert "what was measured" in last
+    assert f"“{long.notes.title}”" in last
+    tables = [Table(f"table {number}", (Column("text"),), ((Cell("x" * 900),),) * 15) for number in range(9)]
+    said = markdown.render_blocks(Sentence("Found.", Tone.STRONG), "a..b", tables)
+    shown = re.findall(r"^\*\*(table \d)\*\*\n\n\|text\|", said, re.MULTILINE)
+    assert 0 < len(shown) < len(tables)
+    assert said.count("**table") == len(shown)
+    assert all(f"15 rows of “table {number}”" in said for number in range(len(shown), len(tables)))
 
 
 def test_hostile_names_are_neither_markup_nor_mentions() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from perfdiff.report.blocks import Block, Cell, Diff, Facts, FunctionSection, Items, Listing, Plot, Sentence, Table, Tone
@@ -19,6 +19,7 @@ MOST_BYTES = 60_000
 _MOST_TABLE_BYTES = 20_000
 # Room for the sentence that says what was left out.
 _RESERVED_BYTES = 400
+_BETWEEN = 2  # bytes, of the empty line behind a part
 _MOST_SENTENCE = 1_000
 _MOST_CODE = 160
 
@@ -37,20 +38,40 @@ class _Page:
     left_out: list[str] = field(default_factory=list)
     room: int = MOST_BYTES - _RESERVED_BYTES
 
-    def add(self, part: str) -> bool:
-        """Add a part if it fits, and return whether it did."""
-        needed = len(part.encode()) + 2
-        if needed > self.room:
-            return False
+    def fits(self, part: str) -> bool:
+        """Return whether there is room for a part."""
+        return len(part.encode()) + _BETWEEN <= self.room
+
+    def add(self, part: str, says: str) -> None:
+        """Add a part if it fits, else note what was left out."""
+        if self.fits(part):
+            self.put(part)
+        else:
+            self.left_out.append(says)
+
+    def put(self, part: str) -> None:
+        """Add a part that fits."""
         self.parts.append(part)
-        self.room -= needed
-        return True
+        self.room -= len(part.encode()) + _BETWEEN
+
+    def add_table(self, table: Table, says: Callable[[int], str], *, titled: bool = False) -> None:
+        """Add as many rows of a table as fit into its limit; `says` tells how many were left out."""
+        kept, size = 0, 0
+        for row in table.rows:
+            size += len(_row(row).encode()) + 1
+            if size > _MOST_TABLE_BYTES:
+                break
+            kept += 1
+        if kept:
+            self.add(_block(replace(table, rows=table.rows[:kept]), titled=titled), says(kept))
+        if kept < len(table.rows):
+            self.left_out.append(says(len(table.rows) - kept))
 
     def text(self) -> str:
         """Return all parts, and a sentence that says what was left out."""
         parts = self.parts
         if self.left_out:
-            left_out = "; ".join(self.left_out)
+            left_out = "; ".join(dict.fromkeys(self.left_out))
             parts = [*parts, f"Left out to keep this under {MOST_BYTES:,} bytes: {left_out}. The html and json reports hold all."]
         return "\n\n".join(parts) + "\n"
 
@@ -62,40 +83,38 @@ def render(document: Document, lead: Sequence[str] = ()) -> str:
     """
     page = _Page()
     answer = document.answer[0]
-    page.add(f"## {prose(answer.text)}" if isinstance(answer, Sentence) else _block(answer))
-    page.add(code(document.title))
-    for block in document.answer[1:]:
-        page.add(_block(block))
-    left = [part for part in (*(_block(block) for block in document.search), *lead) if not page.add(part)]
-    if left:
-        page.left_out.append(plural(len(left), "part") + " of what stands behind the answer")
-    _add_table(page, document.overview, lambda count: plural(count, "row") + " of the table of functions")
+    page.add(f"## {prose(answer.text)}" if isinstance(answer, Sentence) else _block(answer), "the answer")
+    page.add(code(document.title), "the revisions")
+    for part in (*map(_block, (*document.answer[1:], *document.search)), *lead):
+        page.add(part, "a part of what stands behind the answer")
+    page.add_table(document.overview, lambda count: plural(count, "row") + " of the table of functions")
     for items in (document.work, document.notes):
         if items:
-            page.add(_block(items))
-    if document.coverage not in document.answer:
-        page.add(_folded("What was measured", [document.coverage, document.end_to_end, document.requests]))
+            page.add(_block(items), f"“{escaped(items.title)}”")
+    coverage = None if document.coverage in document.answer else document.coverage
+    measured = [block for block in (coverage, document.end_to_end, document.requests) if block is not None]
+    if measured:
+        page.add(_folded("What was measured", measured), "what was measured")
     if document.disagreements:
-        page.add(_strong(document.disagreements.title))
-        _add_table(page, document.disagreements, partial(_rows_of, document.disagreements.title))
-    page.add(_folded("Environment", [document.environment, document.machines]))
+        page.add_table(document.disagreements, partial(_rows_of, document.disagreements.title), titled=True)
+    page.add(_folded("Environment", [document.environment, document.machines]), "the environment")
     _add_functions(page, document.functions)
-    if document.skipped and not page.add(_folded(document.skipped.title, [document.skipped], titled=False)):
-        page.left_out.append(f"the list of {plural(len(document.skipped.rows), 'function')} that were not measured")
+    if document.skipped:
+        functions = plural(len(document.skipped.rows), "function")
+        page.add(_folded(document.skipped.title, [document.skipped], titled=False), f"the list of {functions} that were not measured")
     return page.text()
 
 
 def render_blocks(answer: Sentence, title: str, blocks: Sequence[Block]) -> str:
     """Return blocks as Markdown of at most `MOST_BYTES` bytes behind an answer and a title; a last sentence says what was left out."""
     page = _Page()
-    page.add(f"## {prose(answer.text)}")
-    page.add(code(title))
+    page.add(f"## {prose(answer.text)}", "the answer")
+    page.add(code(title), "the revisions")
     for block in blocks:
         if isinstance(block, Table):
-            page.add(_strong(block.title))
-            _add_table(page, block, partial(_rows_of, block.title))
-        elif not page.add(_block(block)):
-            page.left_out.append("a paragraph" if isinstance(block, Sentence) else "a list")
+            page.add_table(block, partial(_rows_of, block.title), titled=True)
+        else:
+            page.add(_block(block), "a paragraph" if isinstance(block, Sentence) else "a list")
     return page.text()
 
 
@@ -132,31 +151,17 @@ def _fence(text: str, least: int) -> str:
     return "`" * max(least, longest + 1)
 
 
-def _add_table(page: _Page, table: Table, says: Callable[[int], str]) -> None:
-    if not table.rows:
-        return
-    kept, size = 0, 0
-    for row in table.rows:
-        size += len(_row(row).encode()) + 1
-        if size > _MOST_TABLE_BYTES:
-            break
-        kept += 1
-    page.add(_table(Table(table.title, table.columns, table.rows[:kept])))
-    if kept < len(table.rows):
-        page.left_out.append(says(len(table.rows) - kept))
-
-
 def _add_functions(page: _Page, sections: tuple[FunctionSection, ...]) -> None:
-    for index, section in enumerate(sections):
-        if page.add(_function(section, with_diff=True)):
-            continue
-        without = page.add(_function(section, with_diff=False))
-        if without:
-            page.left_out.append(f"the source diff of {code(section.name)}")
-        rest = len(sections) - index - without
-        if rest:
-            page.left_out.append(f"the sections of {plural(rest, 'function')}")
-        return
+    """Add the sections of functions as far as they fit, the last one without its diff where that is too long."""
+    left = list(sections)
+    while left and page.fits(whole := _function(left[0], with_diff=True)):
+        page.put(whole)
+        left.pop(0)
+    if left and page.fits(bare := _function(left[0], with_diff=False)):
+        page.put(bare)
+        page.left_out.append(f"the source diff of {code(left.pop(0).name)}")
+    if left:
+        page.left_out.append(f"the sections of {plural(len(left), 'function')}")
 
 
 def _function(section: FunctionSection, *, with_diff: bool) -> str:
@@ -167,11 +172,11 @@ def _function(section: FunctionSection, *, with_diff: bool) -> str:
     return _details(summary, blocks)
 
 
-def _folded(title: str, blocks: list[Block | None], *, titled: bool = True) -> str:
+def _folded(title: str, blocks: Sequence[Block | None], *, titled: bool = True) -> str:
     return _details(html.escape(title), blocks, titled=titled)
 
 
-def _details(summary: str, blocks: list[Block | None], *, titled: bool = True) -> str:
+def _details(summary: str, blocks: Sequence[Block | None], *, titled: bool = True) -> str:
     body = "\n\n".join(_block(block, titled=titled) for block in blocks if block is not None)
     return f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
 
