@@ -120,16 +120,21 @@ def write(file: Path, entries: Sequence[Acceptance]) -> None:
 
 
 def _without(text: str, entries: Sequence[int], source: TomlFile) -> str:
-    """Return the text without some entries: from each one's head line to the comments above the next one."""
+    """Return the text without some entries: from each one's head line to its last key."""
     lines = text.splitlines(keepends=True)
     starts = sorted(line - 1 for keys, line in source.lines.items() if len(keys) == 2 and keys[0] == _TABLE)
     for index in reversed(entries):
         start = source.lines[_TABLE, index] - 1
         end = min((other for other in starts if other > start), default=len(lines))
-        while end < len(lines) and lines[end - 1].lstrip().startswith(("#", "\n")):
+        while _is_between(lines[end - 1]):
             end -= 1
         del lines[start:end]
     return "".join(lines)
+
+
+def _is_between(line: str) -> bool:
+    """Return whether a line belongs to no entry: what people wrote above the next one, or behind the last."""
+    return not line.strip() or line.lstrip().startswith("#")
 
 
 def _written(entry: Acceptance) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from perfdiff import units
-from perfdiff.config import CacheSize, Config, JavaConfig, PhpConfig, PythonConfig, WorkloadConfig
+from perfdiff.config import CacheSize, Config, WorkloadConfig
 from perfdiff.configuration import settings, tomlfile
 from perfdiff.records.schema import Point, Revision
 
@@ -118,17 +118,19 @@ def _quoted(value: str) -> str:
 
 
 def configuration_text(config: Config) -> str:
-    """Return a configuration as TOML that means the same, without what is as by default."""
+    """Return a configuration as TOML that means the same, without what is as by default, and without machines to measure on."""
+    languages = {"python": config.python, "java": config.java, "php": config.php}
     sections: dict[str, object] = {
         "build": config.build,
-        "python": config.python or PythonConfig(),
-        "java": config.java or JavaConfig(),
-        "php": config.php or PhpConfig(),
+        **{name: values for name, values in languages.items() if values is not None},
         "probes": config.probes,
         "compare": config.compare,
         "counters": config.counters,
+        "measure": config.measure,
     }
-    parts = [f"[{name}]\n{text}" for name, values in sections.items() if (text := _keys(name, values))]
+    texts = {name: _keys(name, values) for name, values in sections.items()}
+    # An empty table of a language says that programs are written in it.
+    parts = [f"[{name}]\n{text}".rstrip() for name, text in texts.items() if text or name in languages]
     parts += [f"[[service]]\n{_keys('service', service)}" for service in config.services]
     parts += [f"[[workload]]\n{_workload(workload)}" for workload in config.workloads]
     return "\n\n".join(parts) + "\n"

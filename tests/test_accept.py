@@ -199,14 +199,23 @@ def test_rounding_does_not_let_an_exact_ratio_exceed_itself(tmp_path: Path) -> N
 
 def test_accepting_again_replaces_the_entry_and_leaves_the_rest_as_people_wrote_it(tmp_path: Path) -> None:
     file = tmp_path / "known.toml"
-    file.write_text(
-        '# Ours.\n\n[[accepted]]\nfunction = "insert"\nfile = "src/list.c"\nmetric = "wall_ns"\nratio = 1.2\nreason = "a"\n\n'
-        '# Of the parser.\n[[accepted]]\nfunction = "parse"  # all of them\nmetric = "wall_ns"\nratio = 1.5\nreason = "b"\n'
-    )
+    entry = '[[accepted]]\nfunction = "insert"\nfile = "src/list.c"\nmetric = "wall_ns"\nratio = 1.2\nreason = "a"\n'
+    others = '# Agreed with all.\n\n# Of the parser.\n[[accepted]]\nfunction = "parse"  # all of them\nmetric = "wall_ns"\n'
+    others += 'ratio = 1.5\nreason = "b"\n'
+    file.write_text(f"# Ours.\n\n{entry}\n{others}")
     accepted.write(file, [known()])
     text = file.read_text()
-    assert text.startswith('# Ours.\n\n# Of the parser.\n[[accepted]]\nfunction = "parse"  # all of them\n')
+    assert text.startswith(f"# Ours.\n\n\n{others}")
     assert [(entry.function, entry.ratio) for entry in accepted.read(file)] == [("parse", 1.5), ("insert", 331.4)]
+
+
+def test_what_people_wrote_behind_the_last_entry_stays(tmp_path: Path) -> None:
+    file = tmp_path / "known.toml"
+    accepted.write(file, [known()])
+    file.write_text(f"{file.read_text()}\n# Nothing else, says the team.\n")
+    accepted.write(file, [known(ratio=2.0, low=1.9, high=2.1)])
+    assert "# Nothing else, says the team.\n" in file.read_text()
+    assert [entry.ratio for entry in accepted.read(file)] == [2.0]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perfdiff import configuration, reproduction
-from perfdiff.config import BuildConfig, CacheSize, CompareConfig, Config, CountersConfig, ProbeConfig, WorkloadConfig
+from perfdiff.config import (
+    BuildConfig,
+    CacheSize,
+    CompareConfig,
+    Config,
+    CountersConfig,
+    JavaConfig,
+    MeasureConfig,
+    PhpConfig,
+    ProbeConfig,
+    PythonConfig,
+    WorkloadConfig,
+)
 from perfdiff.configuration import Overrides
 from perfdiff.records.schema import Point, Revision
 from perfdiff.reproduction import Asked
@@ -66,6 +78,10 @@ configs: st.SearchStrategy[Config] = st.builds(
         caches,
         st.none() | st.integers(1, 8),
     ),
+    measure=st.builds(MeasureConfig, st.none() | st.floats(0.5, 1e4), st.booleans(), st.integers(1, 99)),
+    python=st.none() | st.builds(PythonConfig, words, st.lists(words, max_size=2).map(tuple), st.booleans()),
+    java=st.none() | st.builds(JavaConfig, st.none() | words),
+    php=st.none() | st.builds(PhpConfig, st.none() | words),
 )
 
 

@@ -9,7 +9,7 @@ No cost is known better than probes resolve times: every part has a *blur*, the 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +21,7 @@ from perfdiff.analysis.stats.panel import Bools
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.models.clock import HIDDEN_NS, RESOLUTION_NS
 from perfdiff.models.middle import median
-from perfdiff.records.schema import Change, Floats, FunctionInfo
+from perfdiff.records.schema import Change, Floats, FunctionInfo, Ints
 
 # Keeps the call equations solvable where medians over runs make a recursion look endless.
 DAMPING = 1e-9
@@ -36,7 +36,8 @@ class Frame:
     `one_sided` those that one side lacks. `rates` (f, f) are base's calls of [i] by one call of [j], `net` (f, f + 1) the calls of [i] that
     [j] makes more by its own rates, those that only moved from one caller to another taken out, and `moved` (f, f + 1) these, where most
     did: negative of the callers that they moved from. `apart` (2, f) is the part of head's calls that have arguments which base never had,
-    and what one of them costs.
+    and what one of them costs. `most` (f, f + 1) is what a call of [i] by [j] takes at most, with all that it calls: within a recursion what
+    one of all its calls takes on average, infinite elsewhere.
     """
 
     calls_base: Floats
@@ -49,6 +50,11 @@ class Frame:
     net: Floats
     moved: Floats
     apart: Floats
+    most: Floats
+
+    def priced(self, a_call: Floats) -> Floats:
+        """Return what the calls that callers make more cost (…, f, f + 1), where a call of each takes `a_call` (…, f) with its callees."""
+        return np.minimum(a_call[..., None], self.most) * self.net
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +112,7 @@ def take_apart(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo]
         inputs_blur = np.where(found.inputs != 0, np.abs(found.inputs) * RESOLUTION_NS / found.per_call, 0.0)
     made = [_made(book) for book in (before, after)]
     a_call, a_call_blur = below(np.array([found.price, resolution]), frame)
-    remains = part_that_remains(frame.moved, a_call[:, None] * frame.net, before, after)
+    remains = part_that_remains(frame.moved, frame.priced(a_call), before, after)
     frame = replace(frame, net=frame.net * remains[:, None])
     unsure_calls = np.where(frame.one_sided, np.maximum(frame.calls_base, frame.calls_head), 0.0) + np.abs(made[1] - made[0])
     return ChangeParts(
@@ -116,10 +122,10 @@ def take_apart(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo]
         frame,
         found.cost,
         found.inputs,
-        a_call[:, None] * frame.net,
+        frame.priced(a_call),
         np.minimum(np.abs(found.cost), HIDDEN_NS * unsure_calls),
         inputs_blur,
-        a_call_blur[:, None] * frame.net,
+        frame.priced(a_call_blur),
     )
 
 
@@ -142,7 +148,37 @@ def _frame(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo], co
         apart=np.array([comparisons[each].apart.get(point, (0.0, 0.0)) if each in comparisons else (0.0, 0.0) for each in ledger.ids])
         .reshape(-1, 2)
         .T,
+        most=_most(before, after, net),
     )
+
+
+def _most(before: Book, after: Book, net: Floats) -> Floats:
+    """Return what a call takes at most by its callee and caller, (f, f + 1): within a recursion, callees included, what it does on average.
+
+    Rates of calls know nothing of how deep a call is. Where functions call each other in a ring, its rates multiply to nearly one, and a
+    call more seems to bring about as many others as all of a run makes: each of them may be cheaper than that by far, and none can take
+    more than all of them together. Calls beyond base's are head's, those that are gone are base's.
+    """
+    rings = _rings((*before.edges, *after.edges), len(net))
+    each = []
+    for book in (before, after):
+        calls, wall_ns = book.medians["calls"], book.medians["wall_ns"]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            each.append(np.where((calls > 0) & (wall_ns > 0), wall_ns / calls, np.inf)[:, None])
+    within = np.zeros(net.shape, dtype=bool)
+    within[:, :-1] = rings[:, None] == rings[None, :]
+    return np.where(within, np.where(net > 0, each[1], each[0]), np.inf)
+
+
+def _rings(edges: Collection[tuple[int, int]], width: int) -> Ints:
+    """Return the number of the ring of functions that call each other, directly or through others, which each function is part of, (f,)."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    callees, callers = (np.array([edge[at] for edge in edges if edge[1] < width], dtype=np.int64) for at in (0, 1))
+    graph = coo_array((np.ones(len(callees)), (callers, callees)), shape=(width, width))
+    found: Ints = connected_components(graph, connection="strong")[1]
+    return found
 
 
 def split(base: Floats, head: Floats, frame: Frame) -> Split:
