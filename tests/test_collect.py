@@ -570,18 +570,24 @@ def test_what_is_excluded_is_told_last_and_of_its_whole_file() -> None:
     ]
 
 
-def test_what_never_ran_is_part_of_nobody() -> None:
-    """A name that many classes share leads to all of their methods; those that no run called write nothing."""
+def test_what_was_not_seen_to_be_called_is_part_of_nobody() -> None:
+    """A name that many classes share leads to all of their methods by the text; of those that no run called nothing is written.
+
+    Of functions without a probe nobody sees what they call: their texts count, as far as what these may call ran.
+    """
 
     def writing(name: str) -> Counterpart:
         known = replace(definition(name), writes=frozenset((f"Class.{name}",)))
         return Counterpart(known, known, Change.CHANGED, (), ())
 
-    calls = {1: frozenset((2, 3)), 2: frozenset[int](), 3: frozenset((4,)), 4: frozenset[int]()}
-    subjects = Subjects({id_: writing(name) for id_, name in enumerate(("load", "ran", "idle", "below"), start=1)}, calls)
-    (everything,), (seen,) = subjects.infos({1}), subjects.without({3}).infos({1})
-    assert everything.writes == {"Class.load", "Class.ran", "Class.idle", "Class.below"}
-    assert (seen.writes, seen.calls) == ({"Class.load", "Class.ran"}, {2})
+    names = ("load", "ran", "other", "below", "macro", "callback", "hook")
+    none = frozenset[int]()
+    calls = {1: frozenset((2, 3, 5)), 2: none, 3: frozenset((4,)), 4: none, 5: frozenset((4, 6)), 6: none, 7: none}
+    subjects = Subjects({id_: writing(name) for id_, name in enumerate(names, start=1)}, calls)
+    seen = subjects.as_seen({1, 2, 3, 4, 6, 7}, {0: frozenset((1,)), 1: frozenset((2, 6, 7))})
+    assert subjects.infos({1})[0].writes == {f"Class.{name}" for name in names} - {"Class.hook"}
+    assert seen.infos({1})[0].writes == {f"Class.{name}" for name in names} - {"Class.other", "Class.below"}
+    assert seen.calls == {1: {2, 5, 6, 7}, 2: none, 3: none, 4: none, 5: {6}, 6: none, 7: none}
 
 
 def test_callers_of_folded_functions_are_affected_by_them() -> None:

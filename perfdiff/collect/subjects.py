@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 
@@ -53,9 +53,18 @@ class Subjects:
         """Number the functions of one revision, which stands for base; each is looked at for its own sake."""
         return cls.number([Counterpart(function, None, Change.CHANGED, ("measured alone",), ()) for function in functions])
 
-    def without(self, idle: Collection[int]) -> Subjects:
-        """Return them where functions that never run count as part of nobody: what may call them by its text does not."""
-        return replace(self, calls={id_: called.difference(idle) for id_, called in self.calls.items()})
+    def as_seen(self, probed: Set[int], callees: Mapping[int, frozenset[int]]) -> Subjects:
+        """Return the same with the `callees` that functions were seen to call in place of what they may call by their texts.
+
+        What a text may call counts where nothing is seen of it, because one of both was not `probed`.
+        """
+        ran = frozenset().union(*callees.values())
+
+        def called(id_: int) -> frozenset[int]:
+            unseen = self.calls[id_] - probed
+            return unseen | (callees.get(id_, frozenset()) if id_ in probed else self.calls[id_] & ran)
+
+        return replace(self, calls={id_: called(id_) for id_ in self.calls})
 
     def probeable(self, exclude: Sequence[str]) -> dict[int, Counterpart]:
         """Return the pairs that can carry probes on every side where they exist, without those in excluded paths."""

@@ -170,7 +170,8 @@ class Bench:
         budget = Budget(config.probes.overhead, self.reservoir, self._probe_costs(site), bool(events.events), folds=len(self.sides) > 1)
         selection = survey.choose(seen, probeable, subjects.conditions(), budget)
         subjects = folding.stood_in_for(subjects, selection.folds)
-        found = self._with_coverage(replace(site, subjects=subjects), {choice.id for choice in selection.choices}, seen.ran, lost)
+        measured = {choice.id for choice in selection.choices}
+        found = self._with_coverage(replace(site, subjects=subjects), measured, seen.ran, lost, seen.callees)
         return replace(
             found,
             selection=selection,
@@ -191,13 +192,19 @@ class Bench:
         ran = frozenset().union(*counted.called.values())
         reach.require_tree(collector.misplaced, ran, site.subjects)
         reach.require_calls(counted.called, variant.probes, variant.built)
-        return self._with_coverage(site, ran, ran, self._workshop().lost(variant.built, variant.probes))
+        lost = self._workshop().lost(variant.built, variant.probes)
+        return self._with_coverage(site, ran, ran, lost, counted.assembly.edges().callees())
 
-    def _with_coverage(self, site: Site, measured: Collection[int], ran: frozenset[int], lost: frozenset[int]) -> Site:
-        """Add which functions are measured, and of which changed ones nothing is known, of all that `ran`; probes of some were `lost`."""
+    def _with_coverage(
+        self, site: Site, measured: Collection[int], ran: frozenset[int], lost: frozenset[int], callees: Mapping[int, frozenset[int]]
+    ) -> Site:
+        """Add which functions are measured, which call which, and of which changed ones nothing is known, of all that `ran`.
+
+        Probes of some were `lost`; `callees` are the functions that each was seen to call.
+        """
         exclude = self.request.config.probes.exclude
         probed = site.subjects.probeable(exclude).keys() - lost
-        subjects = site.subjects.without(probed - ran)
+        subjects = site.subjects.as_seen(probed, callees)
         return replace(
             site,
             subjects=subjects,
@@ -389,7 +396,8 @@ class Bench:
         executions: dict[tuple[Side, int], Floats] = {
             (table.side, table.function): np.average(table.executed, axis=0, weights=table.weight) for table in timed.tables()
         }
-        return survey.summarise(runs, timed.totals(), timed.edges(), timed.lengths(), executions)
+        seen = survey.summarise(runs, timed.totals(), timed.edges(), timed.lengths(), executions)
+        return replace(seen, callees=counted.callees)
 
     @property
     def points(self) -> tuple[Point, ...]:
