@@ -523,6 +523,26 @@ def test_mutual_recursion_blames_the_changed_partner() -> None:
     assert ranks(found) == ["odd"]
 
 
+def test_calls_within_a_recursion_cost_no_more_than_all_of_them_take() -> None:
+    """As in marshmallow, where a list loads its items one by one and no longer all at once: all rates lead round to where they began.
+
+    By these alone, a call more would bring about as many others as the whole run makes.
+    """
+
+    def many(side: str, n: float) -> float:
+        return n if side == BASE else 8 * n
+
+    found = findings(
+        Made("schema", same(500.0), calls=lambda side, n: {"main": 1, "schema": 9 * n if side == BASE else n, "load": many(side, n)}),
+        Made("field", same(500.0), calls=lambda side, n: {"schema": 18 * n, "items": many(side, n)}),
+        Made("items", same(500.0), Change.CHANGED, lambda side, n: {"field": n}),
+        Made("load", same(500.0), calls=lambda side, n: {"field": many(side, n)}),
+    )
+    more = 13 * 500.0  # ns for each of n: 7 calls of `field` and of `load`, one of `schema` less
+    assert ranks(found) == ["items"]
+    assert named(found, "items").extra_ns == pytest.approx(more * (1000 + 3000 + 10000), rel=0.1)
+
+
 def test_calls_that_moved_from_one_caller_to_another_are_no_regression() -> None:
     found = findings(
         Made("first", same(1e4), Change.CHANGED, once),

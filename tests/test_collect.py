@@ -584,7 +584,7 @@ def test_what_was_not_seen_to_be_called_is_part_of_nobody() -> None:
     none = frozenset[int]()
     calls = {1: frozenset((2, 3, 5)), 2: none, 3: frozenset((4,)), 4: none, 5: frozenset((4, 6)), 6: none, 7: none}
     subjects = Subjects({id_: writing(name) for id_, name in enumerate(names, start=1)}, calls)
-    seen = subjects.as_seen({1, 2, 3, 4, 6, 7}, {0: frozenset((1,)), 1: frozenset((2, 6, 7))})
+    seen = subjects.as_seen({1, 2, 3, 4, 6, 7}, [(0, 1), (1, 2), (1, 6), (1, 7)])
     assert subjects.infos({1})[0].writes == {f"Class.{name}" for name in names} - {"Class.hook"}
     assert seen.infos({1})[0].writes == {f"Class.{name}" for name in names} - {"Class.other", "Class.below"}
     assert seen.calls == {1: {2, 5, 6, 7}, 2: none, 3: none, 4: none, 5: {6}, 6: none, 7: none}

@@ -53,18 +53,17 @@ class Subjects:
         """Number the functions of one revision, which stands for base; each is looked at for its own sake."""
         return cls.number([Counterpart(function, None, Change.CHANGED, ("measured alone",), ()) for function in functions])
 
-    def as_seen(self, probed: Set[int], callees: Mapping[int, frozenset[int]]) -> Subjects:
-        """Return the same with the `callees` that functions were seen to call in place of what they may call by their texts.
+    def as_seen(self, probed: Set[int], edges: Iterable[tuple[int, int]]) -> Subjects:
+        """Return the same with the calls that were seen, (caller, callee), in place of those that are possible by functions' texts.
 
         What a text may call counts where nothing is seen of it, because one of both was not `probed`.
         """
-        ran = frozenset().union(*callees.values())
-
-        def called(id_: int) -> frozenset[int]:
-            unseen = self.calls[id_] - probed
-            return unseen | (callees.get(id_, frozenset()) if id_ in probed else self.calls[id_] & ran)
-
-        return replace(self, calls={id_: called(id_) for id_ in self.calls})
+        seen: dict[int, set[int]] = {id_: set() for id_ in (0, *self.pairs)}
+        for caller, callee in edges:
+            seen[caller].add(callee)
+        ran = set[int]().union(*seen.values())
+        calls = {id_: (may - probed) | (seen[id_] if id_ in probed else may & ran) for id_, may in self.calls.items()}
+        return replace(self, calls=calls)
 
     def probeable(self, exclude: Sequence[str]) -> dict[int, Counterpart]:
         """Return the pairs that can carry probes on every side where they exist, without those in excluded paths."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
@@ -101,8 +101,7 @@ class Survey:
     `calls`, `self_ns`, `wall_ns`: function id -> (cells,) medians over rounds; `reading_ns`: what reading the texts and files of a call
     takes, and `lengths` (cells, 2, classes): how many calls are of which length, and their time in ns, the least of all rounds, as what
     was disturbed once is not long; `cpu_ns` (cells,) CPU time of the plain build; `executions`: (side, function id) -> outcomes
-    per call of each of its conditions; `edges`: pairs (caller, callee) that occurred where calls were timed -> calls (cells,); `callees`:
-    the functions that each called in any run.
+    per call of each of its conditions; `edges`: pairs (caller, callee) that occurred -> calls (cells,).
     """
 
     cells: tuple[tuple[int, Side], ...]
@@ -114,7 +113,6 @@ class Survey:
     reading_ns: Mapping[int, Floats]
     executions: Mapping[tuple[Side, int], Floats]
     edges: Mapping[tuple[int, int], Floats]
-    callees: Mapping[int, frozenset[int]] = field(default_factory=dict)
 
     @property
     def ran(self) -> frozenset[int]:

@@ -73,14 +73,16 @@ def counted(runs: Iterable[Run], totals: Totals, edges: Edges) -> Tally:
             cells[run.id] = run.point, run.side
     calls: dict[Cell, dict[int, float]] = {cell: {} for cell in cells.values()}
     inner: dict[Cell, dict[int, float]] = {cell: {} for cell in cells.values()}
+    callees: dict[int, set[int]] = {}
     for run_id, function, made in zip(totals.run.tolist(), totals.function.tolist(), totals.calls.tolist(), strict=True):
         calls[cells[run_id]][function] = made
     for run_id, caller, callee, made in zip(
         *(column.tolist() for column in (edges.run, edges.caller, edges.callee, edges.calls)), strict=True
     ):
+        callees.setdefault(caller, set()).add(callee)
         if caller == callee:
             inner[cells[run_id]][callee] = made
-    return Tally(cpu_ns, calls, inner, edges.callees())
+    return Tally(cpu_ns, calls, inner, {caller: frozenset(found) for caller, found in callees.items()})
 
 
 def _most_timed(calls: Iterable[float], budget: float) -> float:

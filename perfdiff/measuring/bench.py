@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -171,7 +171,7 @@ class Bench:
         selection = survey.choose(seen, probeable, subjects.conditions(), budget)
         subjects = folding.stood_in_for(subjects, selection.folds)
         measured = {choice.id for choice in selection.choices}
-        found = self._with_coverage(replace(site, subjects=subjects), measured, seen.ran, lost, seen.callees)
+        found = self._with_coverage(replace(site, subjects=subjects), measured, seen.ran, lost, seen.edges)
         return replace(
             found,
             selection=selection,
@@ -193,18 +193,18 @@ class Bench:
         reach.require_tree(collector.misplaced, ran, site.subjects)
         reach.require_calls(counted.called, variant.probes, variant.built)
         lost = self._workshop().lost(variant.built, variant.probes)
-        return self._with_coverage(site, ran, ran, lost, counted.assembly.edges().callees())
+        return self._with_coverage(site, ran, ran, lost, counted.assembly.edges().pairs)
 
     def _with_coverage(
-        self, site: Site, measured: Collection[int], ran: frozenset[int], lost: frozenset[int], callees: Mapping[int, frozenset[int]]
+        self, site: Site, measured: Collection[int], ran: frozenset[int], lost: frozenset[int], edges: Iterable[tuple[int, int]]
     ) -> Site:
         """Add which functions are measured, which call which, and of which changed ones nothing is known, of all that `ran`.
 
-        Probes of some were `lost`; `callees` are the functions that each was seen to call.
+        Probes of some were `lost`; `edges` are the calls that were seen, (caller, callee).
         """
         exclude = self.request.config.probes.exclude
         probed = site.subjects.probeable(exclude).keys() - lost
-        subjects = site.subjects.as_seen(probed, callees)
+        subjects = site.subjects.as_seen(probed, edges)
         return replace(
             site,
             subjects=subjects,
@@ -396,8 +396,7 @@ class Bench:
         executions: dict[tuple[Side, int], Floats] = {
             (table.side, table.function): np.average(table.executed, axis=0, weights=table.weight) for table in timed.tables()
         }
-        seen = survey.summarise(runs, timed.totals(), timed.edges(), timed.lengths(), executions)
-        return replace(seen, callees=counted.callees)
+        return survey.summarise(runs, timed.totals(), timed.edges(), timed.lengths(), executions)
 
     @property
     def points(self) -> tuple[Point, ...]:

@@ -301,12 +301,10 @@ class Edges:
     calls: Floats
     wall_ns: Floats
 
-    def callees(self) -> dict[int, frozenset[int]]:
-        """Return by caller the functions that it called in any run."""
-        found: dict[int, set[int]] = {}
-        for caller, callee in zip(self.caller.tolist(), self.callee.tolist(), strict=True):
-            found.setdefault(caller, set()).add(callee)
-        return {caller: frozenset(called) for caller, called in found.items()}
+    @property
+    def pairs(self) -> frozenset[tuple[int, int]]:
+        """Return who called whom in any run, (caller, callee)."""
+        return frozenset(zip(self.caller.tolist(), self.callee.tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True)

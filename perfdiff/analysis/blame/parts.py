@@ -9,11 +9,12 @@ No cost is known better than probes resolve times: every part has a *blur*, the 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from perfdiff.analysis.blame import recursion
 from perfdiff.analysis.blame.moved import mostly_moved, net_by_callee, part_that_remains
 from perfdiff.analysis.compare.comparison import Comparison
 from perfdiff.analysis.stats.inference import clear_shift
@@ -37,7 +38,7 @@ class Frame:
     [j] makes more by its own rates, those that only moved from one caller to another taken out, and `moved` (f, f + 1) these, where most
     did: negative of the callers that they moved from. `apart` (2, f) is the part of head's calls that have arguments which base never had,
     and what one of them costs. `most` (f, f + 1) is what a call of [i] by [j] takes at most, with all that it calls: within a recursion
-    what one of all its calls takes on average, infinite elsewhere.
+    what one of all its calls takes on average, infinite elsewhere; `rings` are the numbers of the recursions (`recursion.rings`).
     """
 
     calls_base: Floats
@@ -51,6 +52,7 @@ class Frame:
     moved: Floats
     apart: Floats
     most: Floats
+    rings: Ints
 
     def priced(self, a_call: Floats) -> Floats:
         """Return what the calls that callers make more cost (…, f, f + 1), where a call of each takes `a_call` (…, f) with its callees."""
@@ -112,9 +114,14 @@ def take_apart(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo]
         inputs_blur = np.where(found.inputs != 0, np.abs(found.inputs) * RESOLUTION_NS / found.per_call, 0.0)
     made = [_made(book) for book in (before, after)]
     a_call, a_call_blur = below(np.array([found.price, resolution]), frame)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        call_blur = np.where(a_call > 0, a_call_blur / a_call, 0.0)  # as a part of what a call takes, whatever limits that
     remains = part_that_remains(frame.moved, frame.priced(a_call), before, after)
     frame = replace(frame, net=frame.net * remains[:, None])
+    balance = recursion.balance(frame.priced(a_call), _a_round(found.price, a_call, frame), frame.rings, before, after)
+    frame = replace(frame, net=frame.net * balance)
     unsure_calls = np.where(frame.one_sided, np.maximum(frame.calls_base, frame.calls_head), 0.0) + np.abs(made[1] - made[0])
+    by_calls = frame.priced(a_call)
     return ChangeParts(
         base,
         head,
@@ -122,10 +129,10 @@ def take_apart(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo]
         frame,
         found.cost,
         found.inputs,
-        frame.priced(a_call),
+        by_calls,
         np.minimum(np.abs(found.cost), HIDDEN_NS * unsure_calls),
         inputs_blur,
-        frame.priced(a_call_blur),
+        call_blur[:, None] * by_calls,
     )
 
 
@@ -135,6 +142,7 @@ def _frame(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo], co
     added = np.array([change is Change.ADDED for change in changes], dtype=bool)
     rates, more = _rate_changes(before, after, added)
     net = net_by_callee(more)
+    numbers = recursion.rings(before, after)
     return Frame(
         calls_base=_median(before.calls),
         calls_head=_median(after.calls),
@@ -148,37 +156,9 @@ def _frame(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo], co
         apart=np.array([comparisons[each].apart.get(point, (0.0, 0.0)) if each in comparisons else (0.0, 0.0) for each in ledger.ids])
         .reshape(-1, 2)
         .T,
-        most=_most(before, after, net),
+        most=recursion.most(before, after, net, numbers),
+        rings=numbers,
     )
-
-
-def _most(before: Book, after: Book, net: Floats) -> Floats:
-    """Return what a call takes at most by its callee and caller, (f, f + 1): within a recursion, callees included, what it does on average.
-
-    Rates of calls know nothing of how deep a call is. Where functions call each other in a ring, its rates multiply to nearly one, and a
-    call more seems to bring about as many others as all of a run makes: each of them may be cheaper than that by far, and none can take
-    more than all of them together. Calls beyond base's are head's, those that are gone are base's.
-    """
-    rings = _rings((*before.edges, *after.edges), len(net))
-    each = []
-    for book in (before, after):
-        calls, wall_ns = book.medians["calls"], book.medians["wall_ns"]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            each.append(np.where((calls > 0) & (wall_ns > 0), wall_ns / calls, np.inf)[:, None])
-    within = np.zeros(net.shape, dtype=bool)
-    within[:, :-1] = rings[:, None] == rings[None, :]
-    return np.where(within, np.where(net > 0, each[1], each[0]), np.inf)
-
-
-def _rings(edges: Collection[tuple[int, int]], width: int) -> Ints:
-    """Return the number of the ring of functions that call each other, directly or through others, which each function is part of, (f,)."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    callees, callers = (np.array([edge[at] for edge in edges if edge[1] < width], dtype=np.int64) for at in (0, 1))
-    graph = coo_array((np.ones(len(callees)), (callers, callees)), shape=(width, width))
-    found: Ints = connected_components(graph, connection="strong")[1]
-    return found
 
 
 def split(base: Floats, head: Floats, frame: Frame) -> Split:
@@ -218,6 +198,12 @@ def below(price: Floats, frame: Frame) -> Floats:
     width = price.shape[-1]
     weights = np.linalg.solve((np.eye(width) - (1 - DAMPING) * frame.rates).T, price.reshape(math.prod(price.shape[:-1]), width).T).T
     return np.asarray(weights.reshape(price.shape), dtype=np.float64)
+
+
+def _a_round(price: Floats, a_call: Floats, frame: Frame) -> Floats:
+    """Return what a call of each function costs with all that it calls outside of its own recursion, (f,), at the `price` by itself."""
+    outside = np.where(frame.rings[:, None] == frame.rings[None, :], 0.0, frame.rates)
+    return np.asarray(price + a_call @ outside, dtype=np.float64)
 
 
 def _median(sums: Floats) -> Floats:

@@ -1,0 +1,85 @@
+"""Functions that call each other in a ring: what a call more within one costs, which rates of calls cannot say.
+
+Rates know nothing of how deep a call is. Within a ring they multiply to nearly one, so that a call more seems to bring about as many others
+as the whole run makes. gprof (Graham, Kessler and McKusick 1982) takes a ring for one function for that reason. Here each call within it
+costs at most what calls of its callee take on average, and all calls together what counts say of the ring as a whole.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfdiff.analysis.stats.panel import Bools
+from perfdiff.analysis.sums.ledger import Book
+from perfdiff.records.schema import Floats, Ints
+
+
+def rings(before: Book, after: Book) -> Ints:
+    """Return the number of each function's ring on both sides together, (f,): the same for functions that call each other by some way."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    width = before.calls.shape[1]
+    edges = [edge for book in (before, after) for edge in book.edges if edge[1] < width]  # not from the start of a thread
+    callees, callers = np.array(edges, dtype=np.int64).reshape(-1, 2).T
+    graph = coo_array((np.ones(len(edges)), (callers, callees)), shape=(width, width))
+    found: Ints = connected_components(graph, connection="strong")[1]
+    return found
+
+
+def most(before: Book, after: Book, net: Floats, numbers: Ints) -> Floats:
+    """Return what a call takes at most by its callee and caller, (f, f + 1), with all that it calls: infinity outside of rings.
+
+    Within, it is what one of the callee's calls takes on average, the outermost ones with all that is inside: head's where `net` has more
+    calls, base's where it has fewer.
+    """
+    average = []
+    for book in (before, after):
+        calls, wall_ns = book.medians["calls"], book.medians["wall_ns"]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            average.append(np.where((calls > 0) & (wall_ns > 0), wall_ns / calls, np.inf)[:, None])
+    return np.where(_within(numbers), np.where(net > 0, average[1], average[0]), np.inf)
+
+
+def balance(extra_ns: Floats, a_round_ns: Floats, numbers: Ints, before: Book, after: Book) -> Floats:
+    """Return which part of the extra cost of calls remains, (f, f + 1), so that those within a ring come to what the ring has more of.
+
+    `extra_ns` (f, f + 1) is the cost by callee and caller, `a_round_ns` (f,) that of one call with all that it calls outside of its ring. A
+    ring has more of the calls that it makes itself, beyond base's number for each call from outside. What is too much is taken from those
+    that make more, what is too little from those that make fewer.
+    """
+    within, parts = _within(numbers), np.ones(extra_ns.shape)
+    inner, entries = zip(*(_calls(book, within, numbers) for book in (before, after)), strict=True)
+    for number in np.unique(numbers[(np.where(within, extra_ns, 0.0) != 0).any(axis=1)]):
+        ring = numbers == number
+        if entries[0][number] == 0 or entries[1][number] == 0:
+            continue
+        more = inner[1][ring] - inner[0][ring] * entries[1][number] / entries[0][number]
+        whole_ns = float(np.sum(a_round_ns[ring] * more))
+        of_ring = within & ring[:, None]
+        dearer, cheaper = of_ring & (extra_ns > 0), of_ring & (extra_ns < 0)
+        added_ns, saved_ns = float(extra_ns[dearer].sum()), float(extra_ns[cheaper].sum())
+        if added_ns + saved_ns > whole_ns and added_ns > 0:
+            parts[dearer] = np.clip((whole_ns - saved_ns) / added_ns, 0.0, 1.0)
+        elif saved_ns < 0:
+            parts[cheaper] = np.clip((whole_ns - added_ns) / saved_ns, 0.0, 1.0)
+    return parts
+
+
+def _within(numbers: Ints) -> Bools:
+    """Return which calls by callee and caller stay within a ring, (f, f + 1); the start of a thread, the last caller, is in none."""
+    found = np.zeros((len(numbers), len(numbers) + 1), dtype=bool)
+    found[:, :-1] = numbers[:, None] == numbers[None, :]
+    return found
+
+
+def _calls(book: Book, within: Bools, numbers: Ints) -> tuple[Floats, Floats]:
+    """Return how often each function is called from within its ring in a run, (f,), and each ring from outside, by its number."""
+    inner, entries = np.zeros(len(numbers)), np.zeros(len(numbers))
+    for (callee, caller), calls in book.edges.items():
+        made = float(np.median(calls))
+        if within[callee, caller]:
+            inner[callee] += made
+        else:
+            entries[numbers[callee]] += made
+    return inner, entries
