@@ -167,15 +167,21 @@ def _dependency(info: FunctionInfo) -> Iterator[Cause]:
 
 
 def _more_calls(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
-    """Tell of calls that are made more often, by the function itself or by unchanged ones through what it writes."""
-    shown = [blame.total_ns for blame in guilt.blames if blame.extra is Extra.CALLS]
-    gained = sum(max(ns, 0.0) for ns in shown)
-    for blame in guilt.blames:
-        if blame.extra is Extra.CALLS and blame.total_ns > 0:
-            remains = blame.total_ns * max(sum(shown), 0.0) / gained  # where others are called less often instead
-            explained = min(guilt.total_ns, max(remains, extra_calls_ns(blame.at, patient.ledger)))
-            direct = blame.kind is LinkKind.CALLS
-            yield Explanation(explained, _by_itself(patient, blame, lines) if direct else _by_others(patient, blame, lines))
+    """Tell of calls that are made more often, by the function itself or by unchanged ones through what it writes.
+
+    All that more calls of a function take may be its doing; beside calls that it makes itself, which is seen, others explain no more than
+    was put down to them.
+    """
+    shown = [blame for blame in guilt.blames if blame.extra is Extra.CALLS]
+    more = [blame for blame in shown if blame.total_ns > 0]
+    gained, whole = sum(blame.total_ns for blame in more), sum(blame.total_ns for blame in shown)
+    is_direct = any(blame.kind is LinkKind.CALLS and blame.total_ns > TELLING * guilt.total_ns for blame in more)
+    for blame in more:
+        explained = blame.total_ns * max(whole, 0.0) / gained  # where others are called less often instead
+        if blame.kind is LinkKind.CALLS or not is_direct:
+            explained = max(explained, extra_calls_ns(blame.at, patient.ledger))
+        tell = _by_itself if blame.kind is LinkKind.CALLS else _by_others
+        yield Explanation(min(guilt.total_ns, explained), tell(patient, blame, lines))
 
 
 def _by_itself(patient: Patient, blame: Blame, lines: str) -> Cause:
