@@ -56,6 +56,16 @@ def test_what_few_runs_exclude_is_no_answer() -> None:
     assert found.excluded is None
 
 
+def test_runs_that_say_nothing_of_the_program_are_not_runs_that_nobody_made() -> None:
+    """As where all of them end by the clock, and the program alone is judged."""
+    made_runs = WholeRuns((EndToEnd(Point(0, "run", {}, "./prog"), 1e8, 1e8, Ratio(1.0, 0.99, 1.01, 26, 26), None),))
+    said = [conclude((), Evidence(runs), CompareConfig(judge="program")).sentence for runs in (WholeRuns(), made_runs.without({0}))]
+    assert said == [
+        "Inconclusive: no whole runs were made",
+        "Inconclusive: what whole runs take is a matter of the clock, of services or of larger inputs, not of the program",
+    ]
+
+
 @pytest.mark.parametrize(
     ("extra_ns", "interval", "verdict"),
     [

@@ -287,7 +287,11 @@ def test_runs_too_few_for_a_verdict_on_time_are_told_at_the_start(
     assert policy.MIN_RUNS == 2 * RUNS_FOR_TIME == 8
     run("a", "b", "--runs", str(runs), "--build", "make", "--", "./a")
     first = capsys.readouterr().err.splitlines()[0]
-    assert first.startswith(f"perfdiff: note: {runs} runs a side are too few for a verdict on time" if noted else "perfdiff: measuring")
+    assert first.startswith(
+        f"perfdiff: note: {runs} runs with probes a side are too few for a verdict on the time of single calls"
+        if noted
+        else "perfdiff: measuring"
+    )
 
 
 def test_a_report_in_a_file_leaves_the_answer_and_its_place_on_standard_error(

@@ -271,7 +271,7 @@ def test_command_on_the_command_line_is_a_workload_named_by_its_program(checkout
         (Overrides(command="./sort", workloads=("sort",)), "give one"),
         (Overrides(workloads=("srot",)), "no workload is named 'srot'; there are sort, parse; did you mean 'sort'?"),
         (Overrides(parameters={"k": (1,)}), "--param k: no workload has this parameter; there are mode, n"),
-        (Overrides(runs=1), "at least 2, such as 10 (at least 4 for a verdict on time; fewer still compare counts)"),
+        (Overrides(runs=1), "at least 2, such as 10 (at least 4 to judge the time of calls)"),
         (Overrides(seed=-1), "--seed is -1; it must be a whole number of at least 0"),
     ],
 )

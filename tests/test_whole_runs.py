@@ -259,6 +259,8 @@ def test_what_the_builds_alone_show_is_told_where_other_layouts_do_not(built: fl
     if told:
         assert "the CPU time of base at sort n=1000 (4 pairs); in 20 layouts of the same code that is ×" in notes[0].text
         assert f"head takes ×{built}"[:-1] in notes[0].text
+        (by_clock,) = layout_note(runs, [replace(end, by="wall_ns") for end in ends])
+        assert "the time of base at sort n=1000 (4 pairs)" in by_clock.text
 
 
 def test_few_pairs_of_the_builds_themselves_tell_nothing_of_their_layout() -> None:

@@ -145,7 +145,8 @@ def _code(findings: Findings, function: str | None, metric: str | None, *, timed
 def _counted(findings: Findings, wanted: SearchSubject, *, timed: bool) -> tuple[StepCode, str] | None:
     """Return what exact counts of work say where time leaves it open, and in which words; None where they do not settle it.
 
-    More work is bad, as for `perfdiff bisect`. The same work is good only where there were too few runs to judge time at all: not `timed`.
+    More work is bad, as for `perfdiff bisect`. The same work is good only where there were too few runs to judge
+    the time of calls at all: not `timed`.
     """
     from perfdiff.analysis.findings import Verdict
     from perfdiff.analysis.search.symptom import WORK, figures, symptoms
@@ -161,5 +162,5 @@ def _counted(findings: Findings, wanted: SearchSubject, *, timed: bool) -> tuple
     names = ", ".join(f"`{each.info.name}`" for each in left[:_NAMED])
     return (
         StepCode.GOOD,
-        f"{names}{', …' if len(left) > _NAMED else ''}: no more work by exact counts; there are too few runs to judge time",
+        f"{names}{', …' if len(left) > _NAMED else ''}: no more work by exact counts; there are too few runs to judge the time of calls",
     )

@@ -181,11 +181,12 @@ def answered(asked: Request, directory: Path, overrides: Overrides, progress: Pr
 
 
 def warn_of_few_runs(asked: Request, progress: Progress) -> None:
-    """Say it before anything is measured where no workload has the runs that a verdict on time needs."""
+    """Say it before anything is measured where no workload has the runs that a verdict on the time of calls needs."""
     runs = max(workload.runs for workload in asked.config.workloads)
     if runs < RUNS_FOR_TIME:
-        counts = "counts are compared all the same" if asked.config.counters.software else "and counts are switched off"
-        progress.note(f"{runs} runs a side are too few for a verdict on time, which needs at least {RUNS_FOR_TIME}; {counts}")
+        others = "whole runs and counts are" if asked.config.counters.software else "whole runs are"
+        needed = f"are too few for a verdict on the time of single calls, which needs at least {RUNS_FOR_TIME}"
+        progress.note(f"{runs} runs with probes a side {needed}; {others} compared all the same")
 
 
 def request(revisions: tuple[str, ...], directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> Request:

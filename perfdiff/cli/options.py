@@ -64,7 +64,7 @@ Prepare = Annotated[
 ]
 Warmup = Annotated[int | None, typer.Option("--warmup", metavar="N", help="Number of first runs of each side at each point to throw away.")]
 Runs = Annotated[
-    int | None, typer.Option("--runs", metavar="N", help="Most runs of each side at each point; at least 4 for a verdict on time.")
+    int | None, typer.Option("--runs", metavar="N", help="Most runs with probes of each side at each point; at least 4 to judge by them.")
 ]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of all random choices.")]
 Outputs = Annotated[

@@ -172,7 +172,7 @@ def _cores() -> Check:
 
 def _load() -> Check:
     load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
-    remedy = "stop other work, or let perfdiff make more runs (--runs)"
+    remedy = "stop other work, or give perfdiff more time (measure.budget_s)"
     return Check("load", needed=False, found=load <= _BUSY_SHARE * cores, says=f"{load:.2f} over the last minute", remedy=remedy)
 
 

@@ -213,9 +213,7 @@ _PATHS = Setting('a list of paths, such as ["bench/"]', _texts)
 _CACHE = Setting('size and ways of a cache, such as "32 KiB/8"', _cache_size, text=True)
 
 # Two runs a side are the fewest that have a spread.
-RUNS = Setting(
-    f"a whole number of at least 2, such as 10 (at least {RUNS_FOR_TIME} for a verdict on time; fewer still compare counts)", _integer(2)
-)
+RUNS = Setting(f"a whole number of at least 2, such as 10 (at least {RUNS_FOR_TIME} to judge the time of calls)", _integer(2))
 SEED = Setting("a whole number of at least 0, such as 1", _integer(0))
 SETUP = Setting('a shell command, such as "./bench/generate {n} > input"', _text, text=True)
 PREPARE = Setting('a shell command, such as "rm -f cache.db"', _text, text=True)

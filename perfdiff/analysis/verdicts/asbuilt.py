@@ -11,6 +11,7 @@ import numpy as np
 from perfdiff import units
 from perfdiff.analysis.findings import EndToEnd, PointStanding
 from perfdiff.analysis.policy import PLACES
+from perfdiff.analysis.verdicts.conclusion import COSTS
 from perfdiff.analysis.verdicts.wholeruns import comparable, pairs_of
 from perfdiff.records.schema import Floats, Note, Phase, Run, Side
 
@@ -44,7 +45,7 @@ def layout_note(runs: Sequence[Run], ends: Sequence[EndToEnd]) -> Iterator[Note]
     ends_of = np.exp(np.quantile(worst.layouts, [(1 - MOST) / 2, (1 + MOST) / 2]))
     yield Note(
         "layout-decides",
-        f"the builds as they are: head takes {units.ratio(math.exp(worst.effect))} the CPU time of base at {points}; in "
+        f"the builds as they are: head takes {units.ratio(math.exp(worst.effect))} {COSTS[worst.end.by]} of base at {points}; in "
         f"{len(worst.layouts)} layouts of the same code that is {units.ratio(ratio.value)} in the mean, and "
         f"{units.ratio(float(ends_of[0]))} to {units.ratio(float(ends_of[1]))} in eight of ten: the place of code in memory makes that",
     )

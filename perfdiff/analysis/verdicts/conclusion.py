@@ -19,7 +19,7 @@ from perfdiff.records.schema import Note
 SUSPECTS = 2  # named in a sentence
 NAMED = 4  # machines in a sentence
 TOLD = 2.0  # slow-downs that are excluded only beyond this ratio are no answer that anybody waits for
-_COSTS = {"cpu_ns": "the CPU time", "wall_ns": "the time"}
+COSTS = {"cpu_ns": "the CPU time", "wall_ns": "the time"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,12 +189,14 @@ def _slow_downs(ratio: float) -> str:
 
 def _needed(runs: WholeRuns) -> str:
     """Say which point is open, and how many runs would decide it."""
+    if not runs.ends and runs.left_out:
+        return "what whole runs take is a matter of the clock, of services or of larger inputs, not of the program"
     if not runs.ends:
         return "no whole runs were made"
     worst = max(runs.of(PointStanding.OPEN), key=lambda end: (end.low, end.high))
     if worst.disagree and not worst.needed:
         each = [f"{name} {units.ratio(ratio.value)}" for name, ratio in worst.machines.items()]
-        return f"machines disagree: whole runs at {worst.point.label} take {units.listed(each, NAMED)} {_COSTS[worst.by]}"
+        return f"machines disagree: whole runs at {worst.point.label} take {units.listed(each, NAMED)} {COSTS[worst.by]}"
     if worst.needed > MOST_PAIRS:
         remedy = "the place of code in memory makes more than the change" if worst.by_layouts else "try a quieter machine"
         return f"{_takes(worst)}, too near to the smallest effect of interest for {MOST_PAIRS} pairs to decide: {remedy}"
@@ -208,7 +210,7 @@ def _takes(end: EndToEnd) -> str:
     if ratio is None:
         return f"whole runs at {end.point.label} are too few"
     interval = f"[{units.significant(ratio.low)}, {units.significant(ratio.high)}]"
-    return f"whole runs at {end.point.label} take {units.ratio(ratio.value)} {interval} {_COSTS[end.by]} ({ratio.runs_base} pairs)"
+    return f"whole runs at {end.point.label} take {units.ratio(ratio.value)} {interval} {COSTS[end.by]} ({ratio.runs_base} pairs)"
 
 
 def _looked_at(functions: Sequence[FunctionFinding]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -35,7 +34,7 @@ def without_waiting(runs: WholeRuns, experiment: Experiment, work: Work | None, 
     """
     if not is_same_work(work):
         return runs
-    return replace(runs, ends=tuple(end for end in runs.ends if _longer_waits(experiment, end, config) is None))
+    return runs.where(lambda end: _longer_waits(experiment, end, config) is None)
 
 
 def is_same_work(work: Work | None) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -18,9 +18,10 @@ from perfdiff.records.schema import Floats, Phase, Point, Run, Side
 
 @dataclass(frozen=True, slots=True)
 class WholeRuns:
-    """What whole runs show, one entry a point that both sides have runs of."""
+    """What whole runs show, one entry a point that both sides have runs of; at `left_out` points they say nothing of the program."""
 
     ends: tuple[EndToEnd, ...] = ()
+    left_out: int = 0
 
     def of(self, standing: PointStanding) -> tuple[EndToEnd, ...]:
         """Return the points of a standing."""
@@ -41,9 +42,14 @@ class WholeRuns:
         """Return from which slow-down on, as a ratio, every one is excluded at all points; infinity where a point has no interval."""
         return max((end.high for end in self.ends), default=math.inf)
 
+    def where(self, tells: Callable[[EndToEnd], bool]) -> WholeRuns:
+        """Return the same without the points at which runs do not tell of the program."""
+        ends = tuple(end for end in self.ends if tells(end))
+        return WholeRuns(ends, self.left_out + len(self.ends) - len(ends))
+
     def without(self, points: Set[int]) -> WholeRuns:
         """Return the same without some points."""
-        return replace(self, ends=tuple(end for end in self.ends if end.point.id not in points))
+        return self.where(lambda end: end.point.id not in points)
 
     def unexplained_by(self, attribution: Attribution) -> WholeRuns:
         """Return the same without points where runs do take longer, and most of that is work that the workload itself asks for."""
@@ -54,7 +60,7 @@ class WholeRuns:
                 return True
             return bool(attribution.workload[attribution.points.index(end.point.id)] <= (end.head_ns - end.base_ns) / 2)
 
-        return replace(self, ends=tuple(end for end in self.ends if remains(end)))
+        return self.where(remains)
 
 
 def whole_runs(points: Sequence[Point], runs: Sequence[Run], config: CompareConfig, machines: Sequence[str] = ()) -> WholeRuns:
