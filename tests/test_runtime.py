@@ -540,6 +540,53 @@ def test_waiting_for_and_holding_a_lock(build: Build) -> None:
     assert waiter["lock_hold_ns"] < holder["lock_hold_ns"]
 
 
+@pytest.mark.parametrize(
+    ("lock", "take", "let_go"),
+    [
+        ("pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER", "mutex_timedlock(&lock, &until)", "mutex_unlock"),
+        ("pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER", "mutex_clocklock(&lock, CLOCK_REALTIME, &until)", "mutex_unlock"),
+        *(
+            ("pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER", f"rwlock_{take}, &until)", "rwlock_unlock")
+            for kind in ("rdlock", "wrlock")
+            for take in (f"timed{kind}(&lock", f"clock{kind}(&lock, CLOCK_REALTIME")
+        ),
+    ],
+)
+def test_locks_that_are_waited_for_until_a_time_are_held_and_waited_for(build: Build, lock: str, take: str, let_go: str) -> None:
+    """As by std::timed_mutex and std::shared_timed_mutex of C++."""
+    source = (
+        BUSY
+        + f"""
+    #include <pthread.h>
+    static {lock};
+    static struct timespec until;
+    static void in(long ns) {{
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += (until.tv_nsec + ns) / 1000000000;
+        until.tv_nsec = (until.tv_nsec + ns) % 1000000000;
+    }}
+    static int take(void) {{ return pthread_{take}; }}
+    __attribute__((noinline)) void holder(void) {{PD_1
+        in(0);
+        if (!take()) {{ busy(20000000); pthread_{let_go}(&lock); }}
+    }}
+    __attribute__((noinline)) void waiter(void) {{PD_2 in(20000000); take(); }}
+    static void *other(void *n) {{ waiter(); return n; }}
+    int main(void) {{
+        pthread_t thread;
+        holder();
+        pthread_{"rwlock_wrlock" if "rwlock" in lock else "mutex_lock"}(&lock);
+        pthread_create(&thread, 0, other, 0);
+        return pthread_join(thread, 0);
+    }}
+    """
+    )
+    [record] = build(source, probe(1), probe(2), flags=("-D_GNU_SOURCE",)).run({1: TIME, 2: TIME})
+    holder, waiter = row(record, 1), row(record, 2)
+    assert (holder["lock_hold_ns"] >= 20e6, holder["lock_wait_ns"]) == (True, 0)
+    assert waiter["lock_wait_ns"] >= 15e6
+
+
 def test_waiting_for_a_condition_is_not_holding_its_lock(build: Build) -> None:
     source = """
     #include <pthread.h>

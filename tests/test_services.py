@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shlex
@@ -136,6 +137,11 @@ def test_outside_services_are_kept_between_runs_and_set_up_for_each(up: Callable
     lines = (tree / "told").read_text().splitlines()
     assert [line.split()[0] for line in lines] == ["2", "end", "3", "end"]
     assert lines[0].split()[1:] == lines[2].split()[1:]
+
+
+def test_what_fails_beside_services_is_not_put_down_to_them(up: Callable[..., object]) -> None:
+    with pytest.raises(OSError, match="of the run"), up(echo()):
+        raise OSError(errno.ENOSPC, "of the run")
 
 
 @pytest.mark.parametrize(("changes", "told"), [({}, ["service-state"]), ({"setup": "true"}, []), ({"keep": "run"}, [])])

@@ -138,41 +138,51 @@ class Services:
     @contextmanager
     def _running(self, config: ServiceConfig, situation: Situation, up: Sequence[Service], executor: Executor) -> Iterator[Service]:
         """Install and start a service in a fresh folder, and end it when the block is left."""
-        self._started += 1
-        mark = f"{os.getpid()}-{self._started}-{config.name}"
         folder = Path(tempfile.mkdtemp(prefix=f"perfdiff-{config.name}-"))  # short, as names of sockets in it have 107 bytes at most
         try:
-            ports = loopback.free_ports(1 + len(config.ports))
-            places = {FOLDER: str(folder), **dict(zip((PORT, *config.ports), map(str, ports), strict=True))}
-            values = {**({} if config.is_kept else situation.values), PROJECT: str(self.project), **places}
-            start = self._outside(situation, folder) if config.outside else situation.command
-            start = replace(start, where=f"service {config.name} of {situation.command.where}", cpu=None if config.is_kept else start.cpu)
-            own = {f"{config.name}.{name}": place for name, place in places.items()}
-            if config.install:
-                install = start if config.outside else replace(situation.chore, where=start.where)
-                executor.execute(
-                    _with_places(
-                        replace(install, where=f"install of {start.where}", purpose=Purpose.SERVICE), config.install, up, values, own
-                    )
-                )
-            command = _with_places(start, config.command, up, values, own)
-            variables = {name: _filled(text, {**_places(up), **own}, values) for name, text in config.environment.items()}
-            command = replace(command, environment={**command.environment, **variables, processes.MARK: mark})
-            log = Log(re.compile(config.ready_line.encode()) if config.ready_line else None)
             with ExitStack() as stack:
-                with processes.bound(command.cpu):
-                    process = stack.enter_context(_running(command))
-                assert process.stdout is not None, "what a service prints goes to a pipe"
-                threading.Thread(target=log.follow, args=(process.stdout,), daemon=True).start()
-                service = Service(config, places, mark, command, process, log)
+                try:
+                    service = self._begun(config, situation, folder, up, executor, stack)
+                except OSError as error:
+                    raise StoreError.about(folder, error) from error
                 try:
                     yield service
                 finally:
                     self._stop(service, situation.patience)
-        except OSError as error:
-            raise StoreError.about(folder, error) from error
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+    def _begun(  # noqa: PLR0913, PLR0917 (what a service is made of)
+        self,
+        config: ServiceConfig,
+        situation: Situation,
+        folder: Path,
+        up: Sequence[Service],
+        executor: Executor,
+        stack: ExitStack,
+    ) -> Service:
+        """Install and start a service whose process ends with `stack`."""
+        self._started += 1
+        mark = f"{os.getpid()}-{self._started}-{config.name}"
+        ports = loopback.free_ports(1 + len(config.ports))
+        places = {FOLDER: str(folder), **dict(zip((PORT, *config.ports), map(str, ports), strict=True))}
+        values = {**({} if config.is_kept else situation.values), PROJECT: str(self.project), **places}
+        start = self._outside(situation, folder) if config.outside else situation.command
+        start = replace(start, where=f"service {config.name} of {situation.command.where}", cpu=None if config.is_kept else start.cpu)
+        own = {f"{config.name}.{name}": place for name, place in places.items()}
+        if config.install:
+            install = start if config.outside else replace(situation.chore, where=start.where)
+            install = replace(install, where=f"install of {start.where}", purpose=Purpose.SERVICE)
+            executor.execute(_with_places(install, config.install, up, values, own))
+        command = _with_places(start, config.command, up, values, own)
+        variables = {name: _filled(text, {**_places(up), **own}, values) for name, text in config.environment.items()}
+        command = replace(command, environment={**command.environment, **variables, processes.MARK: mark})
+        log = Log(re.compile(config.ready_line.encode()) if config.ready_line else None)
+        with processes.bound(command.cpu):
+            process = stack.enter_context(_running(command))
+        assert process.stdout is not None, "what a service prints goes to a pipe"
+        threading.Thread(target=log.follow, args=(process.stdout,), daemon=True).start()
+        return Service(config, places, mark, command, process, log)
 
     def _outside(self, situation: Situation, folder: Path) -> Command:
         return replace(situation.command, directory=folder, environment=self.environment, fixed_layout=False, features={})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import shutil
 import stat
@@ -113,7 +114,10 @@ def _copy_file(source: Path, target: Path, found: Status) -> None:
         except OSError as error:
             if error.errno not in _CANNOT_CLONE:
                 raise
-            shutil.copyfileobj(read, written)
+            whole = io.BufferedWriter(written)  # by itself a file may take a part of what is written, and say so
+            shutil.copyfileobj(read, whole)
+            whole.flush()
+            whole.detach()
         os.fchmod(written.fileno(), stat.S_IMODE(found.mode))
         os.utime(written.fileno(), ns=(found.mtime_ns, found.mtime_ns))
 

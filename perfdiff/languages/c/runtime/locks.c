@@ -25,11 +25,16 @@ typedef const struct timespec deadline;
 	X(int, pthread_mutex_lock, (mutex *)) \
 	X(int, pthread_mutex_trylock, (mutex *)) \
 	X(int, pthread_mutex_timedlock, (mutex *, deadline *)) \
+	X(int, pthread_mutex_clocklock, (mutex *, clockid_t, deadline *)) \
 	X(int, pthread_mutex_unlock, (mutex *)) \
 	X(int, pthread_rwlock_rdlock, (rwlock *)) \
 	X(int, pthread_rwlock_wrlock, (rwlock *)) \
 	X(int, pthread_rwlock_tryrdlock, (rwlock *)) \
 	X(int, pthread_rwlock_trywrlock, (rwlock *)) \
+	X(int, pthread_rwlock_timedrdlock, (rwlock *, deadline *)) \
+	X(int, pthread_rwlock_timedwrlock, (rwlock *, deadline *)) \
+	X(int, pthread_rwlock_clockrdlock, (rwlock *, clockid_t, deadline *)) \
+	X(int, pthread_rwlock_clockwrlock, (rwlock *, clockid_t, deadline *)) \
 	X(int, pthread_rwlock_unlock, (rwlock *)) \
 	X(int, pthread_cond_wait, (cond *, mutex *)) \
 	X(int, pthread_cond_timedwait, (cond *, mutex *, deadline *)) \
@@ -159,6 +164,11 @@ PD_API int pthread_mutex_timedlock(mutex *lock, deadline *until)
 	ACQUIRE(lock, next.pthread_mutex_trylock(lock), next.pthread_mutex_timedlock(lock, until));
 }
 
+PD_API int pthread_mutex_clocklock(mutex *lock, clockid_t clock, deadline *until)
+{
+	ACQUIRE(lock, next.pthread_mutex_trylock(lock), next.pthread_mutex_clocklock(lock, clock, until));
+}
+
 PD_API int pthread_rwlock_rdlock(rwlock *lock)
 {
 	ACQUIRE(lock, next.pthread_rwlock_tryrdlock(lock), next.pthread_rwlock_rdlock(lock));
@@ -167,6 +177,26 @@ PD_API int pthread_rwlock_rdlock(rwlock *lock)
 PD_API int pthread_rwlock_wrlock(rwlock *lock)
 {
 	ACQUIRE(lock, next.pthread_rwlock_trywrlock(lock), next.pthread_rwlock_wrlock(lock));
+}
+
+PD_API int pthread_rwlock_timedrdlock(rwlock *lock, deadline *until)
+{
+	ACQUIRE(lock, next.pthread_rwlock_tryrdlock(lock), next.pthread_rwlock_timedrdlock(lock, until));
+}
+
+PD_API int pthread_rwlock_timedwrlock(rwlock *lock, deadline *until)
+{
+	ACQUIRE(lock, next.pthread_rwlock_trywrlock(lock), next.pthread_rwlock_timedwrlock(lock, until));
+}
+
+PD_API int pthread_rwlock_clockrdlock(rwlock *lock, clockid_t clock, deadline *until)
+{
+	ACQUIRE(lock, next.pthread_rwlock_tryrdlock(lock), next.pthread_rwlock_clockrdlock(lock, clock, until));
+}
+
+PD_API int pthread_rwlock_clockwrlock(rwlock *lock, clockid_t clock, deadline *until)
+{
+	ACQUIRE(lock, next.pthread_rwlock_trywrlock(lock), next.pthread_rwlock_clockwrlock(lock, clock, until));
 }
 
 #define TRY(lock, call) return recording(lock) ? held_after(call, lock) : call

@@ -14,7 +14,7 @@ static char folder[3072]; /* kept, as php-fpm takes the environment from its wor
 
 __attribute__((constructor)) static void notes_begin(void)
 {
-	const char *given = getenv("PERFDIFF_OUT");
+	const char *given = secure_getenv("PERFDIFF_OUT");
 
 	if (given && strlen(given) < sizeof(folder))
 		strcpy(folder, given);

@@ -324,6 +324,18 @@ static bool begin_anew(void)
 	return true;
 }
 
+/* Ends the set that this thread counts by, if it has one. */
+static void hardware_close(void)
+{
+	long long values[PD_COUNTERS];
+
+	if (here.set != PAPI_NULL) {
+		papi.stop(here.set, values); /* one that runs cannot be closed */
+		set_close(here.set);
+	}
+	papi.unregister_thread();
+}
+
 static bool hardware_open(void)
 {
 	uint32_t wanted = hardware.count * DESCRIPTORS_AN_EVENT;
@@ -331,11 +343,12 @@ static bool hardware_open(void)
 
 	if (!hardware.count || pd_descriptors_lost() || !descriptors_take(wanted))
 		return false;
-	here.set = pd_descriptors_list(&before) && papi.register_thread() == PAPI_OK ? set_start(&hardware) : PAPI_NULL;
-	if (here.set != PAPI_NULL && pd_descriptors_adopt(&before))
-		return true;
-	if (here.set != PAPI_NULL)
-		set_close(here.set);
+	if (pd_descriptors_list(&before) && papi.register_thread() == PAPI_OK) {
+		here.set = set_start(&hardware);
+		if (here.set != PAPI_NULL && pd_descriptors_adopt(&before))
+			return true;
+		hardware_close();
+	}
 	atomic_fetch_sub(&descriptors, wanted);
 	return false;
 }
@@ -357,15 +370,12 @@ static void papi_thread_open(struct pd_thread *thread __attribute__((unused)))
 
 static void papi_thread_close(struct pd_thread *thread __attribute__((unused)))
 {
-	long long values[PD_COUNTERS];
 	int error = errno;
 
 	pd_inside_papi = true;
 	pd_order();
 	if (here.running && !pd_descriptors_lost()) {
-		papi.stop(here.set, values);
-		set_close(here.set);
-		papi.unregister_thread();
+		hardware_close();
 		atomic_fetch_sub(&descriptors, hardware.count * DESCRIPTORS_AN_EVENT);
 	}
 	here.running = false;

@@ -18,7 +18,7 @@ static struct pd_places places = {write_counts, clear_counts, 0};
 
 __attribute__((constructor(101))) static void begin(void)
 {
-	PD_SETTLE(getenv("PERFDIFF_PLACES"));
+	PD_SETTLE(secure_getenv("PERFDIFF_PLACES"));
 	pd_places_add(&places);
 }
 

@@ -170,7 +170,7 @@ bool pd_places_catches(const struct sigaction *action)
 
 __attribute__((constructor(101))) static void begin(void)
 {
-	const char *given = getenv("PERFDIFF_PLACES");
+	const char *given = secure_getenv("PERFDIFF_PLACES");
 	const stack_t own = {.ss_sp = stack, .ss_size = sizeof(stack)};
 	struct sigaction action;
 	stack_t former;
