@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from experiments import BASE, ENVIRONMENT, HEAD, Host, Made, Noise, World, same
+from findings import regressed
 from perfdiff import analysis
-from perfdiff.analysis.findings import Findings, FunctionFinding, PointStanding, Verdict
+from perfdiff.analysis.findings import Findings, FunctionFinding, PointStanding, Ratio, Verdict
 from perfdiff.analysis.stats.machines import spread
 from perfdiff.analysis.stats.pairs import shift
 from perfdiff.analysis.sums.levelling import levelled
+from perfdiff.analysis.verdicts.disagreement import Disagreement, settled
 from perfdiff.analysis.verdicts.wholeruns import whole_runs
 from perfdiff.config import CompareConfig
 from perfdiff.records.kinds import differences, kinds
@@ -200,6 +202,15 @@ def test_opposite_effects_are_inconclusive() -> None:
     assert work(found).reason.startswith("machines disagree: slower on slow (×1.")
     assert "machines disagree" in found.sentence
     assert all(end.standing is PointStanding.OPEN and not end.needed for end in found.end_to_end)
+
+
+def test_guilty_functions_are_numbered_from_one_where_machines_leave_the_first_open() -> None:
+    first, second = (replace(regressed(), info=replace(regressed().info, id=number), rank=number) for number in (1, 2))
+    seen = {"slow": Ratio(1.4, 1.3, 1.5, 10, 10), "quick": Ratio(0.7, 0.6, 0.8, 10, 10)}
+    opposite = Disagreement(replace(first.metrics["wall_ns"], machines=seen), ("slow",), ("quick",), ())
+    assert opposite.is_opposite
+    found = settled([first, second], {1: opposite}, {}, ())
+    assert [(each.info.id, each.verdict, each.rank) for each in found] == [(2, Verdict.REGRESSION, 1), (1, Verdict.INCONCLUSIVE, None)]
 
 
 def test_a_look_gives_the_verdicts_of_the_end() -> None:

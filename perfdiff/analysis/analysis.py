@@ -111,9 +111,8 @@ def _functions(gathered: Gathered, samples: Samples, points: Sequence[Point]) ->
     sure = {case.info.id: case.guilt.interval for case in cases if case.info.id in ruling.guilty and case.guilt and case.guilt.interval}
     firsts = how_often_first(sure)
     found = [replace(_function(case, cases, ruling, metrics, told[case.info.id][1]), first=firsts.get(case.info.id)) for case in cases]
-    standing = {Verdict.REGRESSION: 0, Verdict.IMPROVEMENT: 1, Verdict.INCONCLUSIVE: 2, Verdict.UNCHANGED: 3}
     return sorted(
-        found, key=lambda each: (standing[each.verdict], each.rank or 0, each.extra_ns, not each.info.change.is_suspect, each.info.id)
+        found, key=lambda each: (each.verdict.order, each.rank or 0, each.extra_ns, not each.info.change.is_suspect, each.info.id)
     )
 
 

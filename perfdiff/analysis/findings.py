@@ -29,6 +29,11 @@ class Verdict(StrEnum):
     UNCHANGED = "unchanged"
     INCONCLUSIVE = "inconclusive"
 
+    @property
+    def order(self) -> int:
+        """Return the place of functions with this verdict among all: what must be looked at comes first."""
+        return (Verdict.REGRESSION, Verdict.IMPROVEMENT, Verdict.INCONCLUSIVE, Verdict.UNCHANGED).index(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Ratio:

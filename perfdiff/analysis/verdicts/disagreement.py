@@ -64,7 +64,7 @@ def _of_metric(metric: MetricFinding | None, config: CompareConfig) -> Disagreem
 def settled(
     functions: Sequence[FunctionFinding], found: Mapping[int, Disagreement], alone: Alone, parts: Sequence[MachinePart]
 ) -> list[FunctionFinding]:
-    """Return the findings with the verdicts of single machines where these disagree."""
+    """Return the findings with the verdicts of single machines where these disagree, the guilty ones numbered anew from 1."""
     highest = max((each.rank or 0 for each in functions), default=0)
     judged = []
     for each in functions:
@@ -74,8 +74,9 @@ def settled(
             highest += 1
             new = replace(new, rank=highest)
         judged.append(new)
-    standing = {Verdict.REGRESSION: 0, Verdict.IMPROVEMENT: 1, Verdict.INCONCLUSIVE: 2, Verdict.UNCHANGED: 3}
-    return sorted(judged, key=lambda each: standing[each.verdict])
+    ranks = {rank: number for number, rank in enumerate(sorted(each.rank for each in judged if each.rank is not None), start=1)}
+    numbered = [replace(each, rank=ranks[each.rank]) if each.rank is not None else each for each in judged]
+    return sorted(numbered, key=lambda each: each.verdict.order)
 
 
 def _settled(
