@@ -267,6 +267,9 @@ class CountersConfig:
     nodes: int | None = None  # of memory
 
 
+LEAST_BUDGET_S = 30.0  # who waits for a build waits this long for an answer
+
+
 @dataclass(frozen=True, slots=True)
 class MeasureConfig:
     """`[measure]`: how long to measure, and how thoroughly."""
@@ -277,8 +280,11 @@ class MeasureConfig:
     thorough: bool = False  # run with probes even where whole runs and exact counts answer
     layouts: int = 40  # builds of each side at most, different in the places of code and data alone; whole runs are spread over them
 
+    def budget_for(self, built_s: float) -> float:
+        """Return how many seconds whole runs may take, and the same again for runs with probes, where the builds took `built_s`."""
+        return max(LEAST_BUDGET_S, built_s) if self.budget_s is None else self.budget_s
 
-LEAST_BUDGET_S = 30.0  # who waits for a build waits this long for an answer
+
 BUDGETS = 2  # that whole runs may take at most, where the second will decide what is open
 
 

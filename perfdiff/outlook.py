@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from perfdiff import storage
 from perfdiff.analysis.stats.pairs import FIRST_LOOK, MOST_PAIRS
-from perfdiff.build.builder import Built, build, is_kept
+from perfdiff.build.builder import build, is_kept
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.variants import BuildRequest
 from perfdiff.collect import schedule, workloads
 from perfdiff.collect.schedule import Slot
 from perfdiff.collect.subjects import Subjects
-from perfdiff.config import BUDGETS, LEAST_BUDGET_S, Config
+from perfdiff.config import BUDGETS
 from perfdiff.errors import RecordingError
 from perfdiff.languages.packs import Packs
 from perfdiff.measuring.bench import SURVEY_ROUNDS
@@ -83,6 +83,7 @@ def outlook(request: Request, progress: Progress, *, packs: Packs | None = None)
         points = workloads.points(config.workloads)
         took = _took(request, repository)
         survey, again = _survey(points, config.compare.seed)
+        built_s = sum(each.duration_s for each in kept.values())
         whole, timed = _whole(request, points, FIRST_LOOK), _timed(request, points)
         fewest = whole if _may_be_spared(request) else [*survey, *whole]
         counting = config.counters.software and tools.counts
@@ -99,7 +100,7 @@ def outlook(request: Request, progress: Progress, *, packs: Packs | None = None)
             fewest=Counter(slot.phase for slot in fewest),
             most=Counter(slot.phase for slot in (*survey, *again, *_whole(request, points, MOST_PAIRS), *timed)),
             fewest_s=_seconds(fewest, took),
-            most_s=_most_s([*survey, *again], _whole(request, points, MOST_PAIRS), timed, took, _budget_s(config, kept.values())),
+            most_s=_most_s([*survey, *again], _whole(request, points, MOST_PAIRS), timed, took, config.measure.budget_for(built_s)),
             counting_s=COUNTINGS * config.counters.budget_s if counting else 0.0,
         )
 
@@ -130,12 +131,6 @@ def _timed(request: Request, points: Sequence[Point]) -> list[Slot]:
     """Return all runs with probes that may be made; a workload has no more blocks than it has runs."""
     runs = {workload.name: workload.runs for workload in request.config.workloads}
     return list(itertools.chain.from_iterable(schedule.timed_blocks(points, runs, request.config.compare.seed)))
-
-
-def _budget_s(config: Config, plain: Iterable[Built]) -> float:
-    """Return what whole runs, and again runs with probes, may take, as far as is known before the builds."""
-    asked = config.measure.budget_s
-    return max(LEAST_BUDGET_S, sum(built.duration_s for built in plain)) if asked is None else asked
 
 
 def _most_s(

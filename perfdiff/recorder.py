@@ -115,7 +115,7 @@ def _chosen(bench: Bench, site: Site, wanted: RecordingOrder) -> Site:
     probeable = subjects.probeable(bench.request.config.probes.exclude)
     choices = [replace(choice, branches={Side.BASE: (), Side.HEAD: ()}, far=False) for choice in site.selection.choices]
     if not wanted.survey:
-        usual = beginning(probeable, _leaves(bench, site, probeable))
+        usual = beginning(probeable, _leaves(site, probeable))
         choices = [
             Choice(id_, Priority.SUSPECT, rate, detail=False, far=False, branches={Side.BASE: (), Side.HEAD: ()})
             for id_, rate in usual.items()
@@ -137,7 +137,7 @@ def _chosen(bench: Bench, site: Site, wanted: RecordingOrder) -> Site:
     return replace(site, selection=replace(site.selection, choices=tuple(choices), folds=()))
 
 
-def _leaves(bench: Bench, site: Site, functions: Sequence[int] | Mapping[int, object]) -> frozenset[int]:
+def _leaves(site: Site, functions: Sequence[int] | Mapping[int, object]) -> frozenset[int]:
     """Return compiled functions that call no other probed one; of other languages sources tell too little, and passing saves nothing."""
     pairs = site.subjects.pairs
     return frozenset(id_ for id_ in leaves(list(functions), site.subjects.calls) if pairs[id_].shown.language == _COMPILED)
@@ -172,7 +172,7 @@ class _Recorder:
         target = self.variant.targets[Phase.TIMED, Side.BASE]
         assert target.plan is not None, "builds with probes have a plan"
         probes = self.variant.probes[Side.BASE]
-        self._leaves = _leaves(bench, self.site, probes)
+        self._leaves = _leaves(self.site, probes)
         command = Command(
             text=wanted.command,
             directory=target.directory,

@@ -46,11 +46,6 @@ class Archive:
         return self.magic + self.names + b"".join(rng.sample(self.members, len(self.members)))
 
 
-def is_archive(content: bytes) -> bool:
-    """Return whether a file's content is that of an archive."""
-    return content.startswith((_MAGIC, _THIN))
-
-
 def read_archive(path: Path) -> Archive | None:
     """Return an archive, or None where it is of another format, such as BSD's."""
     content = path.read_bytes()

@@ -170,7 +170,7 @@ class Posts(Generic[T]):
             return None
         post = self._under_way.pop(future)
         answer = self._answer(post, future, leaving_out=leaving_out) if post in self.here else None
-        self._take_handed(post, answer, self._handed.pop(future, None))
+        self._take_handed(answer, self._handed.pop(future, None))
         if post not in self.here:
             return post, None
         if isinstance(answer, Built):
@@ -185,7 +185,7 @@ class Posts(Generic[T]):
                 return None
         return post, answer
 
-    def _take_handed(self, post: Post[T], answer: Answer | Question | None, given: Given | None) -> None:
+    def _take_handed(self, answer: Answer | Question | None, given: Given | None) -> None:
         """Take whether a build of another worker served the one that it was handed to."""
         if given is None or given.source is None or answer is None:
             return

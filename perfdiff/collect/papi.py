@@ -22,7 +22,6 @@ HARDWARE, SOFTWARE = "perf_event", "sde"
 
 # papi.h, which is the same in 6.x and 7.x as far as it is used here.
 _OK, _NULL = 0, -1
-_CONFLICTS = (-8, -23)  # PAPI_ECNFLCT, PAPI_ECOUNT
 _LIB_VERSION = 21
 _INTERFACE = 0xFFFF0000
 _PRESETS = ctypes.c_int(0x80000000).value
@@ -169,7 +168,7 @@ def _answer(**values: object) -> None:
 
 def _describe(papi: Papi, *, sde: bool) -> None:
     components = [
-        {"name": info.name.decode(), "says": info.description.decode(errors="replace"), "counters": info.counters}
+        {"name": info.name.decode(), "says": info.description.decode(errors="replace")}
         | {"absent": (info.disabled_reason.decode(errors="replace") or papi.error(info.disabled)) if info.disabled else ""}
         for _, info in papi.components()
     ]

@@ -23,7 +23,7 @@ from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector
 from perfdiff.collect.counted import Counted
 from perfdiff.collect.turns import Turns
-from perfdiff.config import BUDGETS, LEAST_BUDGET_S
+from perfdiff.config import BUDGETS
 from perfdiff.errors import DiskFilledError, MeasurementError, RevisionError, StoreError, WorkloadError
 from perfdiff.measuring.bench import Bench, Site, Variant
 from perfdiff.measuring.making import Block, Makers, OwnMachine, PairMaker
@@ -376,5 +376,4 @@ class Rounds:
     @property
     def budget_s(self) -> float:
         """Return how many seconds whole runs may take, and the same again for runs with probes."""
-        asked = self.bench.request.config.measure.budget_s
-        return max(LEAST_BUDGET_S, self.site.built_s) if asked is None else asked
+        return self.bench.request.config.measure.budget_for(self.site.built_s)

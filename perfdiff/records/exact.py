@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -53,11 +53,6 @@ def whole(value: float) -> int:
 def rounded(total: int) -> float:
     """Return the float nearest to an exact sum."""
     return total / _ONE
-
-
-def rounded_all(totals: Sequence[int]) -> Floats:
-    """Return the floats nearest to exact sums (k,)."""
-    return np.array([rounded(total) for total in totals], dtype=np.float64)
 
 
 def shares(total: int, count: int) -> Floats:

@@ -18,7 +18,7 @@ from perfdiff.report.plots import CURVE_POINTS, LINEAR_DECADES, MOST_POINTS, is_
 from perfdiff.report.printable import printable, shortened
 
 COVERED = 0.95  # of a scope's calls lie within the band about its curve
-# The colours of Okabe and Ito, which people with any colour vision can tell apart, less yellow, which is faint on white; scopes
+# Scopes differ in colour, marker and line.
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 2)))
 _INCHES = (11.0, 4.4)

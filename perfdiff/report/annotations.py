@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,8 +46,8 @@ def _annotation(annotation: Annotation) -> dict[str, Any]:
         "features": list(annotation.features),
         "ranges": {name: list(bounds) for name, bounds in annotation.ranges.items()},
         "twins": {name: list(others) for name, others in annotation.twins.items()},
-        "r2": _known(annotation.r2),
-        "cv_r2": _known(annotation.cv_r2),
+        "r2": wording.known(annotation.r2),
+        "cv_r2": wording.known(annotation.cv_r2),
         "n": annotation.n,
         "trend": annotation.scopes[0].trend.value if single else None,
         "text": print_annotation(annotation),
@@ -67,7 +66,3 @@ def _scope(annotation: Annotation, scope: Scope) -> dict[str, Any]:
         "trend": scope.trend.value,
         "text": print_scope(annotation, scope),
     }
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -173,14 +172,14 @@ def _assertion(each: Assertion) -> dict[str, Any]:
         "verdict": each.standing.value,
         "reason": each.reason,
         "where": each.stratum,
-        "annotated": _known(each.annotated),
-        "measured": _known(measured(each)),
+        "annotated": wording.known(each.annotated),
+        "measured": wording.known(measured(each)),
         "ratio": each.worst.value if each.worst else None,
         "ci": _interval(each.worst),
         "overall": {"ratio": each.overall.value, "ci": _interval(each.overall)} if each.overall else None,
         "p": each.p if each.q is not None else None,
         "q": each.q,
-        "visible": _known(each.visible),
+        "visible": wording.known(each.visible),
         "runs": len(each.passed),
         "runs_annotated": each.annotation.levels.runs if each.annotation.levels else None,
         "calls": each.calls,
@@ -200,7 +199,3 @@ def _outside_document(outside: Outside | None) -> dict[str, Any] | None:
 
 def _interval(ratio: Ratio | None) -> list[float] | None:
     return None if ratio is None else [ratio.low, ratio.high]
-
-
-def _known(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None

@@ -180,15 +180,11 @@ def _metric(cost: Cost) -> dict[str, Any]:
         "class": annotation.cost_class.value,
         "annotation": readable(annotation),
         "coefficients": [{"term": term, "value": value} for term, value in terms],
-        "cost": _known(cost.value),
-        "ci": [_known(cost.low), _known(cost.high)],
+        "cost": wording.known(cost.value),
+        "ci": [wording.known(cost.low), wording.known(cost.high)],
         "n": annotation.n,
         "change": None
         if step is None
         else {"ratio": step.ratio.value, "ci": [step.ratio.low, step.ratio.high], "since": step.since.rev, "where": step.stratum},
         "broken": cost.broken or None,
     }
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None

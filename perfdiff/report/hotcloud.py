@@ -5,7 +5,6 @@ Below each line, as a comment, what the paper's own method makes of the same cal
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -16,6 +15,7 @@ from perfdiff.analysis.annotations.selections import Selections
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.correlation import LEAST_PCC, MOST_ERROR, CorrelationKind, Selection
 from perfdiff.models.oneline import print_line
+from perfdiff.report import wording
 from perfdiff.report.printable import printable
 
 
@@ -36,10 +36,10 @@ def json_document(each: Selections) -> dict[str, Any]:
         "reason": each.reason.value if each.reason else None,
         "why": each.why or None,
         "feature": paper.feature,
-        "pcc": _known(paper.pcc),
+        "pcc": wording.known(paper.pcc),
         "degree": paper.degree,
-        "error": _known(paper.error),
-        "our_error": _known(each.error),
+        "error": wording.known(paper.error),
+        "our_error": wording.known(each.error),
         "clusters": [
             {"centroid": scope.terms[0].coefficient, "sd": scope.sigma, "share": scope.share, "calls": scope.n} for scope in paper.clusters
         ],
@@ -82,7 +82,3 @@ def _evidence(paper: Selection) -> str:
     if paper.polynomial_error is not None:
         return f" (`{paper.best}` by {paper.pcc:.2f}, but its polynomials are off by {paper.polynomial_error:.2g}, over {MOST_ERROR:g})"
     return f" (`{paper.best}` by {paper.pcc:.2f} at most, not above {LEAST_PCC:g})"
-
-
-def _known(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None

@@ -9,7 +9,7 @@ from typing import Any
 
 from perfdiff import units
 
-# differ in marker and line as well.
+# The colours of Okabe and Ito, which people with any colour vision can tell apart, less yellow, which is faint on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 _METADATA: dict[str, dict[str, None]] = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}
 _DOTS_AN_INCH = 150

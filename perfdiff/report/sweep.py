@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -90,18 +89,15 @@ def _sensitivity(each: Sensitivity) -> dict[str, Any]:
         "function": each.function,
         "sensitive": each.is_sensitive,
         "asks": each.asks,
-        "answers_a_call": _known(each.answers),
-        "ci": [_known(each.low), _known(each.high)],
-        "own_answers_a_call": _known(each.own),
-        "call_ns": _known(each.call_ns),
+        "answers_a_call": wording.known(each.answers),
+        "ci": [wording.known(each.low), wording.known(each.high)],
+        "own_answers_a_call": wording.known(each.own),
+        "call_ns": wording.known(each.call_ns),
         "points": [
-            {"point": at.point, "answers_a_call": _known(at.answers), "ci": [_known(at.low), _known(at.high)]} for at in each.points
+            {"point": at.point, "answers_a_call": wording.known(at.answers), "ci": [wording.known(at.low), wording.known(at.high)]}
+            for at in each.points
         ],
     }
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _blocks(sweep: Sweep) -> Iterator[Block]:

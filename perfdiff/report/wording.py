@@ -40,6 +40,11 @@ _LONGEST_LINE = 80  # characters of a line of code that a statement quotes
 _NO_COST = "callee_calls"  # what more calls cost shows in their time
 
 
+def known(value: float | None) -> float | None:
+    """Return a figure as JSON can hold it: None where it is not known, or infinite."""
+    return value if value is not None and math.isfinite(value) else None
+
+
 def plural(count: int, one: str, many: str | None = None) -> str:
     """Return a number with its noun: `1 run`, `2,400 runs`."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"

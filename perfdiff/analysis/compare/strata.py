@@ -60,12 +60,12 @@ def stratify(
         found += [
             Stratum(point.label, base.point == point.id, head.point == point.id, point=point.id) for point in points if point.id in both
         ]
-    found += _by_size(base, head, sizes)
+    found += _by_size(base, sizes)
     found += _by_switch(base, head, switches, _largest_point(points, base.point, sizes[0], both))
     return [stratum for stratum in found if stratum.base.any() and stratum.head.any()]
 
 
-def _by_size(base: SampleTable, head: SampleTable, sizes: tuple[Floats, Floats]) -> Iterator[Stratum]:
+def _by_size(base: SampleTable, sizes: tuple[Floats, Floats]) -> Iterator[Stratum]:
     if _spread_within_points(base.point, sizes[0]) < SIZE_SPREAD:
         return
     ordered = np.sort(np.concatenate(sizes))

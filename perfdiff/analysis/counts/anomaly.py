@@ -88,7 +88,7 @@ def _found(tables: Tables, config: CompareConfig, kind: DetectorKind) -> Anomaly
 
 def concluded(judged: Judged, config: CompareConfig) -> Anomaly:
     """Return what scored calls say of a function."""
-    tested = _tested(judged, config)
+    tested = _tested(judged)
     shares = [float(side.anomalous(judged.threshold).mean()) for side in judged.sides]
     runs = [len(np.unique(side.table.run)) for side in judged.sides]
     return Anomaly(
@@ -116,7 +116,7 @@ class _Tested:
     open: str
 
 
-def _tested(judged: Judged, config: CompareConfig) -> _Tested:
+def _tested(judged: Judged) -> _Tested:
     """Test whether head's runs hold a larger share of anomalous calls than base's held-out runs, over all points and at each alone."""
     groups = [_shares(side, judged.threshold) for side in judged.sides]
     points = sorted(groups[0].keys() & groups[1].keys())

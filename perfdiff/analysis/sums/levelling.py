@@ -189,7 +189,7 @@ def _paces(experiment: Experiment, samples: Samples, park: Park) -> _Paces:
         if tables:
             own = _pace(tables, "self_ns", first)
             found[info.id] = own, own if _have_no_callees(tables) else _pace(tables, "wall_ns", first)
-    common = _common(experiment, park, first, {function: own for function, (own, _) in found.items()})
+    common = _common(park, first, {function: own for function, (own, _) in found.items()})
     row = {function: place for place, function in enumerate(found)}
     shape = len(found), len(keys)
     logs = [np.array([pair[place].towards(common) for pair in found.values()]).reshape(shape) for place in range(2)]
@@ -337,7 +337,7 @@ def _mean_of_known(pairs: Floats) -> Floats:
     return np.asarray(np.where(known, pairs, 0.0).sum(axis=1) / known.sum(axis=1))
 
 
-def _common(experiment: Experiment, park: Park, columns: _Columns, paces: Mapping[int, _Pace]) -> Floats:
+def _common(park: Park, columns: _Columns, paces: Mapping[int, _Pace]) -> Floats:
     """Return the pace of each column (c,): the median over functions, by their time; the runs' own where no calls tell it."""
     by_runs = _by_runs([run for run in park.runs if columns.of_run[run.id] >= 0], columns)
     if not paces:

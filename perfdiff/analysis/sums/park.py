@@ -31,11 +31,6 @@ class Park:
     parts: tuple[MachinePart, ...]
     notes: tuple[Note, ...]
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return the names of parts by the numbers of runs' machines."""
-        return ("", *(part.name for part in self.parts))
-
 
 def park_of(experiment: Experiment) -> Park | None:
     """Return the machines of an experiment, None where all runs are of one."""

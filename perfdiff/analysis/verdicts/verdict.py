@@ -26,6 +26,8 @@ from perfdiff.models.workcounter import is_bounded, work_counters
 from perfdiff.records.metrics import metric_of
 from perfdiff.records.schema import Change, Floats, Side
 
+_UNEXPLAINED = "slower at equal inputs, but no change explains it: machine, layout or I/O"
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:
@@ -198,7 +200,7 @@ def _why_unchanged(case: Case) -> str:
         one_sided = {Change.REMOVED: "it was removed", Change.ADDED: "it is new, and nothing became slower through it"}
         return one_sided.get(case.info.change, "it was not called on both sides")
     if case.direction("self_ns") is Direction.UP:
-        return "slower, but too little of a run to matter" if case.info.change.is_suspect else _unexplained(case)
+        return "slower, but too little of a run to matter" if case.info.change.is_suspect else _UNEXPLAINED
     if case.direction("wall_ns") is Direction.UP:
         elsewhere = _taken_over(case) or "what it calls became slower"
         return elsewhere if _differs(own, case.config) else f"its own cost did not grow; {elsewhere}"
@@ -244,10 +246,6 @@ def _moved_inputs(own: Comparison, config: CompareConfig) -> str:
     if largest > 1 + config.min_effect:
         return f"called with larger inputs ({names}; expected cost {units.ratio(largest)}); its cost per input did not change"
     return ""
-
-
-def _unexplained(case: Case) -> str:
-    return "slower at equal inputs, but no change explains it: machine, layout or I/O"
 
 
 def victims(cases: Sequence[Case], guilty: Sequence[int]) -> dict[int, tuple[int, ...]]:

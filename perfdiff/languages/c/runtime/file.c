@@ -1,4 +1,4 @@
-/* The file of a recording: extents of real blocks, mapped into the process. Everything here runs inside a slow path. */
+/* The file of a recording: extents of real blocks, mapped into the process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

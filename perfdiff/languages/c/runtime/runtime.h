@@ -275,13 +275,13 @@ void pd_lock_reset(void);
  */
 #define PD_RESOLVE __attribute__((constructor(101), cold))
 
-/* file.c: called inside a slow path */
+/* file.c: called inside a slow path, but for the first two */
 bool pd_is_recorded_process(void);
+void pd_clock_refresh(void);
 bool pd_file_create(void);
 bool pd_recording(void);
 void *pd_arena_take(struct pd_arena *arena, size_t size);
 void pd_block_publish(struct pd_block *block, uint32_t kind, uint64_t size);
-void pd_clock_refresh(void);
 void pd_stop(void);
 void *pd_memory(size_t size);
 
