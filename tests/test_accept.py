@@ -164,6 +164,13 @@ def test_whole_runs_are_accepted_as_far_as_accepted_functions_explain_them(judge
         assert found.rung is Rung.RUNS
 
 
+def test_runs_that_have_no_part_in_the_verdict_are_no_regression_beyond_what_is_accepted() -> None:
+    """As where they wait longer for a database that is outside the revisions."""
+    whole = with_runs(1.6, 2e6)
+    elsewhere = replace(whole, end_to_end=tuple(replace(end, judges=False) for end in whole.end_to_end))
+    assert apply(elsewhere, [known()], TODAY, CompareConfig()).verdict is Verdict.UNCHANGED
+
+
 def test_a_program_that_alone_is_judged_is_not_slower_by_what_it_does_not_feel() -> None:
     whole = with_runs(1.2, 2e6)
     beside = replace(whole, functions=(*whole.functions, slower(Ratio(2.0, 1.9, 2.1, 10, 10))))

@@ -66,6 +66,18 @@ def test_runs_that_say_nothing_of_the_program_are_not_runs_that_nobody_made() ->
     ]
 
 
+@pytest.mark.parametrize(("grows", "judges"), [(False, True), (True, False)])
+def test_points_at_which_the_workload_itself_asks_for_more_have_no_part_in_the_verdict(*, grows: bool, judges: bool) -> None:
+    def inputs(side: str, n: float, count: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        return {"n": n * np.exp(rng.normal(0, 0.7, count)) * (2 if grows and side == HEAD else 1)}
+
+    work = Made("work", same(lambda given: 100.0 * given["n"]), calls=lambda *_: {"main": 50}, inputs=inputs)
+    world = World((Made("main", same(2e4)), work), runs=12, plain=lambda side: 2e7 if grows and side == HEAD else 1e7)
+    found = analyse(world.experiment(), world.samples, CompareConfig())
+    assert found.verdict is not Verdict.REGRESSION
+    assert [end.judges for end in found.end_to_end] == [judges] * 3
+
+
 @pytest.mark.parametrize(
     ("extra_ns", "interval", "verdict"),
     [

@@ -73,6 +73,7 @@ def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and
     functions = named(functions, experiment.folded, found.evidence.suspects)
     functions = with_lines(functions, cases, found.evidence.lines, config)
     findings = concluded(experiment, functions, found.evidence, config)
+    judging = {end.point.id for end in found.evidence.runs.ends}
     beside = (*slower_beside(findings.verdict, functions), *waiting_notes(experiment, found.runs, found.evidence.work, config))
     volume = volume_note(attribution, found.own, ledger.ids, config)
     notes = (*beside, *unattributed_notes(attribution), *lock_notes(cases, functions), *volume, *warming_note(cases))
@@ -80,7 +81,7 @@ def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and
     return replace(
         findings,
         functions=tuple(functions if ledger.points or found.counted is None else _counted(functions, found.counted)),
-        end_to_end=found.runs.ends,
+        end_to_end=tuple(replace(end, judges=end.point.id in judging) for end in found.runs.ends),
         notes=(*told_of_the_clock(ledger, experiment.notes), *notes),
         overhead=overhead(experiment.runs),
         calls=call_graph(experiment, ledger),

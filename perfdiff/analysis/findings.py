@@ -370,6 +370,7 @@ class EndToEnd:
     `by` CPU time or time, over as many pairs of runs as it has runs; its bounds hold at all looks. `needed`: about so many pairs would
     decide what is open, 0 unknown. `machines` are the ratios on single machines, by name, where several measured; where these `disagree`
     beyond chance, `ratio` is that of the machine that speaks for the point, and its upper bound the highest. `by_layouts`: these decide.
+    `judges`: it has a part in the verdict; what runs take is not a matter of the clock, of services or of larger inputs.
     """
 
     point: Point
@@ -383,6 +384,7 @@ class EndToEnd:
     machines: Mapping[str, Ratio] = field(default_factory=dict)
     disagree: bool = False
     by_layouts: bool = False
+    judges: bool = True
 
     @property
     def low(self) -> float:

@@ -113,7 +113,7 @@ def _whole(functions: Sequence[FunctionFinding], findings: Findings, config: Com
     """
     known = [finding for finding in functions if finding.accepted]
     says = ", ".join(f"`{finding.info.name}` ({units.ratio(finding.accepted[0].ratio)})" for finding in known)
-    runs = WholeRuns(findings.end_to_end)
+    runs = WholeRuns(findings.end_to_end).where(lambda end: end.judges)
     are_explained = _are_explained(runs, known, findings.min_effect)
     others = [replace(finding, verdict=Verdict.UNCHANGED) if finding.accepted else finding for finding in functions]
     found = conclude(others, Evidence() if are_explained else Evidence(runs), config)
