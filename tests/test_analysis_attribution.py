@@ -543,6 +543,21 @@ def test_calls_within_a_recursion_cost_no_more_than_all_of_them_take() -> None:
     assert named(found, "items").extra_ns == pytest.approx(more * (1000 + 3000 + 10000), rel=0.1)
 
 
+def test_calls_into_a_recursion_cost_no_more_than_they_take() -> None:
+    """Who asks a parser for one value does not ask it for the whole text, which all other calls of its functions are for."""
+
+    def asked(side: str, n: float) -> dict[str, float]:
+        return {"value": n, "item": n, "outside": 0 if side == BASE else 20}
+
+    found = findings(
+        Made("outside", same(5e4), Change.CHANGED, once),
+        Made("value", same(500.0), calls=lambda side, n: {"main": 1, "item": 2 * n}),
+        Made("item", same(500.0), calls=asked),
+    )
+    whole = 500.0 * (4 * 10000 + 1)  # ns of a run at the largest size
+    assert named(found, "outside").extra_ns < whole
+
+
 def test_calls_that_moved_from_one_caller_to_another_are_no_regression() -> None:
     found = findings(
         Made("first", same(1e4), Change.CHANGED, once),

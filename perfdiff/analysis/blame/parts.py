@@ -37,8 +37,8 @@ class Frame:
     `one_sided` those that one side lacks. `rates` (f, f) are base's calls of [i] by one call of [j], `net` (f, f + 1) the calls of [i] that
     [j] makes more by its own rates, those that only moved from one caller to another taken out, and `moved` (f, f + 1) these, where most
     did: negative of the callers that they moved from. `apart` (2, f) is the part of head's calls that have arguments which base never had,
-    and what one of them costs. `most` (f, f + 1) is what a call of [i] by [j] takes at most, with all that it calls: within a recursion
-    what one of all its calls takes on average, infinite elsewhere; `rings` are the numbers of the recursions (`recursion.rings`).
+    and what one of them costs. `most` (f, f + 1) is what a call of [i] by [j] takes at most, with all that it calls, where functions call
+    each other in a ring (`recursion.most`); `rings` (f,) are the numbers of the rings.
     """
 
     calls_base: Floats

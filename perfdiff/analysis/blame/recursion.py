@@ -2,10 +2,13 @@
 
 Rates know nothing of how deep a call is. Within a ring they multiply to nearly one, so that a call more seems to bring about as many others
 as the whole run makes. gprof (Graham, Kessler and McKusick 1982) takes a ring for one function for that reason. Here each call within it
-costs at most what calls of its callee take on average, and all calls together what counts say of the ring as a whole.
+costs at most what calls of its callee take on average, and all calls together what counts say of the ring as a whole; a call into it from
+outside costs at most what calls of its caller take.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -28,17 +31,14 @@ def rings(before: Book, after: Book) -> Ints:
 
 
 def most(before: Book, after: Book, net: Floats, numbers: Ints) -> Floats:
-    """Return what a call takes at most by its callee and caller, (f, f + 1), with all that it calls: infinity outside of rings.
+    """Return what a call takes at most by its callee and caller, (f, f + 1), with all that it calls: infinity where no ring is called.
 
-    Within, it is what one of the callee's calls takes on average, the outermost ones with all that is inside: head's where `net` has more
-    calls, base's where it has fewer.
+    Within a ring it is what one of the callee's calls takes on average, the outermost ones with all that is inside; from outside, what the
+    caller's calls take. Head's where `net` has more calls, base's where it has fewer.
     """
-    average = []
-    for book in (before, after):
-        calls, wall_ns = book.medians["calls"], book.medians["wall_ns"]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            average.append(np.where((calls > 0) & (wall_ns > 0), wall_ns / calls, np.inf)[:, None])
-    return np.where(_within(numbers), np.where(net > 0, average[1], average[0]), np.inf)
+    within = _within(numbers)
+    sides = [_average(book, within, numbers) for book in (before, after)]
+    return np.where(net > 0, sides[1], sides[0])
 
 
 def balance(extra_ns: Floats, a_round_ns: Floats, numbers: Ints, before: Book, after: Book) -> Floats:
@@ -66,6 +66,20 @@ def balance(extra_ns: Floats, a_round_ns: Floats, numbers: Ints, before: Book, a
     return parts
 
 
+def _average(book: Book, within: Bools, numbers: Ints) -> Floats:
+    """Return what calls of a ring take on one side, by callee and caller, (f, f + 1); infinity for calls of others, and unknown ones."""
+    callees, callers, made = _by_edge(book, book.edges)
+    is_inner = within[callees, callers]
+    of_ring = np.isin(numbers[callees], numbers[callees[is_inner]])
+    *_, at_edge = _by_edge(book, book.edges_ns)
+    calls = np.where(is_inner, book.medians["calls"][callees], made)
+    took_ns = np.where(is_inner, book.medians["wall_ns"][callees], at_edge)
+    known = of_ring & (calls > 0) & (took_ns > 0)
+    found = np.full(within.shape, np.inf)
+    found[callees[known], callers[known]] = took_ns[known] / calls[known]
+    return found
+
+
 def _within(numbers: Ints) -> Bools:
     """Return which calls by callee and caller stay within a ring, (f, f + 1); the start of a thread, the last caller, is in none."""
     found = np.zeros((len(numbers), len(numbers) + 1), dtype=bool)
@@ -75,11 +89,17 @@ def _within(numbers: Ints) -> Bools:
 
 def _calls(book: Book, within: Bools, numbers: Ints) -> tuple[Floats, Floats]:
     """Return how often each function is called from within its ring in a run, (f,), and each ring from outside, by its number."""
+    callees, callers, made = _by_edge(book, book.edges)
+    is_inner = within[callees, callers]
     inner, entries = np.zeros(len(numbers)), np.zeros(len(numbers))
-    for (callee, caller), calls in book.edges.items():
-        made = float(np.median(calls))
-        if within[callee, caller]:
-            inner[callee] += made
-        else:
-            entries[numbers[callee]] += made
+    np.add.at(inner, callees[is_inner], made[is_inner])
+    np.add.at(entries, numbers[callees[~is_inner]], made[~is_inner])
     return inner, entries
+
+
+def _by_edge(book: Book, sums: Mapping[tuple[int, int], Floats]) -> tuple[Ints, Ints, Floats]:
+    """Return callees, callers and what is known of their calls in a run, each (e,), of all pairs that occurred."""
+    callees, callers = np.array([*book.edges], dtype=np.int64).reshape(-1, 2).T
+    absent = np.zeros(len(book.runs))
+    each = np.array([sums.get(edge, absent) for edge in book.edges]).reshape(len(callees), len(book.runs))
+    return callees, callers, np.median(each, axis=1)
