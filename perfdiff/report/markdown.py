@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -49,6 +49,17 @@ class _Page:
         else:
             self.left_out.append(says)
 
+    def add_all(self, parts: Iterable[str], of: str) -> None:
+        """Add those parts that fit, and note of what how many others were left out."""
+        left = 0
+        for part in parts:
+            if self.fits(part):
+                self.put(part)
+            else:
+                left += 1
+        if left:
+            self.left_out.append(f"{plural(left, 'part')} of {of}")
+
     def put(self, part: str) -> None:
         """Add a part that fits."""
         self.parts.append(part)
@@ -85,8 +96,7 @@ def render(document: Document, lead: Sequence[str] = ()) -> str:
     answer = document.answer[0]
     page.add(f"## {prose(answer.text)}" if isinstance(answer, Sentence) else _block(answer), "the answer")
     page.add(code(document.title), "the revisions")
-    for part in (*map(_block, (*document.answer[1:], *document.search)), *lead):
-        page.add(part, "a part of what stands behind the answer")
+    page.add_all([*map(_block, (*document.answer[1:], *document.search)), *lead], "what stands behind the answer")
     page.add_table(document.overview, lambda count: plural(count, "row") + " of the table of functions")
     for items in (document.work, document.notes):
         if items:
