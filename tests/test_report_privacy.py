@@ -99,7 +99,7 @@ def test_numbers_parameters_and_variables_are_no_secrets(command: str) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (f"{HOME}/work/a.c", "~/work/a.c"),
+        (f"{HOME}/project/a.c", "~/project/a.c"),
         (f"-I{HOME}/include -L/home/bob/lib", "-I~/include -L~/lib"),
         (f"cache {HOME}: full", "cache ~: full"),
         ("/home/bob and /Users/Ann/x and /root", "~ and ~/x and ~"),

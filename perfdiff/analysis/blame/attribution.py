@@ -363,8 +363,9 @@ def _drawn(blame: Blame, taken: Taken, drawn: Drawn) -> Floats:
     if blame.extra is Extra.COST or taken.web.functions[blame.at].change is Change.ADDED:
         return scaled(np.array([part.cost[at] for part in taken.parts]), blame.ns, drawn.cost[:, :, at])
     caller = taken.ledger.place[blame.caller] if blame.caller else width
-    net, most = (np.array([getattr(part.frame, of)[at, caller] for part in taken.parts]) for of in ("net", "most"))
-    made = np.minimum(drawn.a_call[:, :, at], most) * net
+    calls = np.array([part.frame.net[at, caller] for part in taken.parts])
+    most = np.array([part.frame.most[at, caller] for part in taken.parts])
+    made = np.minimum(drawn.a_call[:, :, at], most) * calls
     return scaled(np.array([part.by_calls[at, caller] for part in taken.parts]), blame.ns, made)
 
 
