@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -66,6 +67,9 @@ runs = 4
 """
 
 
+LONGEST_S = 300.0  # a comparison that takes longer will not end
+
+
 def committed(folder: Path, toml: str, sources: Mapping[str, str]) -> Path:
     """Make a folder a repository with a commit for each source, tagged by its name."""
     folder.mkdir()
@@ -104,6 +108,9 @@ class Comparison:
             words, cwd=project, env=dask_lab.environment() | (variables or {}), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         self.cache, self.told = cache, ""
+        self._limit = threading.Timer(LONGEST_S, self.process.kill)
+        self._limit.daemon = True
+        self._limit.start()
 
     def until(self, pattern: str) -> str:
         """Return the next line of standard error that matches."""
@@ -116,7 +123,8 @@ class Comparison:
 
     def end(self) -> int:
         """Return its exit code."""
-        output, errors = self.process.communicate(timeout=300)
+        output, errors = self.process.communicate()
+        self._limit.cancel()
         self.output = output
         self.told += errors
         return self.process.returncode

@@ -159,6 +159,20 @@ def test_a_cluster_that_is_gone_is_an_error_with_a_remedy() -> None:
         assert raised.value.slug == "cluster-lost"
 
 
+def test_workers_that_are_gone_and_come_back_elsewhere_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A nanny starts them again, at other addresses than those that a comparison has looked at."""
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr("perfdiff.engines.cluster.LOOK_S", 0.2)
+    made = distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1", silence_logs=50)
+    with made as cluster, distributed.Client(cluster) as client:
+        (before,) = client.nthreads()
+        with pytest.raises(MeasurementError, match="its workers are gone") as raised:
+            list(Cluster(client, workers=(before,)).map(_killed, range(2)))
+        assert raised.value.slug == "cluster-lost"
+        client.wait_for_workers(1)
+        assert before not in client.nthreads()
+
+
 def _killed(item: int) -> int:
     import os
 

@@ -21,6 +21,7 @@ WORTH_SENDING = 20
 # are held in memory.
 AHEAD = 4
 SMALL = 2**16  # bytes of an item that goes by the scheduler, which takes one message less
+LOOK_S = 5.0  # between two looks whether the workers are there of which a result is waited for
 # Threads of linear algebra are limited for a process as a whole, so a worker's threads take turns, as Python's lock makes them anyway.
 _ALONE = threading.Lock()
 
@@ -56,9 +57,9 @@ class Cluster:
                     (packed,) = self.client.scatter([packed], workers=who, hash=False)
                 waiting.append(self.client.submit(call, called, packed, *kept, workers=who, pure=False))
                 if len(waiting) >= most:
-                    yield waiting.popleft().result()
+                    yield self._result(waiting.popleft())
             while waiting:
-                yield waiting.popleft().result()
+                yield self._result(waiting.popleft())
         except PerfdiffError:
             raise
         except _lost() as error:
@@ -70,6 +71,21 @@ class Cluster:
         finally:
             if waiting:
                 self.client.cancel([*waiting])
+
+    def _result(self, future: Any) -> Any:
+        """Return the result of a task; raise TimeoutError where none of the workers is left that it may wait for.
+
+        A nanny starts a lost worker again at another address, where nobody would take what was meant for the old one.
+        """
+        while True:
+            try:
+                return future.result(timeout=LOOK_S)
+            except TimeoutError:
+                if future.done():  # by now, or the task itself raised it
+                    return future.result()
+                there = self.client.nthreads()
+                if not any(address in there for address in self.workers or there):
+                    raise TimeoutError("its workers are gone") from None
 
     def agree(self, load: Callable[[], str]) -> bool:
         """Return whether every worker reads what is read here, such as files that all of them share."""
