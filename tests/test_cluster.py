@@ -67,7 +67,7 @@ runs = 4
 """
 
 
-LONGEST_S = 300.0  # a comparison that takes longer will not end
+LONGEST_S = 300.0  # a command that takes longer will not end, and is told to say what each of its threads does
 
 
 def committed(folder: Path, toml: str, sources: Mapping[str, str]) -> Path:
@@ -103,12 +103,11 @@ class Comparison:
     ) -> None:
         if not cache.exists():
             runtimes.lent_to(cache)
-        words = [sys.executable, *program, *command.split(), "--cache", str(cache), "--verbose", *arguments]
-        self.process = subprocess.Popen(
-            words, cwd=project, env=dask_lab.environment() | (variables or {}), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        words = [sys.executable, *program, *command.split(), "--verbose", *arguments]
+        own = dask_lab.environment() | {"PERFDIFF_CACHE": str(cache), "PYTHONFAULTHANDLER": "1"} | (variables or {})
+        self.process = subprocess.Popen(words, cwd=project, env=own, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.cache, self.told = cache, ""
-        self._limit = threading.Timer(LONGEST_S, self.process.kill)
+        self._limit = threading.Timer(LONGEST_S, self.process.send_signal, [signal.SIGABRT])
         self._limit.daemon = True
         self._limit.start()
 
@@ -332,7 +331,8 @@ def test_a_workload_that_fails_everywhere_is_the_error_of_one_machine(project: P
 
 def test_the_doctor_says_what_each_worker_can_measure(tmp_path: Path, steady_lab: Lab) -> None:
     command = [sys.executable, "-m", "perfdiff", "doctor", "--cluster", steady_lab.address, "--format", "json"]
-    told = json.loads(subprocess.run(command, env=dask_lab.environment(), capture_output=True, check=True, cwd=tmp_path).stdout)
+    asked = subprocess.run(command, env=dask_lab.environment(), capture_output=True, check=True, cwd=tmp_path, timeout=LONGEST_S)
+    told = json.loads(asked.stdout)
     assert told["can_compare"]
     able, old = told["workers"]
     assert (able["name"], able["can_compare"], old["name"], old["can_compare"]) == ("w1", True, "old", False)
@@ -392,7 +392,8 @@ def test_a_slow_worker_behind_tls_makes_whole_pairs_and_nobody_waits_for_more_th
             "DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION": "True",
         }
         command = [sys.executable, "-m", "perfdiff", "doctor", "--cluster", lab.address]
-        able = subprocess.run(command, env=dask_lab.environment() | variables, capture_output=True, text=True, check=False, cwd=tmp_path)
+        there = dask_lab.environment() | variables
+        able = subprocess.run(command, env=there, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=LONGEST_S)
         assert (able.returncode, able.stdout.splitlines()[-1]) == (0, "perfdiff can measure on 2 of 2 workers.")
         monkeypatch.setattr(workers, "CONNECT_S", 0.3)
         with pytest.raises(MeasurementError) as refused:
@@ -477,11 +478,10 @@ def test_recorded_calls_are_analysed_on_workers_to_the_last_digit(tmp_path: Path
     store.save(tmp_path / "saved", world.experiment(), found)
     answers, counts = [], []
     for options in ([], ["--cluster", steady_lab.address]):
-        command = [sys.executable, "-m", "perfdiff", "compare", "saved", "saved", "--format", "json", "--verbose", *options]
-        ended = subprocess.run(command, cwd=tmp_path, env=dask_lab.environment(), capture_output=True, text=True, check=False)
-        assert ended.returncode == 0, ended.stderr
-        assert ("worker old" in ended.stderr) == bool(options)
-        answers.append({name: value for name, value in json.loads(ended.stdout).items() if name != "stages"})
+        asked = Comparison(tmp_path, tmp_path / "cache", "saved", "saved", "--format", "json", *options, command="compare")
+        assert asked.end() == 0, asked.told
+        assert ("worker old" in asked.told) == bool(options)
+        answers.append({name: value for name, value in json.loads(asked.output).items() if name != "stages"})
         with workers.connected(steady_lab.address) as client:
             counts.append(sorted(client.run(executed).values()))
     assert answers[0] == answers[1]
