@@ -39,7 +39,8 @@ class Made:
 
     `cost(side, inputs)` is the self time of each call; `calls(side, n)` how often each caller calls it in a run ("" starts a
     thread); `inputs(side, n, count, rng)` the features of `count` calls. `alloc` bytes a call by side, which may depend on n. The `first`
-    calls of a run, so many of a side, cost so many times as much.
+    calls of a run, so many of a side, cost so many times as much. `takes(side, n)` is what the calls of a caller take with all that they
+    call, in ns, where that is not what calls take on average.
     """
 
     name: str
@@ -57,11 +58,16 @@ class Made:
     categories: tuple[str, ...] = ()
     loads: bool = False
     first: Mapping[Side, tuple[int, float]] = field(default_factory=dict)
+    takes: Callable[[Side, float], Mapping[str, float]] = lambda side, n: {}
 
     def allocated(self, side: Side, n: float) -> float:
         """Return the bytes that a call allocates at a point."""
         alloc = self.alloc[side]
         return alloc(n) if callable(alloc) else alloc
+
+    def at_edge(self, caller: str, side: Side, n: float, average: float) -> float:
+        """Return what the calls by a caller take in a run, in ns, where all calls take so much on average."""
+        return self.calls(side, n)[caller] * self.takes(side, n).get(caller, average)
 
 
 @dataclass(frozen=True)
@@ -175,9 +181,10 @@ class World:
         for name, sums in totals.items():
             alloc = self.functions[self.ids[name] - 1].allocated(side, n) * sums["calls"]
             self.totals.append((number, self.ids[name], sums["calls"], walls[name], sums["self"], alloc, alloc / 64))
-            for caller, count in self.functions[self.ids[name] - 1].calls(side, n).items():
+            made = self.functions[self.ids[name] - 1]
+            for caller, count in made.calls(side, n).items():
                 if count > 0:
-                    wall = 0.0 if caller == name else walls[name] * count / sums["calls"]
+                    wall = 0.0 if caller == name else made.at_edge(caller, side, n, walls[name] / sums["calls"])
                     self.edges.append((number, self.ids.get(caller, 0), self.ids[name], count, wall))
             below = (walls[name] - sums["self"]) / sums["calls"]
             self.tables[self.ids[name], side][-1]["below"] = np.full(int(sums["kept"]), below)
@@ -197,7 +204,7 @@ class World:
         for _ in self.functions:  # as many rounds as the call tree can be deep
             for name in walls:
                 walls[name] = totals[name]["self"] + sum(
-                    walls[each.name] * each.calls(side, n)[name] / totals[each.name]["calls"]
+                    each.at_edge(name, side, n, walls[each.name] / totals[each.name]["calls"])
                     for each in self.functions
                     if each.name in walls and each.name != name and each.calls(side, n).get(name, 0) > 0
                 )

@@ -543,19 +543,73 @@ def test_calls_within_a_recursion_cost_no_more_than_all_of_them_take() -> None:
     assert named(found, "items").extra_ns == pytest.approx(more * (1000 + 3000 + 10000), rel=0.1)
 
 
-def test_calls_into_a_recursion_cost_no_more_than_they_take() -> None:
-    """Who asks a parser for one value does not ask it for the whole text, which all other calls of its functions are for."""
+def parser(
+    asking: Side, asked: Callable[[float], float], below: float, *, change: Change = Change.UNCHANGED, deeper: float = 1
+) -> list[Made]:
+    """Return functions that call each other for a text, and one that asks them for values on one side, each with so many calls below it.
 
-    def asked(side: str, n: float) -> dict[str, float]:
-        return {"value": n, "item": n, "outside": 0 if side == BASE else 20}
+    In head `item` makes `deeper` times as many calls for the text.
+    """
+    own = 500.0
 
-    found = findings(
+    def more(side: Side, n: float) -> float:
+        return asked(n) if side is asking else 0.0
+
+    def of_text(side: Side, n: float) -> float:
+        return 2 * n * (deeper if side is HEAD else 1)
+
+    return [
         Made("outside", same(5e4), Change.CHANGED, once),
-        Made("value", same(500.0), calls=lambda side, n: {"main": 1, "item": 2 * n}),
-        Made("item", same(500.0), calls=asked),
+        Made(
+            "value",
+            same(own),
+            calls=lambda side, n: {"main": 1, "item": of_text(side, n) + more(side, n) * below / 2},
+            takes=lambda side, n: {"main": own * (1 + 2 * n + of_text(side, n))},
+        ),
+        Made(
+            "item",
+            same(own),
+            change,
+            calls=lambda side, n: {"value": n + more(side, n) * below / 2, "item": n, "outside": more(side, n)},
+            takes=lambda side, n: {"outside": own * (1 + below)},
+        ),
+    ]
+
+
+@pytest.mark.parametrize(("asked", "below"), [(20, 40), ("n", 0), ("n", 4), ("n", 20)])
+@pytest.mark.parametrize("side", Side)
+def test_calls_into_a_recursion_cost_what_they_take(side: Side, asked: float | str, below: float) -> None:
+    """They go less deep than those for the text, and the functions that call each other do nothing else than before."""
+
+    def often(n: float) -> float:
+        return n / 5 if asked == "n" else float(asked)
+
+    found = findings(*parser(side, often, below))
+    takes = sum(often(n) * 500.0 * (1 + below) for n in (1000, 3000, 10000))
+    assert named(found, "outside").extra_ns == pytest.approx(takes if side is HEAD else -takes, rel=0.05)
+    if below:  # without any, they take a twentieth of the run: the smallest effect of interest
+        assert found.verdict is (Verdict.REGRESSION if side is HEAD else Verdict.IMPROVEMENT)
+        assert ranks(found) == (["outside"] if side is HEAD else [])
+
+
+def test_a_recursion_that_goes_deeper_is_told_beside_new_calls_into_it() -> None:
+    found = findings(*parser(HEAD, lambda n: n / 10, 4, change=Change.CHANGED, deeper=2))
+    assert ranks(found) == ["item", "outside"]
+    asks = named(found, "outside").extra_ns
+    assert asks == pytest.approx(sum(n / 10 * 500.0 * 5 for n in (1000, 3000, 10000)), rel=0.05)
+    assert named(found, "item").extra_ns == pytest.approx(sum(500.0 * 2 * n for n in (1000, 3000, 10000)), rel=0.2)
+
+
+def test_a_recursion_that_goes_deeper_is_told_where_another_function_calls_it_now() -> None:
+    wrapped = parser(HEAD, lambda n: 0, 0, change=Change.CHANGED, deeper=2)
+    wrapped[1] = replace(
+        wrapped[1],
+        calls=lambda side, n: {"main" if side is BASE else "wrapper": 1, "item": 2 * n * (1 if side is BASE else 2)},
+        takes=lambda side, n: {},
     )
-    whole = 500.0 * (4 * 10000 + 1)  # ns of a run at the largest size
-    assert named(found, "outside").extra_ns < whole
+    found = findings(*wrapped, Made("wrapper", same(1e3), Change.ADDED, lambda side, n: {} if side is BASE else {"main": 1}))
+    assert ranks(found)[0] == "item"
+    assert named(found, "item").extra_ns == pytest.approx(sum(500.0 * 2 * n for n in (1000, 3000, 10000)), rel=0.2)
 
 
 def test_calls_that_moved_from_one_caller_to_another_are_no_regression() -> None:

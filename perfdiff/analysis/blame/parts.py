@@ -141,8 +141,9 @@ def _frame(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo], co
     changes = [functions[each].change for each in ledger.ids]
     added = np.array([change is Change.ADDED for change in changes], dtype=bool)
     rates, more = _rate_changes(before, after, added)
-    net = net_by_callee(more)
     numbers = recursion.rings(before, after)
+    more = recursion.by_ways(more, numbers, before, after)
+    net = net_by_callee(more)
     return Frame(
         calls_base=_median(before.calls),
         calls_head=_median(after.calls),
