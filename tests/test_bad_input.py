@@ -134,7 +134,7 @@ def _every_stage_is_short() -> Iterator[None]:
     """Let every comparison go through all its stages, and spend little time in each."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PERFDIFF_MEASURE_THOROUGH", "true")
-        patch.setenv("PERFDIFF_MEASURE_BUDGET_S", "2")
+        patch.setenv("PERFDIFF_MEASURE_BUDGET_S", "1")
         patch.setenv("PERFDIFF_MEASURE_LAYOUTS", "2")
         patch.setenv("PERFDIFF_COUNTERS_SOFTWARE", "false")
         yield
