@@ -393,6 +393,20 @@ def test_plain_runs_give_the_overhead_of_probes() -> None:
     assert {run.phase for run in world.made_runs} == {Phase.PLAIN, Phase.TIMED}
 
 
+def test_probes_do_not_cost_what_runs_beside_each_other_cost_each_other() -> None:
+    """Both sides' runs with probes are made at the same time, as are plain ones but for the first."""
+    world = World((Made("main", same(1e6)),), runs=9, noise=Noise(0.001, 0.001, 0.001), rest_ns=0, plain=lambda side: 0.98e6)
+    experiment = world.experiment()
+    together = [run.phase is Phase.TIMED or run.block > 5 for run in experiment.runs]
+    runs = [
+        replace(run, together=beside, cpu_ns=run.cpu_ns * (1.3 if beside else 1))
+        for run, beside in zip(experiment.runs, together, strict=True)
+    ]
+    found = analyse(replace(experiment, runs=tuple(runs)), world.samples, CompareConfig())
+    assert found.overhead == pytest.approx(1 / 0.98 - 1, abs=0.01)
+    assert [end.overhead for end in found.end_to_end] == pytest.approx([1 / 0.98 - 1] * 3, abs=0.01)
+
+
 def test_the_same_experiment_gives_the_same_findings() -> None:
     world = World(program(1.3), runs=5, noise=FIVE_PERCENT, kept=20)
     first, second = (analyse(world.experiment(), world.samples, CompareConfig()) for _ in range(2))

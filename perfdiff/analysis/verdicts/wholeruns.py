@@ -80,7 +80,7 @@ def overhead(runs: Sequence[Run]) -> float | None:
     """Return the probes' cost as a share of CPU time, over all points and both sides."""
     plain, timed = _by_point(runs, Phase.PLAIN), _by_point(runs, Phase.TIMED)
     both = [place for place in timed if place in plain]
-    bare = sum(_median_cpu(plain[place]) for place in both)
+    bare = sum(_median_cpu(_made_as(timed[place], plain[place])) for place in both)
     return sum(_median_cpu(timed[place]) for place in both) / bare - 1 if bare > 0 else None
 
 
@@ -114,7 +114,7 @@ def _end(
         if _rank(by_clock) >= _rank(by_cpu):
             judged, by = by_clock, "wall_ns"
     probed = {side: timed.get((point.id, side), ()) for side in Side}
-    costs = [_median_cpu(probed[side]) / _median_cpu(plain[point.id, side]) - 1 for side in Side if probed[side]]
+    costs = [_median_cpu(probed[side]) / _median_cpu(_made_as(probed[side], plain[point.id, side])) - 1 for side in Side if probed[side]]
     base_ns, head_ns = (float(np.median([run.took_ns if is_more_than_work else run.cpu_ns for run in runs])) for runs in (base, head))
     return EndToEnd(
         point=point,
@@ -230,6 +230,12 @@ def comparable(runs: Sequence[Run]) -> Sequence[Run]:
     """Return the runs that were made at the same time as their pair's other one, which tell most; all where they are few."""
     together = [run for run in runs if run.together]
     return together if len(together) >= FEWEST_PAIRS else runs
+
+
+def _made_as(others: Sequence[Run], runs: Sequence[Run]) -> Sequence[Run]:
+    """Return the runs that were made as most others were, alone or beside their pair's other one; all where none was."""
+    are_together = float(np.mean([run.together for run in others])) > 1 / 2
+    return [run for run in runs if run.together is are_together] or runs
 
 
 def _by_point(runs: Sequence[Run], phase: Phase) -> dict[tuple[int, Side], list[Run]]:
