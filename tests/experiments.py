@@ -39,8 +39,8 @@ class Made:
 
     `cost(side, inputs)` is the self time of each call; `calls(side, n)` how often each caller calls it in a run ("" starts a
     thread); `inputs(side, n, count, rng)` the features of `count` calls. `alloc` bytes a call by side, which may depend on n. The `first`
-    calls of a run, so many of a side, cost so many times as much. `takes(side, n)` is what the calls of a caller take with all that they
-    call, in ns, where that is not what calls take on average.
+    calls of a run, so many of a side, cost so many times as much. `takes(side, n)` is what a call by a caller takes with all that it
+    calls, in ns, where that is not what calls take on average.
     """
 
     name: str

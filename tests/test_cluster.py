@@ -67,7 +67,7 @@ runs = 4
 """
 
 
-LONGEST_S = 300.0  # a command that takes longer will not end, and is told to say what each of its threads does
+LONGEST_S = 200.0  # a command that takes longer will not end, and is told to say what each of its threads does
 
 
 def committed(folder: Path, toml: str, sources: Mapping[str, str]) -> Path:
@@ -122,10 +122,11 @@ class Comparison:
 
     def end(self) -> int:
         """Return its exit code."""
-        output, errors = self.process.communicate()
+        output, errors = self.process.communicate(timeout=LONGEST_S + 20)
         self._limit.cancel()
         self.output = output
         self.told += errors
+        assert self.process.returncode != -signal.SIGABRT, self.told
         return self.process.returncode
 
     @property

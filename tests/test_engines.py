@@ -163,6 +163,7 @@ def test_workers_that_are_gone_and_come_back_elsewhere_are_not_waited_for(monkey
     """A nanny starts them again, at other addresses than those that a comparison has looked at."""
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr("perfdiff.engines.cluster.LOOK_S", 0.2)
+    monkeypatch.setattr("perfdiff.engines.cluster.GONE_S", 2.0)
     made = distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1", silence_logs=50)
     with made as cluster, distributed.Client(cluster) as client:
         (before,) = client.nthreads()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -21,7 +22,9 @@ WORTH_SENDING = 20
 # are held in memory.
 AHEAD = 4
 SMALL = 2**16  # bytes of an item that goes by the scheduler, which takes one message less
-LOOK_S = 5.0  # between two looks whether the workers are there of which a result is waited for
+LOOK_S = 5.0  # until the first look whether the workers are there of which a result is waited for, …
+MOST_LOOK_S = 60.0  # … and at most between two: bringing a result begins anew after each
+GONE_S = 30.0  # workers that are not there for so long do not come back
 # Threads of linear algebra are limited for a process as a whole, so a worker's threads take turns, as Python's lock makes them anyway.
 _ALONE = threading.Lock()
 
@@ -77,15 +80,25 @@ class Cluster:
 
         A nanny starts a lost worker again at another address, where nobody would take what was meant for the old one.
         """
+        wait_s, seen = LOOK_S, time.monotonic()
         while True:
             try:
-                return future.result(timeout=LOOK_S)
+                return future.result(timeout=wait_s)
             except TimeoutError:
-                if future.done():  # by now, or the task itself raised it
+                if future.status in {"error", "cancelled"}:  # by now, or the task itself raised it
                     return future.result()
-                there = self.client.nthreads()
-                if not any(address in there for address in self.workers or there):
+                if self._is_anybody_there():
+                    seen = time.monotonic()
+                elif time.monotonic() - seen > GONE_S:
                     raise TimeoutError("its workers are gone") from None
+            wait_s = min(2 * wait_s, MOST_LOOK_S)
+
+    def _is_anybody_there(self) -> bool:
+        try:
+            there = self.client.nthreads()
+        except OSError as error:
+            raise TimeoutError(f"its scheduler does not answer: {error}") from error
+        return any(address in there for address in self.workers or there)
 
     def agree(self, load: Callable[[], str]) -> bool:
         """Return whether every worker reads what is read here, such as files that all of them share."""

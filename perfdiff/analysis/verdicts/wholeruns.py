@@ -15,6 +15,8 @@ from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, OF_A_LOOK, Shift, shift
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Floats, Phase, Point, Run, Side
 
+FEWEST_ALIKE = 3  # runs of a point that tell, by their median, what probes cost
+
 
 @dataclass(frozen=True, slots=True)
 class WholeRuns:
@@ -80,8 +82,8 @@ def overhead(runs: Sequence[Run]) -> float | None:
     """Return the probes' cost as a share of CPU time, over all points and both sides."""
     plain, timed = _by_point(runs, Phase.PLAIN), _by_point(runs, Phase.TIMED)
     both = [place for place in timed if place in plain]
-    bare = sum(_median_cpu(_made_as(timed[place], plain[place])) for place in both)
-    return sum(_median_cpu(timed[place]) for place in both) / bare - 1 if bare > 0 else None
+    bare, probed = np.sum([_cpu_of_both(plain[place], timed[place]) for place in both] or [(0.0, 0.0)], axis=0)
+    return float(probed / bare) - 1 if bare > 0 else None
 
 
 def shift_of(base: Sequence[Run], head: Sequence[Run], cost: str) -> Shift | None:
@@ -114,7 +116,8 @@ def _end(
         if _rank(by_clock) >= _rank(by_cpu):
             judged, by = by_clock, "wall_ns"
     probed = {side: timed.get((point.id, side), ()) for side in Side}
-    costs = [_median_cpu(probed[side]) / _median_cpu(_made_as(probed[side], plain[point.id, side])) - 1 for side in Side if probed[side]]
+    bare_and_probed = [_cpu_of_both(plain[point.id, side], probed[side]) for side in Side if probed[side]]
+    costs = [with_probes / bare - 1 for bare, with_probes in bare_and_probed]
     base_ns, head_ns = (float(np.median([run.took_ns if is_more_than_work else run.cpu_ns for run in runs])) for runs in (base, head))
     return EndToEnd(
         point=point,
@@ -232,10 +235,16 @@ def comparable(runs: Sequence[Run]) -> Sequence[Run]:
     return together if len(together) >= FEWEST_PAIRS else runs
 
 
-def _made_as(others: Sequence[Run], runs: Sequence[Run]) -> Sequence[Run]:
-    """Return the runs that were made as most others were, alone or beside their pair's other one; all where none was."""
-    are_together = float(np.mean([run.together for run in others])) > 1 / 2
-    return [run for run in runs if run.together is are_together] or runs
+def _cpu_of_both(plain: Sequence[Run], timed: Sequence[Run]) -> tuple[float, float]:
+    """Return the CPU time of runs without probes and with them.
+
+    Those are compared that were made as most with probes were: alone, or beside their pair's other one, which takes CPU time; all where
+    these are few.
+    """
+    are_together = float(np.mean([run.together for run in timed])) > 1 / 2
+    alike = [[run for run in runs if run.together is are_together] for runs in (plain, timed)]
+    bare, probed = alike if min(map(len, alike)) >= FEWEST_ALIKE else (plain, timed)
+    return _median_cpu(bare), _median_cpu(probed)
 
 
 def _by_point(runs: Sequence[Run], phase: Phase) -> dict[tuple[int, Side], list[Run]]:
