@@ -12,6 +12,7 @@ import findings as made
 from experiments import BASE, HEAD, Made, World, same
 from perfdiff.analysis import analyse, look
 from perfdiff.analysis.counts.suspects import ExtraWork, suspects_by_counts, work_by_counts
+from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio, Verdict
 from perfdiff.analysis.sums.ledger import open_counts, open_ledger
 from perfdiff.analysis.verdicts.conclusion import Evidence, conclude, slower_beside
@@ -47,6 +48,27 @@ def test_no_quieter_machine_is_asked_for_where_layouts_leave_a_point_open() -> N
     end = EndToEnd(Point(0, "run", {}, "./prog"), 1e8, 1.05e8, Ratio(1.05, 0.97, 1.12, 26, 26), None, needed=29_579, by_layouts=True)
     said = conclude((), Evidence(WholeRuns((end,))), CompareConfig()).sentence
     assert said.endswith("for 320 pairs to decide: the place of code in memory makes more than the change")
+
+
+@pytest.mark.parametrize(
+    ("low", "work", "verdict"),
+    [
+        (1.05, Work(3e-7, 0.0, 0.0, 0.0, repeats=False, is_bounded=True), Verdict.INCONCLUSIVE),
+        (1.12, Work(3e-7, 0.0, 0.0, 0.0, repeats=False, is_bounded=True), Verdict.REGRESSION),
+        (1.05, Work(0.03, 0.0, 0.0, 0.0, repeats=True, is_bounded=True), Verdict.REGRESSION),
+        (1.05, Work(0.0, 0.0, 0.03, 0.0, repeats=True, is_bounded=True), Verdict.REGRESSION),
+        (1.05, Work(0.0, 0.0, 0.0, 0.0, repeats=True, is_bounded=False), Verdict.REGRESSION),
+        (1.05, None, Verdict.REGRESSION),
+    ],
+)
+def test_slower_runs_that_places_of_code_may_make_are_no_regression_where_counts_say_that_nothing_was_added(
+    low: float, work: Work | None, verdict: Verdict
+) -> None:
+    """As of a loop that is compiled to the same instructions eight bytes further on, which cross a line of the cache in more layouts."""
+    end = EndToEnd(Point(0, "run", {}, "./prog"), 1e7, 1.1e7, Ratio(1.1, low, 1.15, 80, 80), None, standing=PointStanding.SLOWER)
+    found = conclude((), Evidence(WholeRuns((end,)), work), CompareConfig())
+    assert found.verdict is verdict
+    assert ("the place of code in memory" in found.sentence) is (verdict is Verdict.INCONCLUSIVE)
 
 
 def test_what_few_runs_exclude_is_no_answer() -> None:

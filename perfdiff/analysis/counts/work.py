@@ -46,6 +46,11 @@ class Work:
         return self.repeats and max(self.more, self.less, self.waiting, self.outside) <= MATERIAL
 
     @property
+    def adds_nothing(self) -> bool:
+        """Return whether no work and no waiting that matters was added, as far as was counted: runs of several threads seldom repeat."""
+        return self.is_bounded and max(self.more, self.waiting, self.outside) <= MATERIAL
+
+    @property
     def excludes_more(self) -> bool:
         """Return whether that alone says that nothing was added but what places of code and data make.
 

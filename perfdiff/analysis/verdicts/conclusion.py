@@ -95,7 +95,7 @@ def _of_program(
         guilty = by[Verdict.REGRESSION]
         if guilty:
             return Conclusion(Verdict.REGRESSION, f"Regression: {_guilty(guilty)}{_elsewhere(runs)}", Rung.RUNS)
-        return _not_located(functions, evidence)
+        return _of_places(runs) if _may_be_places(evidence) else _not_located(functions, evidence)
     if evidence.same_code and not runs.ends:
         return Conclusion(Verdict.UNCHANGED, "No regression: nothing that runs differs between base and head", Rung.CODE)
     return _not_slower(by, evidence, config) if runs.are_not_slower else None
@@ -126,6 +126,18 @@ def _not_located(functions: Sequence[FunctionFinding], evidence: Evidence) -> Co
         likely = " and ".join(f"`{each.name}` {each.says}" for each in evidence.suspects[:SUSPECTS])
         where = f"no single call explains it{f'; by counts, {likely}' if likely else ''}"
     return Conclusion(Verdict.REGRESSION, f"Regression, not located: {_takes(worst)}; {where}", Rung.RUNS)
+
+
+def _may_be_places(evidence: Evidence) -> bool:
+    """Return whether counts say that nothing was added, so that slower whole runs may be what the places of code and data make."""
+    work = evidence.work
+    return work is not None and work.adds_nothing and all(end.low <= 1 + PLACES for end in evidence.runs.slower)
+
+
+def _of_places(runs: WholeRuns) -> Conclusion:
+    """Tell of whole runs that are slower by no more than the same instructions in other places are."""
+    why = f"{_takes(runs.slower[0])}, but counts say that no work was added: the place of code in memory may make that"
+    return _undecided(why, Rung.RUNS, runs)
 
 
 def _not_slower(by: Mapping[Verdict, Sequence[FunctionFinding]], evidence: Evidence, config: CompareConfig) -> Conclusion:
