@@ -40,9 +40,10 @@ WAITS = 0.15
 # Of what runs take longer, at most this share is CPU time where they only wait longer for a service: answers that came 3 ms late made 0.03
 # to 0.06 of it (a server in Python, load 5 on 2 CPUs).
 BUSIER = 0.2
+TAKEN_OVER = 2.0  # times as many calls into a recursion, at most, are taken for those of a caller that is gone
 LAYOUTS_KNOWN = 3  # from so many layouts on, what layouts make of the same code is part of the interval; else `LAYOUT_SHIFT` allows for it
 # Where exact counts or single calls say that nothing was added, what remains are the places of code and data, which were seen to make ±10 %
-# of the same instructions' time: whole runs must exclude more than that.
+# of the same instructions' time: whole runs must exclude more than that, or be slower by more.
 PLACES = 0.10
 # Larger inputs and more calls that no change hands on are said to be why runs take longer, before what is left is told, from this part of
 # the extra time of all functions on.

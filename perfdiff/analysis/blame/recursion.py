@@ -68,13 +68,12 @@ def balance(extra_ns: Floats, a_round_ns: Floats, numbers: Ints, before: Book, a
     taken from those that make more, what is too little from those that make fewer.
     """
     within, parts = _within(numbers), np.ones(extra_ns.shape)
-    inner = [_inner(book, within) for book in (before, after)]
     for members in _concerned(extra_ns, within, numbers):
         sides = ring.both(before, after, members)
         if (expected := ring.expected(*sides)) is None:
             continue
-        more = inner[1][members] - inner[0][members] * expected / sides[0].inner
-        whole_ns = float(np.sum(a_round_ns[members] * more))
+        base, head = sides
+        whole_ns = float(np.sum(a_round_ns * (head.called - base.called * expected / base.inner)))
         of_ring = within & members[:, None]
         dearer, cheaper = of_ring & (extra_ns > 0), of_ring & (extra_ns < 0)
         added_ns, saved_ns = float(extra_ns[dearer].sum()), float(extra_ns[cheaper].sum())
@@ -109,15 +108,6 @@ def _within(numbers: Ints) -> Bools:
     """Return which calls by callee and caller stay within a ring, (f, f + 1); the start of a thread, the last caller, is in none."""
     found = np.zeros((len(numbers), len(numbers) + 1), dtype=bool)
     found[:, :-1] = numbers[:, None] == numbers[None, :]
-    return found
-
-
-def _inner(book: Book, within: Bools) -> Floats:
-    """Return how often each function is called from within its ring in a run, (f,)."""
-    callees, callers, made = _by_edge(book, book.edges)
-    is_inner = within[callees, callers]
-    found = np.zeros(len(within))
-    np.add.at(found, callees[is_inner], made[is_inner])
     return found
 
 

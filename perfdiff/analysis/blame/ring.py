@@ -7,22 +7,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from perfdiff.analysis.policy import TAKEN_OVER
 from perfdiff.analysis.stats.panel import Bools
 from perfdiff.analysis.sums.ledger import Book
+from perfdiff.records.schema import Floats
 
 Edge = tuple[int, int]  # callee and caller
-
-ALIKE = 2.0  # times as many calls at most that are taken for a former caller's
 
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """How many calls a ring makes itself in a run of one side, and by callee and caller those from outside, with what they take in ns.
+    """How often a ring calls each function itself in a run of one side, (f,), and by callee and caller the calls from outside.
 
-    `busiest` is the number of calls within the ring that a call of that function makes on average which makes most.
+    `entries_ns` is what these take. `busiest` is the number of calls within the ring that a call of that function makes on average which
+    makes most.
     """
 
-    inner: float
+    called: Floats
     busiest: float
     entries: Mapping[Edge, float]
     entries_ns: Mapping[Edge, float]
@@ -30,18 +31,24 @@ class Ring:
     @classmethod
     def of(cls, book: Book, members: Bools) -> Ring:
         """Return the medians over the runs of one side; `members` (f,) are the ring's functions."""
-        made_by, entries, entries_ns = np.zeros(len(members)), {}, {}
+        called, made_by, entries, entries_ns = np.zeros(len(members)), np.zeros(len(members)), {}, {}
         for edge, calls in book.edges.items():
             callee, caller = edge
             if not members[callee] or not (made := float(np.median(calls))):
                 continue
             if caller < len(members) and members[caller]:
+                called[callee] += made
                 made_by[caller] += made
             else:
                 entries[edge] = made
                 entries_ns[edge] = float(np.median(book.edges_ns[edge])) if edge in book.edges_ns else 0.0
         busiest = float(np.max(made_by / np.maximum(book.medians["calls"], 1.0)))
-        return cls(float(made_by.sum()), busiest, entries, entries_ns)
+        return cls(called, busiest, entries, entries_ns)
+
+    @property
+    def inner(self) -> float:
+        """Return how many calls the ring makes itself."""
+        return float(self.called.sum())
 
     @property
     def is_timed(self) -> bool:
@@ -58,10 +65,10 @@ class Ring:
 def both(before: Book, after: Book, members: Bools) -> tuple[Ring, Ring]:
     """Return a ring on both sides, where callers that took over a former one's calls go by its name."""
     base, head = Ring.of(before, members), Ring.of(after, members)
-    gone = [edge for edge in base.entries if edge not in head.entries]
+    gone, new = ([edge for edge in one.entries if edge not in other.entries] for one, other in ((base, head), (head, base)))
     names: dict[Edge, Edge] = {}
-    for edge in head.entries:
-        former = next((each for each in gone if edge not in base.entries and _took_over(edge, each, base, head, after)), None)
+    for edge in new:
+        former = next((each for each in gone if _took_over(edge, each, base, head, after)), None)
         if former is not None:
             gone.remove(former)
             names[edge] = former
@@ -74,7 +81,7 @@ def _took_over(edge: Edge, former: Edge, base: Ring, head: Ring, after: Book) ->
     (callee, caller), (old_callee, old_caller) = edge, former
     is_wrapped = callee == old_callee and (caller, old_caller) in after.edges
     times = head.entries[edge] / base.entries[former]
-    return (caller == old_caller or is_wrapped) and 1 / ALIKE <= times <= ALIKE
+    return (caller == old_caller or is_wrapped) and 1 / TAKEN_OVER <= times <= TAKEN_OVER
 
 
 def expected(base: Ring, head: Ring) -> float | None:
