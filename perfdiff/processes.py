@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 import os
+import select
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from perfdiff import watchdog
@@ -20,7 +22,7 @@ _SET_CHILD_SUBREAPER, _GET_CHILD_SUBREAPER = 36, 37  # prctl(2)
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _CPU_CLOCK = 2  # of the kernel's three of a process: user and system time, in ns
 _LOOK_S = 0.002  # between two looks whether processes have ended
-_PAUSE_S = 0.01  # the same of commands that take seconds
+_PAUSE_S = 0.01  # the same of commands, where the kernel does not tell
 
 
 @contextmanager
@@ -73,11 +75,31 @@ def ends(commands: Sequence[subprocess.Popen[bytes]], timeout_s: float) -> Itera
     All waiting is done here, in the caller's thread: a signal's handler interrupts it wherever it stands.
     """
     deadline, running_ = time.monotonic() + timeout_s, dict(enumerate(commands))
-    while running_ and holds(lambda: any(each.poll() is not None for each in running_.values()), deadline - time.monotonic(), _PAUSE_S):
-        ended = [place for place, each in running_.items() if each.returncode is not None]
+    while running_:
+        ended = [place for place, each in running_.items() if each.poll() is not None]
         for place in ended:
             del running_[place]
         yield from ended
+        left_s = deadline - time.monotonic()
+        if left_s <= 0:
+            return
+        if not ended:
+            _wait_for_one(running_.values(), left_s)
+
+
+def _wait_for_one(commands: Iterable[subprocess.Popen[bytes]], most_s: float) -> None:
+    """Wait until one of the commands has ended, or so long; where the kernel does not tell (before Linux 5.3), for a pause."""
+    with ExitStack() as stack:
+        ends_ = select.poll()
+        try:
+            for each in commands:
+                descriptor = os.pidfd_open(each.pid)
+                stack.callback(os.close, descriptor)
+                ends_.register(descriptor, select.POLLIN)
+        except OSError:
+            time.sleep(min(_PAUSE_S, most_s))
+            return
+        ends_.poll(math.ceil(most_s * 1e3))
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -31,10 +30,7 @@ class Linker:
             environment = {**self.environment, "TMPDIR": temporary, **(more or {})}
             command = shlex.join([program, f"@{response}"])
             with processes.running(command, directory, environment, stdout=log.fileno(), stderr=log.fileno()) as process:
-                try:
-                    return process.wait(max(0.0, self.deadline - time.monotonic())) == 0
-                except subprocess.TimeoutExpired:
-                    return False
+                return any(process.returncode == 0 for _ in processes.ends([process], self.deadline - time.monotonic()))
 
     @property
     def is_late(self) -> bool:

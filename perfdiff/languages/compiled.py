@@ -55,6 +55,12 @@ def c_driver(compiler: str) -> str:
     return str(path)
 
 
+def identity(driver: str) -> bytes:
+    """Return what tells a compiler from others, whichever of its names it is called by; raise BuildError where it does not run."""
+    version = run([driver, "--version"]).partition(b" ")[2]  # behind the name that it was called by
+    return os.fsencode(Path(driver).resolve()) + b"\0" + version
+
+
 def run(command: Sequence[str]) -> bytes:
     """Return what a compiler or one of its tools prints; raise BuildError where it fails, OSError where the disk is full."""
     try:

@@ -44,8 +44,8 @@ def build(compiler: str, cache: Path) -> Path:
     as `.so` and as `.a` for static links; the specs are what gcc compiles a counted build with, and `perfdiff_inline.h` what it includes
     there, to call the library less. `places-gcc.o` and `places-clang.o` go into each program and library of a placed build.
 
-    The folder is named by the sources and the compiler's version, so equal requests share it, from two processes at once too. One whose
-    libraries are not as they were compiled is made again.
+    The folder is named by the sources and the compiler, whichever of its names it is called by, and its version, so equal requests share
+    it, from two processes at once too. One whose libraries are not as they were compiled is made again.
     Raises BuildError where the compiler fails, StoreError where `cache` cannot be written.
     """
     driver = compiled.c_driver(compiler)
@@ -64,8 +64,8 @@ def _sources(folder: Path) -> Iterator[Path]:
 
 
 def _fingerprint(driver: str) -> str:
-    digest = hashlib.sha256(compiled.run([driver, "--version"]))
-    digest.update("\0".join((driver, *_FLAGS, *_LINK_FLAGS, *_COUNTED_LINK_FLAGS, _SPECS)).encode())
+    digest = hashlib.sha256(compiled.identity(driver))
+    digest.update("\0".join((*_FLAGS, *_LINK_FLAGS, *_COUNTED_LINK_FLAGS, _SPECS)).encode())
     for source in (*_sources(SOURCES), *_sources(_COUNTED_SOURCES), *_sources(_PLACES_SOURCES)):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
     return digest.hexdigest()[:24]

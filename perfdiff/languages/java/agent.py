@@ -76,8 +76,8 @@ def _kept(jdk: Jdk, agent: _Agent, compiler: str, cache: Path) -> Path:
 
 
 def _fingerprint(jdk: Jdk, agent: _Agent, driver: str) -> str:
-    digest = hashlib.sha256(compiled.run([driver, "--version"]))
-    digest.update(repr((jdk.identity, agent.options, driver, _FLAGS, _LINK_FLAGS, _OLDEST)).encode())
+    digest = hashlib.sha256(compiled.identity(driver))
+    digest.update(repr((jdk.identity, agent.options, _FLAGS, _LINK_FLAGS, _OLDEST)).encode())
     headers = {header for source in agent.sources for header in source.parent.glob("*.h")} | set(runtime_library.SOURCES.glob("*.h"))
     for source in sorted({*agent.sources, *(path for _, path in agent.classes), *headers}):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())

@@ -81,8 +81,8 @@ def _headers(php: Php) -> tuple[str, ...]:
 def _built(php: Php, kind: _Kind, compiler: str, cache: Path) -> Path:
     includes, cache = _headers(php), cache.absolute()  # the ini file names it
     driver = compiled.c_driver(compiler)
-    digest = hashlib.sha256(compiled.run([driver, "--version"]))
-    digest.update(repr((php, kind, includes, cache, driver, _FLAGS, _LINK_FLAGS)).encode())
+    digest = hashlib.sha256(compiled.identity(driver))
+    digest.update(repr((php, kind, includes, cache, _FLAGS, _LINK_FLAGS)).encode())
     for source in sources(Path(__file__).parent, kind.parts):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
     name = f"php-{digest.hexdigest()[:24]}"

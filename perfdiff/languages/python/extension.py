@@ -113,8 +113,8 @@ def _check(python: Path, interpreter: Interpreter) -> None:
 
 
 def _fingerprint(interpreter: Interpreter, parts: Sequence[str], options: Sequence[str], driver: str) -> str:
-    digest = hashlib.sha256(compiled.run([driver, "--version"]))
-    digest.update(repr((interpreter, options, driver, _FLAGS)).encode())
+    digest = hashlib.sha256(compiled.identity(driver))
+    digest.update(repr((interpreter, options, _FLAGS)).encode())
     for source in sources(Path(__file__).parent, parts):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
     return digest.hexdigest()[:24]
