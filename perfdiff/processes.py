@@ -23,6 +23,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _CPU_CLOCK = 2  # of the kernel's three of a process: user and system time, in ns
 _LOOK_S = 0.002  # between two looks whether processes have ended
 _PAUSE_S = 0.01  # the same of commands, where the kernel does not tell
+_WAIT_S = 0.1  # for commands at once: of several signals another thread may take one, which ends no wait of this one's, and is handled then
 
 
 @contextmanager
@@ -84,7 +85,7 @@ def ends(commands: Sequence[subprocess.Popen[bytes]], timeout_s: float) -> Itera
         if left_s <= 0:
             return
         if not ended:
-            _wait_for_one(running_.values(), left_s)
+            _wait_for_one(running_.values(), min(left_s, _WAIT_S))
 
 
 def _wait_for_one(commands: Iterable[subprocess.Popen[bytes]], most_s: float) -> None:
