@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import programs
+import runtimes
 from perfdiff import __version__
 from perfdiff.cli.exits import ExitCode
 from perfdiff.collect import doctor, machine, servicehost
@@ -232,7 +233,7 @@ def test_what_an_interpreter_lacks_is_told_with_what_to_install(tmp_path: Path, 
 
 
 def test_a_java_project_needs_a_jdk_with_headers_and_a_parser(tmp_path: Path) -> None:
-    checks = doctor.examine(tmp_path / "cache", os.environ, tmp_path, of(java=JavaConfig()))
+    checks = doctor.examine(runtimes.lent_to(tmp_path / "cache"), os.environ, tmp_path, of(java=JavaConfig()))
     found = {name: named(checks, name) for name in ("JDK", "JDK headers", "Java parser", "Java agent")}
     assert all(check.found and check.needed for check in found.values())
     assert (Path(found["JDK headers"].says) / "jvmti.h").is_file()
@@ -261,7 +262,7 @@ def test_a_jdk_without_headers_is_told_with_what_to_install(tmp_path: Path) -> N
 
 
 def test_a_php_project_needs_php_with_headers_and_a_parser(tmp_path: Path) -> None:
-    checks = doctor.examine(tmp_path / "cache", os.environ, tmp_path, of(php=PhpConfig()))
+    checks = doctor.examine(runtimes.lent_to(tmp_path / "cache"), os.environ, tmp_path, of(php=PhpConfig()))
     found = {name: named(checks, name) for name in ("PHP", "PHP headers", "PHP parser", "PHP extension")}
     assert all(check.found and check.needed for check in found.values()), found
     assert re.search(r"8\.\d+\.\d+ at /.* \(opcache (?:on|off); JIT (?:on|off); \d+ extensions", found["PHP"].says)

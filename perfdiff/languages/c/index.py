@@ -202,7 +202,7 @@ class _Merge:
 
     def _definition(self, place: Place) -> FunctionDefinition:
         instances = sorted(self._places[place], key=lambda one: one.key)
-        first = instances[0]
+        first, *others = instances
         uses = self._closure(frozenset().union(self._flags[place], *(one.uses for one in instances)))
         calls = {key for one in instances for key in one.calls} | {key for used in uses for key in self._dependencies[used].calls}
         source = self._source(first.file)
@@ -219,8 +219,8 @@ class _Merge:
             reads=frozenset().union(*(one.reads for one in instances)),
             writes=frozenset().union(*(one.writes for one in instances)),
             # A probe is written once for all that share the text, so it reads what all of them have.
-            features=tuple(plan for plan in first.features if all(plan in one.features for one in instances)),
-            branches=tuple(plan for plan in first.branches if all(plan in one.branches for one in instances)),
+            features=tuple(plan for plan in first.features if all(plan in one.features for one in others)),
+            branches=tuple(plan for plan in first.branches if all(plan in one.branches for one in others)),
             obstacle=next((one.obstacle for one in instances if one.obstacle is not None), None),
         )
         return cython.as_written(found, source, self._tree) if cython.is_made(source) else found
