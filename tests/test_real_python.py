@@ -1,4 +1,4 @@
-"""Regressions that really happened in Python packages, between two of their releases: one of Python alone, one with an extension in C."""
+"""Regressions that really happened in Python packages, between two of their releases: three of Python alone, one with an extension in C."""
 
 from __future__ import annotations
 
@@ -40,6 +40,14 @@ def test_a_release_that_asks_of_each_receiver_what_it_is_is_slower_and_nobody_el
         assert asked, "it was measured, and is not taken for unchanged"
         assert all(function.verdict is not Verdict.UNCHANGED for function in asked), findings.sentence
     assert set(first) <= {*PAIRS["blinker"].guilty}, findings.sentence
+
+
+@pytest.mark.parametrize("name", ["idna", "multipart"])
+def test_a_flaw_that_a_release_mended_is_found_from_there_back_to_the_one_before(name: str, tmp_path: Path) -> None:
+    findings = compared(name, tmp_path)
+    assert findings.verdict is Verdict.REGRESSION, findings.sentence
+    guilty = next(function for function in findings.functions if function.rank == 1)
+    assert guilty.info.name in PAIRS[name].guilty, findings.sentence
 
 
 def test_a_quadratic_function_of_a_package_with_an_extension_comes_first(tmp_path: Path) -> None:
