@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -121,3 +122,17 @@ def test_ignored_signals_stay_ignored() -> None:
             assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize("is_told", [True, False], ids=["by the kernel", "by looking"])
+def test_commands_are_told_as_they_end_until_the_time_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_told: bool) -> None:
+    def refuse(_: int) -> int:
+        raise OSError
+
+    if not is_told:
+        monkeypatch.setattr(os, "pidfd_open", refuse)
+    with ExitStack() as stack:
+        texts = ("sleep 0.5", "true", "sleep 100")
+        commands = [stack.enter_context(processes.running(text, tmp_path, os.environ, stdout=None)) for text in texts]
+        assert list(processes.ends(commands, 2.0)) == [1, 0]
+        assert [command.returncode for command in commands] == [0, 0, None]

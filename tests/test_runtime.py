@@ -1317,6 +1317,14 @@ def test_two_processes_build_the_same_runtime_at_once(tmp_path: Path) -> None:
     assert [str(path) for path in (tmp_path / "cache").iterdir()] == list(folders)
 
 
+def test_a_compiler_has_one_runtime_whichever_of_its_names_it_is_called_by(tmp_path: Path) -> None:
+    other = tmp_path / "a-gcc-of-another-name"
+    other.symlink_to(shutil.which("gcc") or "gcc")
+    clang = shutil.which("clang")
+    assert runtime_library.build(str(other), runtimes.KEPT) == runtimes.library()
+    assert clang is None or compiled.identity(clang) != compiled.identity(str(other))
+
+
 def test_calls_inside_a_recursion_pass_and_its_sums_stay_exact(build: Build) -> None:
     source = (
         BUSY
