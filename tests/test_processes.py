@@ -133,6 +133,6 @@ def test_commands_are_told_as_they_end_until_the_time_is_over(tmp_path: Path, mo
         monkeypatch.setattr(os, "pidfd_open", refuse)
     with ExitStack() as stack:
         texts = ("sleep 0.5", "true", "sleep 100")
-        commands = [stack.enter_context(processes.running(text, tmp_path, os.environ, stdout=None)) for text in texts]
+        commands = [stack.enter_context(processes.running(text, tmp_path, os.environ, stdout=None, stderr=None)) for text in texts]
         assert list(processes.ends(commands, 2.0)) == [1, 0]
         assert [command.returncode for command in commands] == [0, 0, None]
