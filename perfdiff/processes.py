@@ -23,7 +23,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _CPU_CLOCK = 2  # of the kernel's three of a process: user and system time, in ns
 _LOOK_S = 0.002  # between two looks whether processes have ended
 _PAUSE_S = 0.01  # the same of commands, where the kernel does not tell
-_WAIT_S = 0.1  # for commands at once: of several signals another thread may take one, which ends no wait of this one's, and is handled then
+_WAIT_S = 0.1  # without a look: a signal that another thread takes ends no wait of this one
 
 
 @contextmanager

@@ -11,7 +11,8 @@ from programs import git
 
 RELEASES = {"base": "2022.10.27", "head": "0.8.0"}
 MAKEFILE = """\
-CFLAGS = -O1 -g -DCMARK_GFM_STATIC_DEFINE -DCMARK_GFM_EXTENSIONS_STATIC_DEFINE
+LEVEL = -O2
+CFLAGS = $(LEVEL) -g -DCMARK_GFM_STATIC_DEFINE -DCMARK_GFM_EXTENSIONS_STATIC_DEFINE
 CPPFLAGS = -Ithird_party/cmark/src -Ithird_party/cmark/extensions -Igenerated/unix
 sources = $(wildcard third_party/cmark/src/*.c third_party/cmark/extensions/*.c)
 cmark: $(sources:.c=.o)
