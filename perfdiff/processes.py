@@ -88,6 +88,11 @@ def ends(commands: Sequence[subprocess.Popen[bytes]], timeout_s: float) -> Itera
             _wait_for_one(running_.values(), min(left_s, _WAIT_S))
 
 
+def succeeds(command: subprocess.Popen[bytes], timeout_s: float) -> bool:
+    """Return whether a command ends within a time and exits 0."""
+    return any(command.returncode == 0 for _ in ends([command], timeout_s))
+
+
 def _wait_for_one(commands: Iterable[subprocess.Popen[bytes]], most_s: float) -> None:
     """Wait until one of the commands has ended, or so long; where the kernel does not tell (before Linux 5.3), for a pause."""
     with ExitStack() as stack:

@@ -30,7 +30,7 @@ class Linker:
             environment = {**self.environment, "TMPDIR": temporary, **(more or {})}
             command = shlex.join([program, f"@{response}"])
             with processes.running(command, directory, environment, stdout=log.fileno(), stderr=log.fileno()) as process:
-                return any(process.returncode == 0 for _ in processes.ends([process], self.deadline - time.monotonic()))
+                return processes.succeeds(process, self.deadline - time.monotonic())
 
     @property
     def is_late(self) -> bool:

@@ -315,10 +315,7 @@ def _running(command: Command) -> AbstractContextManager[subprocess.Popen[bytes]
 def _succeeds(text: str, of: Command) -> bool:
     """Return whether a command exits 0 in time."""
     with processes.running(text, of.directory, of.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        try:
-            return process.wait(ANSWER_S) == 0
-        except subprocess.TimeoutExpired:
-            return False
+        return processes.succeeds(process, ANSWER_S)
 
 
 def _ports(service: Service) -> list[int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import shlex
-import subprocess
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -84,8 +83,5 @@ def run(layout: Layout, arguments: Sequence[str], folder: Path, environment: Map
     os.utime(wheels)  # its age is the time since it was used
     command = shlex.join([str(layout.python), "-m", "pip", *arguments])
     with log.open("wb") as output, processes.running(command, folder, environment, stdout=output.fileno(), stderr=output.fileno()) as pip:
-        try:
-            status = pip.wait(_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            status = None
-    return None if status == 0 else "\n".join(log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
+        is_done = processes.succeeds(pip, _TIMEOUT_S)
+    return None if is_done else "\n".join(log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
