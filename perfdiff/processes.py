@@ -11,7 +11,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -109,14 +109,14 @@ def _wait_for_one(commands: Iterable[subprocess.Popen[bytes]], most_s: float) ->
 
 
 @contextmanager
-def bound(cpu: int | None) -> Iterator[None]:
-    """Bind this thread, and all that it starts, to a CPU until the block is left; to none in particular where it is None."""
-    if cpu is None:
+def bound(cpus: Collection[int] | None) -> Iterator[None]:
+    """Bind this thread, and all that it starts, to some CPUs until the block is left; to none in particular where it is None."""
+    if cpus is None:
         yield
         return
     allowed = os.sched_getaffinity(0)
     try:
-        os.sched_setaffinity(0, {cpu})
+        os.sched_setaffinity(0, cpus)
         yield
     finally:
         os.sched_setaffinity(0, allowed)

@@ -53,7 +53,7 @@ def pair(executor: ProcessExecutor, commands: Sequence[Command], kind: str, rng:
     if kind == KINDS[0]:
         made = [executor.execute(commands[place]) for place in order]
     elif kind == KINDS[1]:
-        made = executor.execute_together([commands[place] for place in order], rng.choice(cpus))
+        made = executor.execute_together([commands[place] for place in order], {rng.choice(cpus)})
     else:
         made = _on_two(commands, order, cpus)
     cpu_ns = {place: found.cpu_ns for place, found in zip(order, made, strict=True)}

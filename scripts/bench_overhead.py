@@ -19,7 +19,7 @@ import random
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -111,7 +111,7 @@ class RepeatingExecutor:
                 raise MeasuredError
         return self._inner.execute(command)
 
-    def execute_together(self, commands: Sequence[Command], cpu: int) -> list[Execution]:
+    def execute_together(self, commands: Sequence[Command], cpus: Collection[int]) -> list[Execution]:
         """Raise: no runs may be made at the same time here."""
         raise NotImplementedError
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -46,9 +46,9 @@ class RepeatingExecutor:
             self.counts.append(_counts(out))
         raise MeasuredError
 
-    def execute_together(self, commands: Sequence[Command], cpu: int) -> list[Execution]:
+    def execute_together(self, commands: Sequence[Command], cpus: Collection[int]) -> list[Execution]:
         """Run commands that count nothing, in turns on one CPU."""
-        return self._inner.execute_together(commands, cpu)
+        return self._inner.execute_together(commands, cpus)
 
 
 def _counts(out: Path) -> Counts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from math import exp, log
 from pathlib import Path
@@ -49,9 +49,9 @@ class Stopwatch:
             self.cost.callgrind = self._inner.execute(replace(plain, text=under)).cpu_ns / 1e9
         raise MeasuredError
 
-    def execute_together(self, commands: Sequence[Command], cpu: int) -> list[Execution]:
+    def execute_together(self, commands: Sequence[Command], cpus: Collection[int]) -> list[Execution]:
         """Run commands that count nothing, in turns on one CPU."""
-        return self._inner.execute_together(commands, cpu)
+        return self._inner.execute_together(commands, cpus)
 
 
 def study(names: Sequence[str], room: Path) -> None:

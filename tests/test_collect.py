@@ -714,7 +714,7 @@ PROGRAM = f"{sys.executable} -S -c 'sum(i for i in range(2000000))'"
 def test_what_a_run_waits_for_a_cpu_is_not_its_own_time(command: Callable[..., Command], loops: str) -> None:
     cpu = min(os.sched_getaffinity(0))
     others = [command(f"exec taskset -c {cpu} sh -c 'timeout 1 sh -c \"while :; do :; done\"'", exit_codes=(124,))] * 2
-    made = ProcessExecutor().execute_together([command(loops), *others, command("sleep 0.2")], cpu)
+    made = ProcessExecutor().execute_together([command(loops), *others, command("sleep 0.2")], {cpu})
     assert made[0].wall_ns < 2 * made[0].cpu_ns  # of three that share the CPU it would be 3, and some of it is for files that are read
     assert made[-1].wall_ns > 10 * made[-1].cpu_ns
 

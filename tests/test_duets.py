@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from perfdiff import configuration
-from perfdiff.collect import schedule
+from perfdiff.collect import machine, schedule
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
 from perfdiff.collect.services import Services
@@ -36,7 +36,7 @@ def command(tmp_path: Path) -> Callable[..., Command]:
 def test_runs_together_take_turns_on_the_cpu_that_is_named_and_leave_the_others_to_this_process(command: Callable[..., Command]) -> None:
     allowed = os.sched_getaffinity(0)
     for cpu in sorted(allowed):
-        found = ProcessExecutor().execute_together([command(WHERE), command(WHERE)], cpu)
+        found = ProcessExecutor().execute_together([command(WHERE), command(WHERE)], {cpu})
         alone = ProcessExecutor().execute(command(f"echo {cpu}"))
         assert [each.output for each in found] == [alone.output] * 2
     assert os.sched_getaffinity(0) == allowed
@@ -44,7 +44,8 @@ def test_runs_together_take_turns_on_the_cpu_that_is_named_and_leave_the_others_
 
 def test_runs_together_have_their_own_cpu_time_and_wait_for_each_other(command: Callable[..., Command]) -> None:
     executor = ProcessExecutor()
-    short, long = executor.execute_together([command(LOOPS.format(200_000)), command(LOOPS.format(400_000))], min(os.sched_getaffinity(0)))
+    cpus = {min(os.sched_getaffinity(0))}
+    short, long = executor.execute_together([command(LOOPS.format(200_000)), command(LOOPS.format(400_000))], cpus)
     assert 1.5 < long.cpu_ns / short.cpu_ns < 2.7
     assert max(each.wall_ns / each.cpu_ns for each in (short, long)) < 1.5  # the other's turns are not its own time
     assert short.output == long.output
@@ -56,13 +57,13 @@ def test_runs_together_have_their_own_cpu_time_and_wait_for_each_other(command: 
 )
 def test_a_run_that_fails_beside_another_is_told_as_ever(command: Callable[..., Command], text: str, slug: str) -> None:
     with pytest.raises(WorkloadError) as caught:
-        ProcessExecutor().execute_together([command("true"), command(text, timeout_s=0.5)], min(os.sched_getaffinity(0)))
+        ProcessExecutor().execute_together([command("true"), command(text, timeout_s=0.5)], {min(os.sched_getaffinity(0))})
     assert caught.value.slug == slug
 
 
 def test_nothing_of_runs_together_outlives_them(command: Callable[..., Command], tmp_path: Path) -> None:
     left = f"(setsid sh -c 'sleep 0.5; touch {tmp_path}/left') & exit 0"
-    ProcessExecutor().execute_together([command(left), command(left)], min(os.sched_getaffinity(0)))
+    ProcessExecutor().execute_together([command(left), command(left)], {min(os.sched_getaffinity(0))})
     time.sleep(1)
     assert not (tmp_path / "left").exists()
 
@@ -88,8 +89,8 @@ class Scripted:
             return self.calmed
         return Execution(self.wall_ns, self.cpu_ns, self.rss, None, None, command.where)
 
-    def execute_together(self, commands: Sequence[Command], cpu: int) -> list[Execution]:
-        self.together.append(cpu)
+    def execute_together(self, commands: Sequence[Command], cpus: Collection[int]) -> list[Execution]:
+        self.together += cpus
         self.timeouts |= {command.timeout_s for command in commands}
         if self.fails:
             raise self.fails
@@ -331,5 +332,5 @@ def test_where_nothing_may_be_bound_to_a_cpu_runs_are_made_apart(tmp_path: Path,
 
 
 def test_where_the_system_tells_nothing_of_its_memory_runs_are_made_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(duets, "_available_bytes", lambda: 0.0)
+    monkeypatch.setattr(machine, "_available_bytes", lambda: 0.0)
     assert not any(run.together for run in made(tmp_path, Scripted())[0])

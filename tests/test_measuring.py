@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -148,7 +148,7 @@ class Steady(ProcessExecutor):
         took_ns = 1e6 * (1 + self._plain % 3 / 1000)
         return replace(found, wall_ns=took_ns, cpu_ns=took_ns)
 
-    def execute_together(self, commands: Sequence[Command], cpu: int) -> list[Execution]:
+    def execute_together(self, commands: Sequence[Command], cpus: Collection[int]) -> list[Execution]:
         return [self.execute(command) for command in commands]
 
 

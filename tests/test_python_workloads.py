@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -337,7 +337,7 @@ class Told:
             Path(command.environment[suites.LISTING]).write_text(json.dumps(self.said[side]))
         return Execution(1.0, 1.0, 1.0, None, None, "")
 
-    def execute_together(self, commands: Sequence[Command], cpu: int) -> list[Execution]:
+    def execute_together(self, commands: Sequence[Command], cpus: Collection[int]) -> list[Execution]:
         """Run none at the same time."""
         raise NotImplementedError
 

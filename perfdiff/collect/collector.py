@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -112,18 +112,23 @@ class Collector:
         for slot in slots:
             yield from self.collect_together([slot], None, advance)
 
-    def collect_together(self, slots: Sequence[Slot], cpu: int | None, advance: Callable[[str], None]) -> list[tuple[Run, list[Recording]]]:
-        """Return the same of slots that run at the same time: several of them on one CPU, in trees of their own (see `apart`)."""
+    def collect_together(
+        self, slots: Sequence[Slot], cpus: Collection[int] | None, advance: Callable[[str], None]
+    ) -> list[tuple[Run, list[Recording]]]:
+        """Return the same of slots that run at the same time on these CPUs, in trees of their own (see `apart`).
+
+        Where `cpus` is None, they run one after the other.
+        """
         numbers = range(self._made, self._made + len(slots))
         self._made += len(slots)
         for slot, number in zip(slots, numbers, strict=True):
             for _ in range(self._warm_ups(slot)):
                 self._execute([slot], [number], None, self._recordings)
-        found = self._execute(slots, numbers, cpu, self._recordings)
+        found = self._execute(slots, numbers, cpus, self._recordings)
         for slot in slots:
             advance(f"{slot.point.label} on {slot.side}")
         return [
-            (_run(number, slot, execution, together=cpu is not None), self._stopped(slot, recordings))
+            (_run(number, slot, execution, together=cpus is not None and len(cpus) < len(slots)), self._stopped(slot, recordings))
             for number, slot, (execution, recordings) in zip(numbers, slots, found, strict=True)
         ]
 
@@ -160,15 +165,15 @@ class Collector:
         self,
         slots: Sequence[Slot],
         numbers: Sequence[int],
-        cpu: int | None,
+        cpus: Collection[int] | None,
         read: Callable[[Path], T],
         look: Callable[[], None] | None = None,
     ) -> list[tuple[Execution, T]]:
-        """Run slots, at the same time on a CPU where one is given, and `read` what each left in its folder; `look` when all is ready."""
+        """Run slots, at the same time where `cpus` are given, and `read` what each left in its folder; `look` when all is ready."""
         folders = [self.room / f"{number:06d}" for number in numbers]
         commands = [self._command(*each, len(slots)) for each in zip(slots, folders, numbers, strict=True)]
         if self.takes_turns(slots[0]):
-            commands = [replace(command, cpu=cpu) for command in commands]
+            commands = [replace(command, cpus=cpus) for command in commands]
         try:
             with ExitStack() as stack:
                 for slot, folder, command in zip(slots, folders, commands, strict=True):
@@ -182,7 +187,7 @@ class Collector:
                         requests.leave(mix, slot.point.parameters, each.processes, folder)
                 if look is not None:
                     look()
-                made = self._executions(slots, served, cpu)
+                made = self._executions(slots, served, cpus)
                 self._require_same_inputs(slots)
             made = [self._with_requests(*each) for each in zip(slots, folders, made, served, strict=True)]
             return list(zip(made, map(read, folders), strict=True))
@@ -192,16 +197,20 @@ class Collector:
             for folder in (*folders, self._aside):
                 shutil.rmtree(folder, ignore_errors=True)
 
+    def is_served(self, slot: Slot) -> bool:
+        """Return whether services are up during a run."""
+        return bool(self.services.configs) and self.workloads[slot.point.workload].services != ()
+
     def takes_turns(self, slot: Slot) -> bool:
         """Return whether a run is made of requests, which runs at the same time send in turns."""
         return self.workloads[slot.point.workload].requests is not None
 
-    def _executions(self, slots: Sequence[Slot], served: Sequence[Served], cpu: int | None) -> list[Execution]:
+    def _executions(self, slots: Sequence[Slot], served: Sequence[Served], cpus: Collection[int] | None) -> list[Execution]:
         """Return what the commands of runs cost whose services are up; raise WorkloadError."""
-        if cpu is None:
+        if cpus is None:
             return [each.execute(self.executor) for each in served]
         if not self.takes_turns(slots[0]):
-            return self.executor.execute_together([each.command for each in served], cpu)
+            return self.executor.execute_together([each.command for each in served], cpus)
         text = requests.in_turns([each.command.text for each in served])
         return [replace(each, waited=None) for each in executed(served, replace(served[0].command, text=text), self.executor)]
 
@@ -261,8 +270,7 @@ class Collector:
 
     def _served(self, slot: Slot, command: Command, seat: int) -> AbstractContextManager[Served]:
         """Return what has the services of a run up, nothing where it has none; which side has which `seat` is drawn, as the order is."""
-        names = self.workloads[slot.point.workload].services
-        if not self.services.configs or names == ():
+        if not self.is_served(slot):
             return nullcontext(Served(command))
         if self.targets[slot.phase, slot.side].places is not None:
             self._aside.mkdir(exist_ok=True)
@@ -270,7 +278,7 @@ class Collector:
             command=command,
             chore=self._chore(slot, command, "", command.where, Purpose.SERVICE),
             values=self.inputs.located(slot.point),
-            names=names,
+            names=self.workloads[slot.point.workload].services,
             client={**self.environment, **requests.environment()} if self.workloads[slot.point.workload].requests else None,
             patience=WORST_SLOWDOWN if slot.phase is Phase.COUNTED else 1.0,
             seat=seat,
@@ -335,7 +343,7 @@ class Collector:
 
     def _stopped(self, slot: Slot, recordings: list[Recording]) -> list[Recording]:
         """Return recordings such that those of servers are complete, which end by a signal once all is answered."""
-        if not self.services.configs or self.workloads[slot.point.workload].services == ():
+        if not self.is_served(slot):
             return recordings
         return [replace(recording, complete=recording.whole) for recording in recordings]
 

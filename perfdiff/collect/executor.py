@@ -11,7 +11,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -56,7 +56,7 @@ class Command:
 
     With `fixed_layout`, the programs' addresses are the same in every run. `features` are patterns of numbers that are looked for in its
     output: only where there are any is it looked at, as that takes time on which a program that prints may wait. It is ended where what it
-    `needs` is gone, and bound to a `cpu` where one is given.
+    `needs` is gone, and bound to `cpus` where some are given.
     """
 
     text: str
@@ -69,7 +69,7 @@ class Command:
     purpose: Purpose = Purpose.RUN
     features: Patterns = field(default_factory=dict)
     needs: Callable[[], bool] | None = None
-    cpu: int | None = None
+    cpus: Collection[int] | None = None
 
     @property
     def by_hand(self) -> str:
@@ -109,8 +109,8 @@ class Executor(Protocol):
         """Run `command` to its end; raise WorkloadError where it fails, hangs or crashes."""
         ...
 
-    def execute_together(self, commands: Sequence[Command], cpu: int) -> list[Execution]:
-        """Run commands at the same time, all on one CPU that they take turns on; raise WorkloadError where one of them does not succeed."""
+    def execute_together(self, commands: Sequence[Command], cpus: Collection[int]) -> list[Execution]:
+        """Run commands at the same time on these CPUs: on one they take turns; raise WorkloadError where one of them does not succeed."""
         ...
 
 
@@ -128,11 +128,11 @@ class ProcessExecutor:
             return found
         return replace(found, waited=min(1.0, 1e3 * (now_waited - waited) / run.elapsed_ns))
 
-    def execute_together(self, commands: Sequence[Command], cpu: int) -> list[Execution]:
+    def execute_together(self, commands: Sequence[Command], cpus: Collection[int]) -> list[Execution]:
         """Run commands at the same time; none waits for its turn longer than the kernel's slice, some milliseconds."""
         machine = _machine_ticks()
         with ExitStack() as stack:
-            with processes.bound(cpu):
+            with processes.bound(cpus):
                 runs = [stack.enter_context(_running(command)) for command in commands]
             waiting = [threading.Thread(target=run.wait, daemon=True) for run in runs]
             for thread in waiting:
@@ -199,7 +199,7 @@ def _running(command: Command) -> Iterator[_Running]:
     digest, errors, output = hashlib.blake2b(digest_size=16), bytearray(), bytearray()
     numbers = [PrintedNumbers(command.features) for _ in ("output", "errors")] if command.features else []
     with ExitStack() as stack:
-        with processes.bound(command.cpu):
+        with processes.bound(command.cpus):
             process = stack.enter_context(
                 processes.running(shell_text(command), command.directory, command.environment, stdout=subprocess.PIPE)
             )

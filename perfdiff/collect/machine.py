@@ -7,7 +7,7 @@ import errno
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -16,7 +16,7 @@ from pathlib import Path
 from perfdiff import __version__
 from perfdiff.build import compilers
 from perfdiff.config import CacheSize, CountersConfig
-from perfdiff.records.schema import Environment
+from perfdiff.records.schema import Environment, Run
 
 _CPUINFO = Path("/proc/cpuinfo")
 _CLOCK_SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
@@ -28,6 +28,7 @@ _USUAL_CACHES = {1: CacheSize(32 * 2**10, 8), 2: CacheSize(2**20, 16), 3: CacheS
 _LINE = 64  # bytes of a line; the software PMU knows no others
 _TSC_SOURCES = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page")  # those that the kernel derives from the TSC
 _COMPILE_TIMEOUT_S = 10.0
+_SPARED = 0.5  # of the memory that can be had, for other work
 SOFTWARE_PMU_FLAGS = ("-fsanitize=thread", "-fsanitize-coverage=trace-pc")
 
 # perf_event_open(2): number of the system call, and of the attribute's bytes in its first version.
@@ -174,6 +175,20 @@ def _online_nodes() -> int:
 def _number(path: Path) -> int | None:
     text = _first_line(path) or ""
     return int(text) if text.isdecimal() else None
+
+
+def has_room(runs_of: Iterable[Sequence[Run]]) -> bool:
+    """Return whether one of the runs of each group can be made at the same time: their memory is half of what is available at most."""
+    return sum(max((run.max_rss_bytes for run in runs), default=0.0) for runs in runs_of) <= (1 - _SPARED) * _available_bytes()
+
+
+def _available_bytes() -> float:
+    """Return how much memory can be had without swapping; 0 where the system does not tell."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, ValueError, IndexError, StopIteration):
+        return 0.0
 
 
 def governor() -> str | None:

@@ -142,7 +142,7 @@ class Watching:
         self.opened = None if self.opened is None or opened is None else self.opened | opened
         return found
 
-    def execute_together(self, commands: Sequence[Command], cpu: int) -> list[Execution]:
+    def execute_together(self, commands: Sequence[Command], cpus: Collection[int]) -> list[Execution]:
         """Run commands at the same time, which tells nothing of what each of them opens."""
         self.opened = None
-        return self._executor.execute_together(commands, cpu)
+        return self._executor.execute_together(commands, cpus)

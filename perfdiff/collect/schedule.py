@@ -23,9 +23,14 @@ class Slot:
     layout: int = 0
 
 
+def plain_slots(points: Sequence[Point], seed: int, sides: Sequence[Side] = tuple(Side)) -> list[Slot]:
+    """Return one plain run of every point on all sides, for the CPU time that it takes."""
+    return _paired(random.Random(f"{seed}:plain"), (Phase.PLAIN,), points, 0, sides)
+
+
 def tally_slots(points: Sequence[Point], seed: int, sides: Sequence[Side] = tuple(Side)) -> list[Slot]:
-    """Return the survey's first runs, of every point on all sides: one that counts, and a plain one for the CPU it takes."""
-    return _paired(random.Random(f"{seed}:tally"), (Phase.PLAIN, Phase.SURVEY), points, 0, sides)
+    """Return the survey's first runs, one of every point on all sides, which count calls."""
+    return _paired(random.Random(f"{seed}:tally"), (Phase.SURVEY,), points, 0, sides)
 
 
 def survey_slots(points: Sequence[Point], block: int, seed: int, sides: Sequence[Side] = tuple(Side)) -> list[Slot]:

@@ -168,7 +168,7 @@ class Services:
         places = {FOLDER: str(folder), **dict(zip((PORT, *config.ports), map(str, ports), strict=True))}
         values = {**({} if config.is_kept else situation.values), PROJECT: str(self.project), **places}
         start = self._outside(situation, folder) if config.outside else situation.command
-        start = replace(start, where=f"service {config.name} of {situation.command.where}", cpu=None if config.is_kept else start.cpu)
+        start = replace(start, where=f"service {config.name} of {situation.command.where}", cpus=None if config.is_kept else start.cpus)
         own = {f"{config.name}.{name}": place for name, place in places.items()}
         if config.install:
             install = start if config.outside else replace(situation.chore, where=start.where)
@@ -178,7 +178,7 @@ class Services:
         variables = {name: _filled(text, {**_places(up), **own}, values) for name, text in config.environment.items()}
         command = replace(command, environment={**command.environment, **variables, processes.MARK: mark})
         log = Log(re.compile(config.ready_line.encode()) if config.ready_line else None)
-        with processes.bound(command.cpu):
+        with processes.bound(command.cpus):
             process = stack.enter_context(_running(command))
         assert process.stdout is not None, "what a service prints goes to a pipe"
         threading.Thread(target=log.follow, args=(process.stdout,), daemon=True).start()

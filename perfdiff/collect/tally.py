@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from perfdiff.collect.rates import SAMPLING_ERROR, Rate, rings
 from perfdiff.records.schema import Edges, Phase, Run, Side, Totals
 
@@ -22,9 +24,9 @@ Cell = tuple[int, Side]  # a point on one side
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What was counted, one run at each cell.
+    """What was counted in one run at each cell.
 
-    `cpu_ns` is that of the plain build; `calls` by function, exact; `inner` those that a function makes to itself, about; `callees` are
+    `cpu_ns` is the plain build's median; `calls` by function, exact; `inner` those that a function makes to itself, about; `callees` are
     whom a function was seen to call in any run.
     """
 
@@ -63,12 +65,12 @@ class Tally:
 
 
 def counted(runs: Iterable[Run], totals: Totals, edges: Edges) -> Tally:
-    """Return the tally of one plain and one counting run (of the phase survey) at each cell."""
-    cpu_ns: dict[Cell, float] = {}
+    """Return the tally of one counting run (of the phase survey) at each cell, and any number of plain ones."""
+    plain: dict[Cell, list[float]] = {}
     cells: dict[int, Cell] = {}
     for run in runs:
         if run.phase is Phase.PLAIN:
-            cpu_ns[run.point, run.side] = run.cpu_ns
+            plain.setdefault((run.point, run.side), []).append(run.cpu_ns)
         else:
             cells[run.id] = run.point, run.side
     calls: dict[Cell, dict[int, float]] = {cell: {} for cell in cells.values()}
@@ -82,6 +84,7 @@ def counted(runs: Iterable[Run], totals: Totals, edges: Edges) -> Tally:
         callees.setdefault(caller, set()).add(callee)
         if caller == callee:
             inner[cells[run_id]][callee] = made
+    cpu_ns = {cell: float(np.median(found)) for cell, found in plain.items()}
     return Tally(cpu_ns, calls, inner, {caller: frozenset(found) for caller, found in callees.items()})
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from perfdiff.collect import (
     toolchain,
     workloads,
 )
+from perfdiff.collect.abreast import Abreast
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.counted import Counted
@@ -43,7 +44,7 @@ from perfdiff.languages.packs import Packs
 from perfdiff.languages.protocol import CodeComparison, Counterpart, ProbeCosts, Program
 from perfdiff.progress import Stopwatch
 from perfdiff.records import plan
-from perfdiff.records.schema import Environment, Floats, Folded, Note, Phase, Point, Side, Skipped
+from perfdiff.records.schema import Environment, Floats, Folded, Note, Phase, Point, Run, Side, Skipped
 from perfdiff.request import Request
 from perfdiff.revisions.pins import PinnedPair
 
@@ -161,12 +162,15 @@ class Bench:
         request = replace(self.request, config=replace(config, workloads=workloads))
         return replace(self, request=request), replace(site, notes=(*site.notes, *notes))
 
-    def surveyed(self, site: Site) -> Site:
-        """Run a build with probes in all functions, and use it to choose the functions to measure within the budget of probes."""
+    def surveyed(self, site: Site, plain: Sequence[Run] = ()) -> Site:
+        """Run a build with probes in all functions, and use it to choose the functions to measure within the budget of probes.
+
+        `plain` runs that were made before are not made again.
+        """
         config, subjects = self.request.config, site.subjects
         events = counters.choose(config.counters)
         probeable = subjects.probeable(config.probes.exclude)
-        seen, lost, elsewhere = self._survey(site, probeable)
+        seen, lost, elsewhere = self._survey(site, probeable, plain)
         budget = Budget(config.probes.overhead, self.reservoir, self._probe_costs(site), bool(events.events), folds=len(self.sides) > 1)
         selection = survey.choose(seen, probeable, subjects.conditions(), budget)
         subjects = folding.stood_in_for(subjects, selection.folds)
@@ -290,7 +294,9 @@ class Bench:
         probeable = site.subjects.probeable(self.request.config.probes.exclude)
         return {side: site.subjects.census_probes(side, probeable) for side in self.sides}
 
-    def _survey(self, site: Site, probeable: Mapping[int, Counterpart]) -> tuple[Survey, frozenset[int], tuple[Note, ...]]:
+    def _survey(
+        self, site: Site, probeable: Mapping[int, Counterpart], plain: Sequence[Run]
+    ) -> tuple[Survey, frozenset[int], tuple[Note, ...]]:
         """Build with probes in all functions and run them; return what was seen, whose probes were lost, and which code lies elsewhere."""
         workshop, variant = self._workshop(), self.tallied(site)
         probes, built = variant.probes, variant.built
@@ -303,7 +309,7 @@ class Bench:
 
         timed_ns = max(costs.timed_ns for costs in self._probe_costs(site).values())
         collector = self.collector({**site.targets, **variant.targets})
-        seen = self._seen(collector, timing, timed_ns, probes)
+        seen = self._seen(collector, timing, timed_ns, probes, plain)
         if len(self.sides) > 1:
             reach.require_tree(collector.misplaced, seen.ran, site.subjects)
         reach.require_calls(seen.called, probes, built)
@@ -370,21 +376,30 @@ class Bench:
         """Return what else there is to tell of how the builds differ."""
         return self.packs.told(plain[Side.BASE], plain[Side.HEAD]) if len(self.sides) > 1 else ()
 
-    def _seen(self, collector: Collector, timing: Callable[[Mapping[int, Rate]], Targets], timed_ns: float, probes: Probes) -> Survey:
-        """Run everything once without probes and once with probes that only count, then with probes that time as often as that allows.
+    def _seen(
+        self,
+        collector: Collector,
+        timing: Callable[[Mapping[int, Rate]], Targets],
+        timed_ns: float,
+        probes: Probes,
+        plain: Sequence[Run],
+    ) -> Survey:
+        """Run everything once with probes that only count, then with probes that time as often as that allows.
 
-        `collector` runs those that count; `timing` gives what times calls, as often as it is told, at up to `timed_ns` each.
+        `collector` runs those that count; `timing` gives what times calls, as often as it is told, at up to `timed_ns` each. `plain` runs
+        tell the CPU time without probes: one is made where there are none.
         """
         seed, points = self.request.config.compare.seed, {point.id: point for point in self.points}
+        missing = [] if plain else schedule.plain_slots(self.points, seed, self.sides)
         slots = schedule.tally_slots(self.points, seed, self.sides)
-        self.progress.stage("surveying", len(slots) + len(points) * len(self.sides) * SURVEY_ROUNDS)
+        self.progress.stage("surveying", len(missing) + len(slots) + len(points) * len(self.sides) * SURVEY_ROUNDS)
         counting, timed = Assembly(probes, points), Assembly(probes, points, surveying=True)
-        runs = []
-        for run, recordings in collector.collect(slots, self.progress.advance):
-            runs.append(run)
+        runs = [*plain, *(run for run, _ in collector.collect(missing, self.progress.advance))]
+        tallied = []
+        for run, recordings in Abreast(collector).collect(slots, runs, self.progress.advance):
+            tallied.append(run)
             counting.add(run, recordings)
-        counted = tally.counted(runs, counting.totals(), counting.edges())
-        runs = [run for run in runs if run.phase is Phase.PLAIN]
+        counted = tally.counted([*runs, *tallied], counting.totals(), counting.edges())
         steered = {point: timing(counted.rates(point, timed_ns)) for point in points}
         for block in range(SURVEY_ROUNDS):
             again = [point for point in self.points if block == 0 or point.id in counted.unsteady()]

@@ -12,10 +12,10 @@ import os
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from perfdiff.analysis.policy import WAITS
 from perfdiff.analysis.verdicts.wholeruns import waits
+from perfdiff.collect import machine
 from perfdiff.collect.collector import Collector
 from perfdiff.collect.schedule import Slot
 from perfdiff.errors import DiskFilledError, WorkloadError
@@ -25,7 +25,6 @@ from perfdiff.records.schema import Note, Phase, Run, Side
 # Pairs of a point that are made one run after the other first: they tell whether its runs wait, how much memory they take, and whether
 # they always print the same.
 APART = 2
-MEMORY = 0.5  # of what is available that a pair may take; other work needs some as well
 
 
 @dataclass(slots=True)
@@ -62,7 +61,7 @@ class Duets:
                 return False
         elif any(waits(runs) for runs in by_side) and not self._is_one_thread(pair):
             return False
-        return sum(max(run.max_rss_bytes for run in runs) for runs in by_side) <= MEMORY * _available_bytes()
+        return machine.has_room(by_side)
 
     def _is_one_thread(self, pair: Sequence[Slot]) -> bool:
         """Return whether the program of a point neither waits nor uses several threads itself, where its runtime has threads of its own."""
@@ -83,7 +82,7 @@ class Duets:
         """Return the runs of a pair made at the same time, None where they disturbed each other by more than their speed."""
         cpu = random.Random(f"{self.collector.seed}:{pair[0].point.id}:{pair[0].block}").choice(sorted(os.sched_getaffinity(0)))
         try:
-            made = self.collector.collect_together(pair, cpu, advance)
+            made = self.collector.collect_together(pair, {cpu}, advance)
         except DiskFilledError:
             raise
         except WorkloadError as error:
@@ -119,12 +118,3 @@ def _may_bind() -> bool:
     except OSError:
         return False
     return True
-
-
-def _available_bytes() -> float:
-    """Return how much memory can be had without swapping; 0 where the system does not tell."""
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return next(1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, ValueError, IndexError, StopIteration):
-        return 0.0

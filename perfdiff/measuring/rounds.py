@@ -19,6 +19,7 @@ from perfdiff.analysis.sums.ledger import open_counts
 from perfdiff.analysis.verdicts.settling import answered, is_as_fast, settled
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
 from perfdiff.collect import caveats, census, counterparts, counting, folding, placing, schedule, workloads
+from perfdiff.collect.abreast import Abreast
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector
 from perfdiff.collect.counted import Counted
@@ -52,6 +53,7 @@ class Rounds:
     _timed: Assembly = field(default_factory=lambda: Assembly({}, {}))
     _counted: Assembly | None = None
     _collector: Collector = field(init=False)
+    _abreast: Abreast = field(init=False)
     _maker: PairMaker = field(init=False)
     _turns: Turns = field(init=False)
     _lines: PlaceExperiment | None = None
@@ -60,6 +62,7 @@ class Rounds:
 
     def __post_init__(self) -> None:
         self._collector = self.bench.collector(self.site.targets)  # one for all rounds: it numbers the runs
+        self._abreast = Abreast(self._collector)
         self._maker = self.makers(self.bench, self.site, self._collector)
         self._turns = Turns(self.bench.points)
 
@@ -162,7 +165,7 @@ class Rounds:
 
     def choose(self) -> None:
         """Survey all functions, and choose those that are counted and timed."""
-        self.site = self.bench.surveyed(self.site)
+        self.site = self.bench.surveyed(self.site, [run for run in self.runs if run.phase is Phase.PLAIN])
 
     def count(self) -> None:
         """Count the chosen functions within the budget, until counts of a single thread repeat; discard all counts if a run fails."""
@@ -191,7 +194,7 @@ class Rounds:
         self._collector.targets = {**self._collector.targets, **variant.targets}
         slots = schedule.counted_block(points, block, self.bench.request.config.compare.seed, self.bench.sides)
         try:
-            for run, recordings in self._collector.collect(slots, self.bench.progress.advance):
+            for run, recordings in self._abreast.collect(slots, self.runs, self.bench.progress.advance):
                 counted.add(run, recordings)
         except DiskFilledError:
             raise  # what fills the disk is cleared away, and nothing can be kept

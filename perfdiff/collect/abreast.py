@@ -1,0 +1,69 @@
+"""Pairs of runs that only count, at the same time on several CPUs: as nothing is timed, one of a pair need not wait for the other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from perfdiff.collect import machine, schedule
+from perfdiff.collect.collector import Collector
+from perfdiff.collect.schedule import Slot
+from perfdiff.errors import DiskFilledError, WorkloadError
+from perfdiff.records.recording import Recording
+from perfdiff.records.schema import Run, Side
+
+Collected = list[tuple[Run, list[Recording]]]
+
+
+@dataclass(slots=True)
+class Abreast:
+    """Makes the runs of both sides at the same time, where each has a CPU to itself and nothing that it counts can hang on the other.
+
+    That is so for programs of one thread in trees of their own, without services, where a user has not denied it by `alone`. Which runs
+    have several threads, fail beside each other, or print what those before did not, is seen when they are over: they are made again
+    apart, as are all further ones of the workload.
+    """
+
+    collector: Collector
+    _apart: set[str] = field(default_factory=set)
+
+    def collect(self, slots: Sequence[Slot], runs: Sequence[Run], advance: Callable[[str], None]) -> Iterator[tuple[Run, list[Recording]]]:
+        """Yield each run with what its processes recorded, in the order of `slots`; `runs` were made before.
+
+        Raises WorkloadError and StoreError.
+        """
+        for pair in schedule.pairs(slots):
+            alike = [[run for run in runs if (run.point, run.side) == (slot.point.id, slot.side)] for slot in pair]
+            together = self._together(pair, alike, advance) if self._may_run_together(pair, alike) else None
+            yield from together or self.collector.collect(pair, advance)
+
+    def _may_run_together(self, pair: Sequence[Slot], alike: Sequence[Sequence[Run]]) -> bool:
+        workload = self.collector.workloads[pair[0].point.workload]
+        if workload.name in self._apart or workload.alone or len(pair) < len(Side) or len(os.sched_getaffinity(0)) < len(pair):
+            return False
+        if self.collector.is_served(pair[0]) or not self.collector.apart(pair):
+            return False
+        return machine.has_room(alike)
+
+    def _together(self, pair: Sequence[Slot], alike: Sequence[Sequence[Run]], advance: Callable[[str], None]) -> Collected | None:
+        """Return the runs of a pair made at the same time, None where they may have counted something else than alone."""
+        told: list[str] = []
+        try:
+            made = self.collector.collect_together(pair, os.sched_getaffinity(0), told.append)
+        except DiskFilledError:
+            raise
+        except WorkloadError:  # it is told where it fails alone as well
+            made = []
+        if not made or any(_may_differ(*each, before) for each, before in zip(made, alike, strict=True)):
+            self._apart.add(pair[0].point.workload)
+            return None
+        for what in told:
+            advance(what)
+        return made
+
+
+def _may_differ(run: Run, recordings: Sequence[Recording], before: Sequence[Run]) -> bool:
+    """Return whether a run might count something else where nothing runs beside it."""
+    printed = {each.output for each in before}
+    return any(recording.threads > 1 for recording in recordings) or (len(printed) == 1 and run.output not in printed)
