@@ -15,6 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from perfdiff.build.failures import read_failure
 from perfdiff.config import BuildConfig, Config, PythonConfig
 from perfdiff.errors import BuildError, StoreError
 from perfdiff.languages.python import backends, environments, installing
@@ -413,3 +414,20 @@ def test_probes_are_budgeted_by_how_the_interpreter_is_followed(tmp_path: Path) 
     # The interpreter's own monitoring is a call of two functions of ours; an evaluator lets calls pass by a jump.
     assert evaluated.passed_ns < evaluated.counted_ns < evaluated.timed_ns < monitored.timed_ns
     assert monitored.passed_ns > evaluated.counted_ns
+
+
+@pytest.mark.parametrize(
+    ("module", "cause", "remedy"),
+    [
+        ("pkg_resources", "setuptools has had no pkg_resources since release 82", "pip install 'setuptools<82'"),
+        ("distutils", "Python has had no module 'distutils' since 3.12", "an older `interpreter`"),
+        ("Cython.Build", "Python found no module 'Cython.Build'", "--no-build-isolation"),
+    ],
+)
+def test_which_module_a_build_lacks_is_read_off_its_log(tmp_path: Path, module: str, cause: str, remedy: str) -> None:
+    log = tmp_path / "log"
+    log.write_text(f"first\n  File \"setup.py\", line 9, in <module>\nModuleNotFoundError: No module named '{module}'\nlast\n")
+    found = read_failure(log, tmp_path)
+    assert found.cause == cause
+    assert remedy in found.remedy
+    assert module in found.excerpt

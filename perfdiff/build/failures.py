@@ -60,6 +60,21 @@ _CAUSES = (
     (r"unable to resolve host address [‘'`]([\w.-]+)", "host {} was not found", _NETWORK),
     (r"(Temporary failure in name resolution|Name or service not known)", "{}", _NETWORK),
     (r"ERROR: No matching distribution found for (\S+)", "pip found no {}", _NETWORK),
+    (
+        r"ModuleNotFoundError: No module named '(pkg_resources)'",
+        "setuptools has had no {} since release 82",
+        "`command = \"pip install 'setuptools<82' && pip install --no-build-isolation --editable .\"` under [build] takes an older one",
+    ),
+    (
+        r"ModuleNotFoundError: No module named '(asynchat|asyncore|distutils|imp|smtpd)'",
+        "Python has had no module '{}' since 3.12",
+        "name an older `interpreter` under [python]",
+    ),
+    (
+        r"ModuleNotFoundError: No module named '([\w.]+)'",
+        "Python found no module '{}'",
+        "let `command` under [build] install what the build needs, and build with `pip install --no-build-isolation --editable .`",
+    ),
 )
 
 
