@@ -239,6 +239,17 @@ def test_second_build_is_taken_from_the_cache(project: Project, cache: BuildCach
     assert (tmp_path / "runs").read_text() == "run\n"
 
 
+def test_builds_of_a_cache_that_was_moved_are_made_again(project: Project, cache: BuildCache, tmp_path: Path) -> None:
+    asked = request(project({}), cache, "gcc -o prog main.c twice.c")
+    build(asked, cache)
+    shutil.copytree(cache.root, tmp_path / "moved", symlinks=True)
+    with BuildCache(tmp_path / "moved") as moved:
+        again = build(asked, moved)
+        assert again.tree.is_relative_to(moved.root)
+        assert {command.directory for command in again.commands} == {again.tree}
+        assert len(trees(moved)) == 2
+
+
 def test_whatever_changes_the_result_is_another_build(project: Project, cache: BuildCache, runtime: Path) -> None:
     folder = project({"Makefile": MAKEFILE})
     built = [

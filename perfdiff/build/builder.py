@@ -53,7 +53,7 @@ def build(request: BuildRequest, cache: BuildCache) -> Built:
     `compiler-not-found`) names the side, the command and what is missing; its detail is what the log says there. `no-compile-commands`: the
     build ended well, but no compiler was seen at work.
     """
-    return _obtained(request, _key(request), cache)
+    return _obtained(request, _key(request, cache), cache)
 
 
 def _obtained(request: BuildRequest, key: str, cache: BuildCache) -> Built:
@@ -80,7 +80,7 @@ def build_all(requests: Mapping[Side, BuildRequest], cache: BuildCache, ended: C
     As `build` otherwise: what fails at the same time is made again by itself, and so are all further builds with this cache. What
     neighbours may have is asked for one by one.
     """
-    keys = {side: _key(request) for side, request in requests.items()}
+    keys = {side: _key(request, cache) for side, request in requests.items()}
     requests, order, told = _partnered(requests, keys, cache), list(requests), set[Side]()
 
     def tell(side: Side) -> None:
@@ -119,11 +119,11 @@ def _changed(request: BuildRequest, what: str) -> Note:
 
 def is_kept(request: BuildRequest, cache: BuildCache) -> bool:
     """Return whether the build that `request` asks for was made before."""
-    return cache.has(_key(request))
+    return cache.has(_key(request, cache))
 
 
-def _key(request: BuildRequest) -> str:
-    return build_key(request, compiler_identity(build_environment(request.environment)))
+def _key(request: BuildRequest, cache: BuildCache) -> str:
+    return build_key(request, compiler_identity(build_environment(request.environment)), cache.root.absolute())
 
 
 def verify(entry: Path) -> None:

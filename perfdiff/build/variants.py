@@ -85,11 +85,15 @@ def keyed(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: environment[name] for name in _KEYED if name in environment}
 
 
-def build_key(request: BuildRequest, compilers: str) -> str:
-    """Return 32 hexadecimal digits for everything that the result depends on; `compilers` says which compilers are used."""
+def build_key(request: BuildRequest, compilers: str, cache: Path) -> str:
+    """Return 32 hexadecimal digits for everything that the result depends on.
+
+    `compilers` says which compilers are used. Builds know where they lie, so that those in a `cache` that was moved are none.
+    """
     pin, instrumentation = request.pin, request.instrumentation
     parts = [
         perfdiff.__version__,
+        str(cache),
         pin.tree,
         pin.repository.folder.as_posix(),
         overlay_digest(pin.repository, request.config.overlay),
