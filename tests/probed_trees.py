@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -50,12 +50,15 @@ class Tree:
         library = (f"-L{runtime}", f"-Wl,-rpath,{runtime}", "-lperfdiff")
         return compiled(compiler, self.main, *STRICT, *self.flags, *flags, *header, libraries=library)
 
-    def run(self, path: Path, folder: Path) -> Outcome:
-        """Run a program of this tree, every call sampled; recordings go to `folder`."""
+    def run(self, path: Path, folder: Path, seed: int = 1, *, own: bool = False) -> Outcome:
+        """Run a program of this tree, up to 64 calls of each function kept, which `seed` draws; recordings go to `folder`.
+
+        With `own`, each call has its own counts, as in counted runs.
+        """
         folder.mkdir()
         entries = {probe.id: Entry(Mode.SAMPLE, 1, True, 64, len(probe.features), len(probe.branches)) for probe in self.probes}
-        plan.write(folder / "plan", entries)
-        ended = ran(path, {"PERFDIFF_OUT": str(folder), "PERFDIFF_PLAN": str(folder / "plan"), "PERFDIFF_SEED": "1"})
+        plan.write(folder / "plan", {id_: replace(entry, own=own) for id_, entry in entries.items()})
+        ended = ran(path, {"PERFDIFF_OUT": str(folder), "PERFDIFF_PLAN": str(folder / "plan"), "PERFDIFF_SEED": str(seed)})
         return Outcome(ended.status, ended.output, tuple(recording.read(file) for file in sorted(folder.glob("*.pdrec"))))
 
     def probe(self, name: str) -> Probe:

@@ -631,6 +631,38 @@ int main(void) {
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_which_calls_are_kept_changes_no_counts_where_exceptions_may_pass(compiler: str, runtime: Path, tmp_path: Path) -> None:
+    (tmp_path / "sources").mkdir()
+    main = tmp_path / "sources" / "main.cpp"
+    main.write_text("""
+#include <stdexcept>
+#include <string>
+struct Words { int count = 0; void add(const char *word, int times); };
+void Words::add(const char *word, int times)
+{
+    if (!word) throw std::runtime_error("no word");
+    for (int i = 0; i < times; i++) count += (int)std::string(word).size();
+}
+int main()
+{
+    Words words;
+    for (int i = 0; i < 3000; i++) words.add(i % 3 ? "short" : "rather long a word", i % 7);
+    return words.count == 0;
+}
+""")
+    tree = probed(main, ())
+    built = counted(tmp_path, runtime, main.parent, f"{compiler} -O2 main.cpp -o program")
+    blocks, kept = set(), set()
+    for seed in range(3):
+        (recording,) = tree.run(built.tree / "program", tmp_path / f"out{seed}", seed, own=True).recordings
+        blocks.add(tuple(recording.totals.counters["blocks"].tolist()))
+        kept.add(tuple(sorted(recording.samples[tree.probe("Words::add").id].call.tolist())))
+    assert len(kept) == 3
+    assert len(blocks) == 1, blocks
+
+
+@pytest.mark.integration
 def test_a_single_thread_counts_the_same_in_every_run(build: Build) -> None:
     source = """
 #include <stdio.h>

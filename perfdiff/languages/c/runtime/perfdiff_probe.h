@@ -37,11 +37,16 @@ enum pd_kind {
 	PD_I8, PD_I16, PD_I32, PD_I64, PD_U8, PD_U16, PD_U32, PD_U64, PD_F32, PD_F64, PD_BOOL, PD_PTR
 };
 
+/*
+ * None of them throws. C++ without knowing so would end a basic block at each call, and count another one of the calls that are sampled.
+ */
+#define PD_NOTHROW __attribute__((__nothrow__))
+
 extern unsigned int pd_probes; /* probes of the plan, 0 while nothing is recorded */
 /* One a probe: so many of the thread's next calls pass without a look. NULL before the thread's first call. */
 extern __thread unsigned int *pd_gates __attribute__((__tls_model__("initial-exec")));
 
-int pd_enter_call(struct pd_frame *);
+PD_NOTHROW int pd_enter_call(struct pd_frame *);
 int pd_enter_keyed(struct pd_frame *, const void *key);
 int pd_enter_moving(struct pd_frame *, const void *key);
 void pd_leave_keyed(unsigned int probe, const void *key);
@@ -52,12 +57,12 @@ void pd_drop_calls(void);
 int pd_is_open(void);
 void *pd_detach(int waits);
 void pd_attach(void *calls);
-int pd_start(struct pd_frame *);
-void pd_leave_call(struct pd_frame *);
-void pd_text(struct pd_frame *, unsigned int cell, const void *text);
-void pd_file(struct pd_frame *, unsigned int cell, const void *path);
-void pd_depth(struct pd_frame *, unsigned int cell, const void *path);
-void pd_type(struct pd_frame *, unsigned int cell, const void *object);
+PD_NOTHROW int pd_start(struct pd_frame *);
+PD_NOTHROW void pd_leave_call(struct pd_frame *);
+PD_NOTHROW void pd_text(struct pd_frame *, unsigned int cell, const void *text);
+PD_NOTHROW void pd_file(struct pd_frame *, unsigned int cell, const void *path);
+PD_NOTHROW void pd_depth(struct pd_frame *, unsigned int cell, const void *path);
+PD_NOTHROW void pd_type(struct pd_frame *, unsigned int cell, const void *object);
 int pd_type_of(struct pd_frame *, unsigned int cell, const void *type);
 void pd_type_tell(const void *type, const char *name);
 int pd_is_off(unsigned int probe);
@@ -71,18 +76,18 @@ void pd_waits_tell(void);
 void pd_wait_begin(void);
 void pd_wait_end(void);
 void pd_note(const char *word, const char *text);
-void pd_field(struct pd_frame *, unsigned int cell, const void *base, int kind, unsigned int depth, ...);
-void pd_field_text(struct pd_frame *, unsigned int cell, const void *base, unsigned int depth, ...);
-void pd_span(struct pd_frame *, unsigned int cell, const void *base, unsigned long element_size, unsigned int depth, ...);
+PD_NOTHROW void pd_field(struct pd_frame *, unsigned int cell, const void *base, int kind, unsigned int depth, ...);
+PD_NOTHROW void pd_field_text(struct pd_frame *, unsigned int cell, const void *base, unsigned int depth, ...);
+PD_NOTHROW void pd_span(struct pd_frame *, unsigned int cell, const void *base, unsigned long element_size, unsigned int depth, ...);
 
 #ifdef PD_COUNTED
 /* In the counted build all that stands in the program is counted, so that these are calls. */
-int pd_enter_numbered(struct pd_frame *, unsigned int number);
-void pd_leave(struct pd_frame *);
-void pd_unsigned(struct pd_frame *, unsigned int cell, pd_cell_t value);
-void pd_signed(struct pd_frame *, unsigned int cell, pd_signed_t value);
-void pd_floating(struct pd_frame *, unsigned int cell, double value);
-int pd_branch(struct pd_frame *, unsigned int features, unsigned int branch, int outcome);
+PD_NOTHROW int pd_enter_numbered(struct pd_frame *, unsigned int number);
+PD_NOTHROW void pd_leave(struct pd_frame *);
+PD_NOTHROW void pd_unsigned(struct pd_frame *, unsigned int cell, pd_cell_t value);
+PD_NOTHROW void pd_signed(struct pd_frame *, unsigned int cell, pd_signed_t value);
+PD_NOTHROW void pd_floating(struct pd_frame *, unsigned int cell, double value);
+PD_NOTHROW int pd_branch(struct pd_frame *, unsigned int features, unsigned int branch, int outcome);
 #else
 
 #ifndef PD_INLINE
