@@ -32,7 +32,7 @@ from perfdiff.errors import WorkloadError
 from perfdiff.languages.protocol import Counterpart, FeaturePlan, FunctionDefinition, Load, ProbeCosts
 from perfdiff.measuring.making import OwnMachine
 from perfdiff.records.recording import RecordedSamples
-from perfdiff.records.schema import Change, Note, Origin, Phase, Point, Run, Side
+from perfdiff.records.schema import Change, Note, Origin, Phase, Point, Run, Side, Totals
 
 
 @pytest.fixture
@@ -117,6 +117,16 @@ def test_what_is_counted_is_chosen_by_what_runs_take_as_a_rule() -> None:
     assert "w n=2 was not counted" in counting.left_out(points, chosen, 30.0, 20.0)[0].text
     assert "2 of 2 workload points (w n=1, …) were" in counting.left_out(points, (), 0.1, 20.0)[0].text
     assert counting.affordable(points, runs, 0.1, 2, 40.0) == ()
+
+
+@pytest.mark.parametrize(("metric", "repeats"), [("blocks", False), ("l1d_misses", False), ("collecting_ns", True), ("heap_bytes", True)])
+def test_only_what_more_runs_could_settle_asks_for_them(metric: str, repeats: bool) -> None:
+    sides = enumerate([*Side, *Side])
+    runs = [Run(number, Phase.COUNTED, 0, side, number // 2, 1e6, 1e6, 1e6, None, None, "") for number, side in sides]
+    same = np.ones(len(runs))
+    moving = Totals(np.arange(len(runs)), np.ones(len(runs), np.int64), same, same, same, {metric: np.array([5.0, 7.0, 6.0, 7.0])})
+    assert counting.repeats(moving, runs) is repeats
+    assert counting.repeats(replace(moving, other={metric: np.array([5.0, 7.0, 5.0, 7.0])}), runs)
 
 
 @pytest.mark.parametrize(
