@@ -89,9 +89,7 @@ def test_runs_of_one_thread_are_made_in_pairs() -> None:
     assert (sorted(collector.together), collector.apart_) == ([0, 0, 1, 1, 2, 2], [])
 
 
-@pytest.mark.parametrize(
-    "collector", [Scripted(alone=True), Scripted(served=True), Scripted(same_tree=True)], ids=["alone", "served", "tree"]
-)
+@pytest.mark.parametrize("how", ["alone", "served", "same_tree"])
 def test_runs_that_may_meet_are_made_one_after_the_other(how: str) -> None:
     collector = Scripted(**{how: True})  # type: ignore[arg-type]
     assert made(collector) == ["alone"] * 12
