@@ -451,6 +451,37 @@ def test_time_without_a_cpu_before_and_after_a_call_is_not_taken_off_it(build: B
     assert (wall_ns[np.isfinite(wall_ns)] < 0.7 * call_ns).sum() <= calls / 1000
 
 
+def test_time_without_a_cpu_before_a_call_is_not_taken_off_it_by_a_long_one_inside(build: Build) -> None:
+    """The first look since that time is that of the long call: nobody has looked at the clocks while short ones ran."""
+    calls, long_ns = 20_000, 200_000
+    source = (
+        BUSY
+        + f"""
+    #include <sched.h>
+    #include <signal.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    __attribute__((noinline)) void inner(long ns) {{PD_2 busy(ns); }}
+    __attribute__((noinline)) void outer(long ns) {{PD_1 inner(ns); busy(10000); }}
+    int main(void) {{
+        cpu_set_t one; CPU_ZERO(&one); CPU_SET(0, &one);
+        sched_setaffinity(0, sizeof one, &one);
+        pid_t rival = fork();
+        if (rival == 0) for (;;) busy(1000000);
+        for (int i = 0; i < {calls}; i++) outer(i % 100 < 2 ? {long_ns} : 0);
+        kill(rival, SIGKILL);
+        waitpid(rival, NULL, 0);
+        return 0;
+    }}
+    """
+    )
+    [record] = build("#define _GNU_SOURCE\n" + source, probe(1), probe(2)).run({1: sample(reservoir=calls, period=16), 2: TIME})
+    outer, wall_ns = row(record, 1), record.samples[1].wall_ns
+    short_ns = float(np.nanmedian(wall_ns))
+    assert outer["wall_ns"] == pytest.approx(calls * (short_ns + long_ns * 2 / 100), rel=0.25)
+    assert outer["self_ns"] == pytest.approx(calls * short_ns, rel=0.25)
+
+
 def test_threads_are_summed_and_ended_ones_make_room(build: Build) -> None:
     source = """
     #include <pthread.h>

@@ -44,7 +44,7 @@ PD_API void *pd_detach(int waits)
 	pd_self.waiting = 0;
 	if (!pd_is_open() || !pd_is_recorded_process())
 		return NULL;
-	pd_presence_mark(thread);
+	pd_presence_mark(thread, thread->top);
 	thread->waits = waits && !waiting;
 	thread->waiting = thread->waits ? pd_ticks() : waiting;
 	memset(thread->stood, 0xff, sizeof(thread->stood));

@@ -12,6 +12,7 @@
 
 #define NOTICED_NS 20000u /* shorter absences are within what reading the clocks one after the other may show */
 #define MOST_LOOKS 4
+#define MOST_CALLERS 1000 /* that are told of a loss: below so many calls nobody waits for more */
 
 static inline uint64_t least(uint64_t a, uint64_t b)
 {
@@ -80,12 +81,33 @@ static uint64_t absence(struct pd_presence *before)
 	return elapsed - least(elapsed, paused);
 }
 
-/* Notes what was lost until now: before a call that may be long, as it is not lost in it, and before all calls are closed. */
-__attribute__((noinline, cold)) void pd_presence_mark(struct pd_thread *thread)
+/*
+ * Notes what was lost since the last look, when `seen` was the time, for a call that is closed or begins, and its callers. These were open while
+ * nobody looked, or began meanwhile: from calls that are younger than half of the loss, it is not taken off, as it was before they started. From
+ * older ones it is: what was lost in one is about as long as the call, and interrupts that are nobody's CPU time may make it seem longer.
+ */
+static void lose(struct pd_thread *thread, struct pd_entry *caller, uint64_t seen, uint64_t ticks)
 {
+	thread->preempted += ticks << PD_TIME_FRACTION;
+	if (!ticks)
+		return;
+	for (int i = 0; i < MOST_CALLERS && caller->parent; i++, caller = caller->parent) {
+		if (!(caller->weight | caller->share))
+			continue;
+		if (caller->start <= seen)
+			break;
+		if (ticks / 2 > thread->presence.ticks - caller->start)
+			caller->preempted += ticks << PD_TIME_FRACTION;
+	}
+}
+
+/* Notes what was lost until now: before a call that may be long, as it is not lost in it, and before all calls are closed. */
+__attribute__((noinline, cold)) void pd_presence_mark(struct pd_thread *thread, struct pd_entry *caller)
+{
+	uint64_t seen = thread->presence.ticks;
 	int error = errno;
 
-	thread->preempted += absence(&thread->presence) << PD_TIME_FRACTION;
+	lose(thread, caller, seen, absence(&thread->presence));
 	errno = error;
 }
 
@@ -102,7 +124,7 @@ __attribute__((noinline, cold)) uint64_t pd_presence_check(struct pd_thread *thr
 	lost = absence(&thread->presence);
 	after = least(thread->presence.ticks - ended, lost);
 	before = seen >= entry->entered && entry->start > seen ? least(entry->start - seen, lost - after) : 0; /* if it looked as it began */
-	thread->preempted += lost << PD_TIME_FRACTION;
+	lose(thread, entry->parent, seen, lost);
 	entry->preempted += before << PD_TIME_FRACTION;
 	entry->missed += before;
 	if (lost - before - after > ended - entry->start)

@@ -405,7 +405,7 @@ static inline __attribute__((always_inline)) int enter(struct pd_frame *frame, c
 	entry->entered = moment(local);
 	entry->missed = 0;
 	if (pd_unlikely(local->is_long))
-		pd_presence_mark(thread);
+		pd_presence_mark(thread, parent);
 	entry->preempted = lost(thread);
 	if (local->mode == PD_SAMPLE && entry->weight) {
 		entry->record = reservoir_choose(thread, local);
@@ -654,6 +654,9 @@ static inline __attribute__((always_inline)) void leave(struct pd_thread *thread
 		entry->local->is_long = now - entry->start >= pd_process.long_ticks && !(entry->local->flags & PD_FLAG_OWN);
 		if (pd_unlikely(entry->local->is_long))
 			gone = pd_presence_check(thread, entry, now);
+		/* More was lost than it lasted, some of it thus before it began: how long it took is not known. */
+		if (pd_unlikely(gone - entry->preempted > (now - entry->start) << PD_TIME_FRACTION && now))
+			entry->weight = entry->share = 0;
 	}
 	close_call(thread, entry, now, gone, pd_self.resources);
 }

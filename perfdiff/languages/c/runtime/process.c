@@ -169,7 +169,7 @@ PD_API void pd_end(void)
 		return;
 	pd_probes = 0;
 	if (pd_self.thread)
-		pd_presence_mark(pd_self.thread);
+		pd_presence_mark(pd_self.thread, pd_self.thread->top);
 	now = pd_ticks();
 	for (struct pd_thread *thread = pd_process.threads; thread; thread = thread->next_thread) {
 		uint64_t resources[PD_RESOURCES];

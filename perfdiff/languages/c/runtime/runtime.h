@@ -299,7 +299,7 @@ void pd_threads_forget(void);
 /* preemption.c */
 void pd_presence_begin(struct pd_thread *thread);
 uint64_t pd_presence_ticks(const struct pd_thread *thread, uint64_t ns);
-void pd_presence_mark(struct pd_thread *thread);
+void pd_presence_mark(struct pd_thread *thread, struct pd_entry *caller);
 uint64_t pd_presence_check(struct pd_thread *thread, struct pd_entry *entry, uint64_t ended);
 
 /* Time for which the whole process stood still, in time's unit. */

@@ -24,7 +24,7 @@ static void thread_end(void *data)
 
 	if (!pd_is_recorded_process())
 		return;
-	pd_presence_mark(thread);
+	pd_presence_mark(thread, thread->top);
 	pd_thread_close_calls(thread, pd_ticks(), pd_self.resources);
 	pd_thread_count_passed(thread);
 	pd_counters_thread_close(thread);
