@@ -482,6 +482,36 @@ def test_time_without_a_cpu_before_a_call_is_not_taken_off_it_by_a_long_one_insi
     assert outer["self_ns"] == pytest.approx(calls * short_ns, rel=0.25)
 
 
+def test_time_without_a_cpu_while_a_probe_reads_is_taken_off_its_callers_once(build: Build) -> None:
+    calls = 6000
+    source = (
+        BUSY
+        + f"""
+    #include <sched.h>
+    #include <signal.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    __attribute__((noinline)) void inner(void) {{PD_2 busy(10000); }}
+    __attribute__((noinline)) void outer(void) {{PD_1 inner(); busy(10000); }}
+    int main(void) {{
+        cpu_set_t one; CPU_ZERO(&one); CPU_SET(0, &one);
+        sched_setaffinity(0, sizeof one, &one);
+        pid_t rival = fork();
+        if (rival == 0) for (;;) busy(1000000);
+        for (int i = 0; i < {calls}; i++) outer();
+        kill(rival, SIGKILL);
+        waitpid(rival, NULL, 0);
+        return 0;
+    }}
+    """
+    )
+    reads = probe(2, "pd_signed(&pd_frame_, 0, (pd_signed_t)(busy(60000), 1))")
+    [record] = build("#define _GNU_SOURCE\n" + source, probe(1), reads).run({1: sample(period=16), 2: sample(1, reservoir=calls)})
+    outer, inner = row(record, 1), row(record, 2)
+    for number, found in ((1, outer), (2, inner)):  # a host that takes the CPU away is not seen: some calls may be too long
+        assert 0.8 < found["wall_ns"] / (calls * float(np.nanmedian(record.samples[number].wall_ns))) < 1.7
+
+
 def test_threads_are_summed_and_ended_ones_make_room(build: Build) -> None:
     source = """
     #include <pthread.h>

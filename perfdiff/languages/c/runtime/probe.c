@@ -328,6 +328,20 @@ static inline uint64_t lost(const struct pd_thread *thread)
 	return thread->preempted + pd_paused();
 }
 
+/*
+ * Returns the time now, for a probe that has been at work since then. If that is long, the CPU was taken from it: it is looked at, for the calls
+ * around the probe from `caller` on, as what was lost would be taken off them twice else, as the probe's cost and as lost.
+ */
+static inline uint64_t worked_until(struct pd_thread *thread, const struct pd_local *local, struct pd_entry *caller, uint64_t since)
+{
+	uint64_t now = moment(local);
+
+	if (pd_likely(now - since < pd_process.long_ticks))
+		return now;
+	pd_presence_mark(thread, caller);
+	return moment(local);
+}
+
 /* `key` tells the call from all that are open, `stack` says how far down the stack it is, and `height` how far up it may come to stand. */
 static inline __attribute__((always_inline)) int enter(struct pd_frame *frame, const void *key, uintptr_t stack, uintptr_t height)
 {
@@ -456,7 +470,7 @@ PD_API int pd_start(struct pd_frame *frame)
 
 	if (pd_unlikely(entry->counters != NULL))
 		pd_counters_read(pd_self.thread, entry->counters);
-	entry->start = moment(entry->local);
+	entry->start = worked_until(pd_self.thread, entry->local, entry->parent, entry->entered);
 	before = lost(pd_self.thread);
 	entry->missed = (before - entry->preempted) >> PD_TIME_FRACTION;
 	if (pd_unlikely(entry->missed > entry->start - entry->entered)) /* a clock that is not read goes nowhere */
@@ -546,7 +560,7 @@ static void counters_close(struct pd_thread *thread, struct pd_entry *entry, uin
 static __attribute__((noinline)) uint64_t extras_close(struct pd_thread *thread, struct pd_entry *entry, uint64_t now, uint64_t gone, int64_t wall,
 							const uint64_t resources[PD_RESOURCES])
 {
-	uint64_t counted[PD_COUNTERS];
+	uint64_t counted[PD_COUNTERS], ended;
 
 	if (entry->counters && thread == pd_self.thread)
 		counters_close(thread, entry, counted);
@@ -555,7 +569,8 @@ static __attribute__((noinline)) uint64_t extras_close(struct pd_thread *thread,
 	/* A call of a thread that runs on while the process ends may have its record, and not yet its cells. */
 	if (entry->record && (entry->cells || thread == pd_self.thread))
 		record_write(thread, entry, wall, wall - entry->callee_time, resources, counted);
-	return ((moment(entry->local) - now) << PD_TIME_FRACTION) - (lost(thread) - gone);
+	ended = thread == pd_self.thread ? worked_until(thread, entry->local, entry->parent, now) : moment(entry->local);
+	return ((ended - now) << PD_TIME_FRACTION) - (lost(thread) - gone);
 }
 
 /* Counts the `calls` that one of this length stands for; more than there is room for are as many as there is. */
