@@ -342,6 +342,7 @@ def test_a_function_that_cannot_be_probed_makes_its_users_affected(compare: Comp
     assert changes(found) == {"inner": Change.CHANGED, "outer": Change.AFFECTED, "f": Change.AFFECTED, "g": Change.CALLER}
     assert found["outer"].reasons == ("uses function inner, which changed (h.h:1)",)
     assert found["f"].culprits == ("function outer",)
+    assert found["f"].reasons == ("uses function outer, which depends on function inner (h.h:2)",)
 
 
 def test_a_macro_made_function_makes_its_users_affected(compare: Compare) -> None:

@@ -48,7 +48,7 @@ def test_what_a_text_newly_does_is_cited_before_its_lines() -> None:
 
 
 def test_of_many_reasons_the_first_are_cited_and_the_others_counted() -> None:
-    reasons = tuple(f"uses function f{number}, which is affected (a.c:1)" for number in range(5))
+    reasons = tuple(f"uses function f{number}, which depends on macro M (a.c:1)" for number in range(5))
     info = replace(made.regressed().info, change=Change.AFFECTED, reasons=reasons, culprits=("function f0",))
     said = depends(info)
     assert [f"f{number}" in said for number in range(5)] == [True] * 3 + [False] * 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from perfdiff.languages.dialect import Dialect, Renames
@@ -169,7 +169,7 @@ def _stand_in_for_unprobed(pairs: list[Pair], verdicts: list[_Verdict], graph: _
         definition = pairs[callee].head or pairs[callee].base
         assert definition is not None
         says = f"function {definition.name}"
-        reason = f"uses {says}, which {_HAPPENED.get(verdicts[callee].change, 'is affected')} ({definition.file}:{definition.line})"
+        reason = f"uses {says}, which {_happened(verdicts[callee])} ({definition.file}:{definition.line})"
         for caller in sorted(graph.callers[callee]):
             verdict = verdicts[caller]
             if says in verdict.culprits or verdict.change in (Change.ADDED, Change.REMOVED):
@@ -191,9 +191,8 @@ def _callers(pairs: list[Pair], verdicts: list[_Verdict], graph: _Graph, dialect
         if verdict.change.is_suspect and not _obstacle(pairs[callee]):
             definition = pairs[callee].head or pairs[callee].base
             assert definition is not None
-            happened = _HAPPENED.get(verdict.change) or f"depends on {_listed(verdict.culprits)}"
             for caller in graph.callers[callee]:
-                reasons[caller].append(f"calls {dialect.parts(definition.name)[-1]}, which {happened}")
+                reasons[caller].append(f"calls {dialect.parts(definition.name)[-1]}, which {_happened(verdict)}")
     for caller, says in reasons.items():
         verdict = verdicts[caller]
         if verdict.change is Change.UNCHANGED:
@@ -202,5 +201,6 @@ def _callers(pairs: list[Pair], verdicts: list[_Verdict], graph: _Graph, dialect
             verdicts[caller] = _Verdict(Change.RENAMED, (*verdict.reasons, *sorted(set(says))))
 
 
-def _listed(culprits: Iterable[str]) -> str:
-    return ", ".join(culprits)
+def _happened(verdict: _Verdict) -> str:
+    """Return what became of a suspect, in words that follow `which`; one that is affected depends on something."""
+    return _HAPPENED.get(verdict.change) or f"depends on {', '.join(verdict.culprits)}"
