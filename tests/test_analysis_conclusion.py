@@ -44,6 +44,17 @@ def test_what_would_decide_is_told_where_it_is_within_reach(needed: int, says: s
     assert found.excluded == 1.12
 
 
+def test_of_open_points_the_one_is_told_that_seems_to_be_slower_and_else_the_one_that_takes_longest_to_decide() -> None:
+    nearly = EndToEnd(Point(0, "nearly", {}, "./prog"), 1e8, 1e8, Ratio(0.99, 0.95, 1.06, 5, 5), None, needed=6)
+    far = EndToEnd(Point(1, "far", {}, "./prog"), 1e8, 1e8, Ratio(1.0, 0.84, 1.14, 5, 5), None, needed=40)
+    slower = EndToEnd(Point(2, "slower", {}, "./prog"), 1e8, 1e8, Ratio(1.04, 1.01, 1.07, 5, 5), None, needed=9)
+    assert (
+        "whole runs at far take ×1 [0.84, 1.14] the CPU time (5 pairs); about 40"
+        in conclude((), Evidence(WholeRuns((nearly, far))), CompareConfig()).sentence
+    )
+    assert "whole runs at slower" in conclude((), Evidence(WholeRuns((nearly, far, slower))), CompareConfig()).sentence
+
+
 def test_no_quieter_machine_is_asked_for_where_layouts_leave_a_point_open() -> None:
     end = EndToEnd(Point(0, "run", {}, "./prog"), 1e8, 1.05e8, Ratio(1.05, 0.97, 1.12, 26, 26), None, needed=29_579, by_layouts=True)
     said = conclude((), Evidence(WholeRuns((end,))), CompareConfig()).sentence

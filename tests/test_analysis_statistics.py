@@ -353,6 +353,19 @@ def test_a_saving_that_whole_runs_deny_is_none(plain_head: float, expected: Verd
     assert analyse(world.experiment(), world.samples, CompareConfig()).functions[0].verdict is expected
 
 
+def test_a_saving_that_another_function_uses_up_is_one() -> None:
+    def cost(side: Side, inputs: Columns) -> float:
+        return 7e6 if side is HEAD else 1e7
+
+    def more(side: Side, inputs: Columns) -> float:
+        return 5e6 if side is HEAD else 2e6
+
+    functions = (Made("f", cost, Change.CHANGED), Made("g", more, Change.CHANGED))
+    world = World(functions, runs=10, rest_ns=1e5, plain=lambda side: 1.2e7)
+    found = {each.info.name: each.verdict for each in analyse(world.experiment(), world.samples, CompareConfig()).functions}
+    assert (found["f"], found["g"]) == (Verdict.IMPROVEMENT, Verdict.REGRESSION)
+
+
 def test_whole_runs_prove_without_any_runs_with_probes_that_are_slower() -> None:
     world = slower_outside(1.0, base_ns=1e7)
     assert analyse(world.experiment(), world.samples, CompareConfig()).verdict is Verdict.REGRESSION

@@ -200,12 +200,12 @@ def _slow_downs(ratio: float) -> str:
 
 
 def _needed(runs: WholeRuns) -> str:
-    """Say which point is open, and how many runs would decide it."""
+    """Say which point is open, one that seems to be slower or else the last that would be decided, and how many runs would do so."""
     if not runs.ends and runs.left_out:
         return "what whole runs take is a matter of the clock, of services or of larger inputs, not of the program"
     if not runs.ends:
         return "no whole runs were made"
-    worst = max(runs.of(PointStanding.OPEN), key=lambda end: (end.low, end.high))
+    worst = max(runs.of(PointStanding.OPEN), key=lambda end: (end.low > 1, end.needed, end.high))
     if worst.disagree and not worst.needed:
         each = [f"{name} {units.ratio(ratio.value)}" for name, ratio in worst.machines.items()]
         return f"machines disagree: whole runs at {worst.point.label} take {units.listed(each, NAMED)} {COSTS[worst.by]}"

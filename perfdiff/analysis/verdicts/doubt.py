@@ -32,7 +32,7 @@ def doubted(case: Case, guilt: Guilt) -> str:
         if not explained(case, guilt):
             other = "another layout" if is_bounded(case.counts) else "its probes"
             return f"whole runs without probes exclude what it seems to add, and counts do not explain it: {other} may"
-        if any(_show_it_with_probes(place, share, case) for place, share in excluded.items()):
+        if any(shown_with_probes(place, share, case) for place, share in excluded.items()):
             return "whole runs without probes exclude what it seems to add, though runs with them take as much longer: its probes may"
     if ratio := _may_be_layout(case, guilt):
         return (
@@ -64,14 +64,15 @@ def _excluded(case: Case, guilt: Guilt) -> dict[int, float]:
     }
 
 
-def _show_it_with_probes(point: int, share: float, case: Case) -> bool:
-    """Return whether all functions together take half of that share of a run longer: nothing else became as much faster instead.
+def shown_with_probes(point: int, share: float, case: Case) -> bool:
+    """Return whether all functions together take half of that share of a run longer, less time where it is negative.
 
-    Then runs with probes and without them contradict each other, and work that counts see may cost no time.
+    Then nothing else became as much faster, or slower, instead: runs without probes that exclude that share contradict those with them.
     """
     place = case.attribution.points.index(point)
     part = case.attribution.parts[place]
-    return bool(float(part.head.sum() - part.base.sum()) > CLAIMED * share * case.attribution.run_ns[place])
+    more = float(part.head.sum() - part.base.sum())
+    return bool(math.copysign(1.0, share) * more > CLAIMED * abs(share) * case.attribution.run_ns[place])
 
 
 def _may_be_layout(case: Case, guilt: Guilt) -> float:

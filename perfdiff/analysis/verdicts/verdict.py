@@ -16,9 +16,9 @@ from perfdiff.analysis.compare.judgement import Direction, hidden
 from perfdiff.analysis.compare.shares import ALLOCATION
 from perfdiff.analysis.counts.memory import waits
 from perfdiff.analysis.findings import Verdict
-from perfdiff.analysis.policy import MATERIAL
+from perfdiff.analysis.policy import CLAIMED, MATERIAL
 from perfdiff.analysis.verdicts.case import Case
-from perfdiff.analysis.verdicts.doubt import doubted
+from perfdiff.analysis.verdicts.doubt import doubted, shown_with_probes
 from perfdiff.analysis.verdicts.proof import proved_by_counts
 from perfdiff.config import CompareConfig
 from perfdiff.models.prices import DEAREST_NS
@@ -121,15 +121,17 @@ def _may_cost(case: Case, metric: str) -> bool:
 
 
 def _is_seen_to_save(case: Case, guilt: Guilt) -> bool:
-    """Return whether a saving shows in the function's calls, in all of them or in whole runs, which must not exclude half of it.
+    """Return whether a saving shows in the function's calls, in all of them or in whole runs.
 
-    Runs that end by the clock show none, and what is saved is by what they repeat.
+    These must not exclude half of it where probed runs show it, too: what others take more instead speaks against no saving. Runs that end
+    by the clock show none, and what is saved is by what they repeat.
     """
     if case.info.change in (Change.ADDED, Change.REMOVED) or case.ledger.clocked:
         return True
     ends = {point: end.ratio for point, end in case.ends.items() if end.ratio is not None}
-    claimed = dict(zip(case.attribution.points, (-guilt.ns / case.attribution.run_ns).tolist(), strict=True))
-    if any(ratio.low > 1 - max(claimed.get(point, 0.0), 0.0) / 2 for point, ratio in ends.items()):
+    claimed = dict(zip(case.attribution.points, (guilt.ns / case.attribution.run_ns).tolist(), strict=True))
+    saved = {point: share for point, share in claimed.items() if share < 0 and point in ends}
+    if any(ends[point].low > 1 + CLAIMED * share and shown_with_probes(point, share, case) for point, share in saved.items()):
         return False
     totals = [case.study.totals[metric] for metric in ("self_ns", "wall_ns") if metric in case.study.totals]
     own = any(case.direction(metric) is Direction.DOWN for metric in ("self_ns", "wall_ns"))
