@@ -40,7 +40,8 @@ AGREEMENT = 0.8
 RANK_DEVIATIONS = 2.33  # one in a hundred by chance, whatever the tails of the noise
 SHOWN_CALLS = 5
 SHOWN_VOTES = 5
-MOST_ANOMALIES = 20  # functions whose calls are judged by all counters together, guilty ones first: some tenths of a second each
+MOST_ANOMALIES = 20  # functions whose calls are judged by all counters together, guilty ones first: some tenths of a second each …
+AS_COMPARISONS = 2  # … or as many comparisons of a function
 
 
 def with_anomalies(
@@ -49,7 +50,7 @@ def with_anomalies(
     """Add which calls' counters, read together, are not like base's, where a function is reported on or a counter moved."""
     told = [each.info.id for each in functions if each.verdict is not Verdict.UNCHANGED or moved(each)][:MOST_ANOMALIES]
     tables = {function: pair for function in told if (pair := both_tables(function, counts)) is not None}
-    anomalies = find_all(tables, config, kind=DetectorKind(config.detector), engine=chosen(engine, len(tables)))
+    anomalies = find_all(tables, config, kind=DetectorKind(config.detector), engine=chosen(engine, AS_COMPARISONS * len(tables)))
     return [replace(each, anomaly=anomalies.get(each.info.id)) for each in functions]
 
 
