@@ -431,3 +431,8 @@ def test_which_module_a_build_lacks_is_read_off_its_log(tmp_path: Path, module: 
     assert found.cause == cause
     assert remedy in found.remedy
     assert module in found.excerpt
+
+
+def test_a_module_that_a_script_does_without_is_not_why_a_build_failed(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("ModuleNotFoundError: No module named 'docs'\nbuilding without documents\na.c:3: error: expected ';'\n")
+    assert read_failure(tmp_path / "log", tmp_path).cause == "a.c:3: error: expected ';'"

@@ -70,11 +70,12 @@ _CAUSES = (
         "Python has had no module '{}' since 3.12",
         "name an older `interpreter` under [python]",
     ),
-    (
-        r"ModuleNotFoundError: No module named '([\w.]+)'",
-        "Python found no module '{}'",
-        "let `command` under [build] install what the build needs, and build with `pip install --no-build-isolation --editable .`",
-    ),
+)
+# Scripts may do without what they do not find: only where nothing else tells.
+_MODULE = (
+    r"ModuleNotFoundError: No module named '([\w.]+)'",
+    "Python found no module '{}'",
+    "let `command` under [build] install what the build needs, and build with `pip install --no-build-isolation --editable .`",
 )
 
 
@@ -99,11 +100,11 @@ def read_failure(log: Path, tree: Path) -> Failure:
         text = _COLOURS.sub("", file.read().decode(errors="replace")).replace(f"{tree.resolve()}/", "")
     lines = text.rstrip("\n").split("\n")
     tail = "\n".join(lines[-_LINES:])
-    for pattern, says, remedy in _CAUSES:
+    error = _FIRST_ERROR.search(text)
+    for pattern, says, remedy in (*_CAUSES, *([] if error else [_MODULE])):
         found = re.search(pattern, text, re.MULTILINE)
         if found:
             return Failure(tail, says.format(found[1]), remedy, _excerpt(lines, text[: found.start()].count("\n")), found[1])
-    error = _FIRST_ERROR.search(text)
     if error is None:
         return Failure(tail, "", "", tail)
     return Failure(tail, error[0], "", _excerpt(lines, text[: error.start()].count("\n")))

@@ -390,7 +390,8 @@ class Bench:
         tell the CPU time without probes: one is made where there are none.
         """
         seed, points = self.request.config.compare.seed, {point.id: point for point in self.points}
-        missing = [] if plain else schedule.plain_slots(self.points, seed, self.sides)
+        known = {(run.point, run.side) for run in plain}
+        missing = [slot for slot in schedule.plain_slots(self.points, seed, self.sides) if (slot.point.id, slot.side) not in known]
         slots = schedule.tally_slots(self.points, seed, self.sides)
         self.progress.stage("surveying", len(missing) + len(slots) + len(points) * len(self.sides) * SURVEY_ROUNDS)
         counting, timed = Assembly(probes, points), Assembly(probes, points, surveying=True)
