@@ -317,6 +317,9 @@ class Filling(ProcessExecutor):
             raise DiskFilledError("the disk is full", slug="disk-filled")
         return super().execute(command)
 
+    def execute_together(self, commands: Sequence[Command], cpus: Collection[int]) -> list[Execution]:
+        return [self.execute(command) for command in commands]
+
 
 def test_counted_runs_that_fill_the_disk_end_the_comparison_and_nothing_is_kept(request_of: Callable[..., Request], tmp_path: Path) -> None:
     asked = request_of()
