@@ -82,9 +82,9 @@ static uint64_t absence(struct pd_presence *before)
 }
 
 /*
- * Notes what was lost since the last look, when `seen` was the time, for a call that is closed or begins, and its callers. These were open while
- * nobody looked, or began meanwhile: from calls that are younger than half of the loss, it is not taken off, as it was before they started. From
- * older ones it is: what was lost in one is about as long as the call, and interrupts that are nobody's CPU time may make it seem longer.
+ * Notes what was lost since the last look, when `seen` was the time, for a call that is closed or begins, and its callers. Of these, who was not
+ * looked at as it began may have begun after the loss. That is so where it is longer than the call and the call is short, as nobody is short who
+ * lost the CPU: then it is not taken off. Of a long one it is not known.
  */
 static void lose(struct pd_thread *thread, struct pd_entry *caller, uint64_t seen, uint64_t ticks)
 {
@@ -92,12 +92,18 @@ static void lose(struct pd_thread *thread, struct pd_entry *caller, uint64_t see
 	if (!ticks)
 		return;
 	for (int i = 0; i < MOST_CALLERS && caller->parent; i++, caller = caller->parent) {
+		uint64_t lasted = thread->presence.ticks - caller->start;
+
 		if (!(caller->weight | caller->share))
 			continue;
-		if (caller->start <= seen)
+		if (caller->entered <= seen)
 			break;
-		if (ticks / 2 > thread->presence.ticks - caller->start)
+		if (ticks <= lasted)
+			continue;
+		if (lasted < pd_process.long_ticks)
 			caller->preempted += ticks << PD_TIME_FRACTION;
+		else
+			caller->weight = caller->share = 0;
 	}
 }
 
