@@ -560,7 +560,7 @@ static void counters_close(struct pd_thread *thread, struct pd_entry *entry, uin
 static __attribute__((noinline)) uint64_t extras_close(struct pd_thread *thread, struct pd_entry *entry, uint64_t now, uint64_t gone, int64_t wall,
 							const uint64_t resources[PD_RESOURCES])
 {
-	uint64_t counted[PD_COUNTERS], ended;
+	uint64_t counted[PD_COUNTERS], ended, took, missed;
 
 	if (entry->counters && thread == pd_self.thread)
 		counters_close(thread, entry, counted);
@@ -570,7 +570,9 @@ static __attribute__((noinline)) uint64_t extras_close(struct pd_thread *thread,
 	if (entry->record && (entry->cells || thread == pd_self.thread))
 		record_write(thread, entry, wall, wall - entry->callee_time, resources, counted);
 	ended = thread == pd_self.thread ? worked_until(thread, entry->local, entry->parent, now) : moment(entry->local);
-	return ((ended - now) << PD_TIME_FRACTION) - (lost(thread) - gone);
+	took = (ended - now) << PD_TIME_FRACTION;
+	missed = lost(thread) - gone; /* some of it perhaps before the call ended, where nobody has looked since */
+	return missed < took ? took - missed : 0;
 }
 
 /* Counts the `calls` that one of this length stands for; more than there is room for are as many as there is. */
