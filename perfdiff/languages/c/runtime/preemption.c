@@ -67,15 +67,13 @@ static uint64_t part_of(uint64_t ticks, uint64_t ns, uint64_t whole)
 static uint64_t absence(struct pd_presence *before)
 {
 	struct pd_presence now;
-	uint64_t elapsed, worked, paused, blocked = before->blocked;
+	uint64_t elapsed, worked, paused;
 
 	look(&now);
 	elapsed = now.ns - before->ns;
 	worked = now.cpu_ns - before->cpu_ns;
-	now.blocked = blocked;
-	if (elapsed >= worked + NOTICED_NS)
-		now.blocked = times_blocked();
-	elapsed = elapsed < worked + NOTICED_NS || now.blocked != blocked ? 0 : part_of(now.ticks - before->ticks, elapsed - worked, elapsed);
+	now.blocked = times_blocked(); /* also where nothing was lost: a short wait would hide the next loss */
+	elapsed = elapsed < worked + NOTICED_NS || now.blocked != before->blocked ? 0 : part_of(now.ticks - before->ticks, elapsed - worked, elapsed);
 	paused = (now.paused - before->paused) >> PD_TIME_FRACTION;
 	*before = now;
 	return elapsed - least(elapsed, paused);
