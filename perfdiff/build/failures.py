@@ -101,7 +101,7 @@ def read_failure(log: Path, tree: Path) -> Failure:
     lines = text.rstrip("\n").split("\n")
     tail = "\n".join(lines[-_LINES:])
     error = _FIRST_ERROR.search(text)
-    for pattern, says, remedy in (*_CAUSES, *([] if error else [_MODULE])):
+    for pattern, says, remedy in _CAUSES if error else (*_CAUSES, _MODULE):
         found = re.search(pattern, text, re.MULTILINE)
         if found:
             return Failure(tail, says.format(found[1]), remedy, _excerpt(lines, text[: found.start()].count("\n")), found[1])

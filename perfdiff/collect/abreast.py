@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from perfdiff.collect import machine, schedule
@@ -39,12 +39,9 @@ class Abreast:
             yield from together or self.collector.collect(pair, advance)
 
     def _may_run_together(self, pair: Sequence[Slot], alike: Sequence[Sequence[Run]]) -> bool:
-        workload = self.collector.workloads[pair[0].point.workload]
-        if workload.name in self._apart or workload.alone or len(pair) < len(Side) or len(os.sched_getaffinity(0)) < len(pair):
+        if pair[0].point.workload in self._apart or self.collector.is_served(pair[0]) or len(os.sched_getaffinity(0)) < len(pair):
             return False
-        if self.collector.is_served(pair[0]) or not self.collector.apart(pair):
-            return False
-        return machine.has_room(alike)
+        return may_meet(self.collector, pair, alike)
 
     def _together(self, pair: Sequence[Slot], alike: Sequence[Sequence[Run]], advance: Callable[[str], None]) -> Collected | None:
         """Return the runs of a pair made at the same time, None where they may have counted something else than alone."""
@@ -63,7 +60,21 @@ class Abreast:
         return made
 
 
+def may_meet(collector: Collector, pair: Sequence[Slot], alike: Sequence[Sequence[Run]]) -> bool:
+    """Return whether the runs of both sides may be made at the same time at all: a user may deny it, trees and memory may not suffice.
+
+    `alike` are runs of each of these slots that were made before, and tell their memory.
+    """
+    is_alone = collector.workloads[pair[0].point.workload].alone
+    return len(pair) == len(Side) and not is_alone and collector.apart(pair) and machine.has_room(alike)
+
+
+def prints_otherwise(run: Run, before: Iterable[Run]) -> bool:
+    """Return whether a run printed something else than all of those before, which always printed the same."""
+    printed = {each.output for each in before}
+    return len(printed) == 1 and run.output not in printed
+
+
 def _may_differ(run: Run, recordings: Sequence[Recording], before: Sequence[Run]) -> bool:
     """Return whether a run might count something else where nothing runs beside it."""
-    printed = {each.output for each in before}
-    return any(recording.threads > 1 for recording in recordings) or (len(printed) == 1 and run.output not in printed)
+    return any(recording.threads > 1 for recording in recordings) or prints_otherwise(run, before)

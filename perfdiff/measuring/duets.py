@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from perfdiff.analysis.policy import WAITS
 from perfdiff.analysis.verdicts.wholeruns import waits
-from perfdiff.collect import machine
+from perfdiff.collect.abreast import may_meet, prints_otherwise
 from perfdiff.collect.collector import Collector
 from perfdiff.collect.schedule import Slot
 from perfdiff.errors import DiskFilledError, WorkloadError
@@ -50,18 +50,14 @@ class Duets:
         return together or list(self.collector.collect(pair, advance))
 
     def _may_run_together(self, pair: Sequence[Slot], before: Sequence[Run]) -> bool:
-        name = pair[0].point.workload
-        if len(pair) != len(Side) or name in self._alone or self.collector.workloads[name].alone or not self.collector.apart(pair):
-            return False
         by_side = [[run for run in before if run.side is side] for side in Side]
+        if pair[0].point.workload in self._alone or not may_meet(self.collector, pair, by_side):
+            return False
         if not _may_bind() or any(len(runs) < APART for runs in by_side):
             return False
         if self.collector.takes_turns(pair[0]):
-            if any(run.cpu_ns > run.wall_ns for run in before):
-                return False
-        elif any(waits(runs) for runs in by_side) and not self._is_one_thread(pair):
-            return False
-        return machine.has_room(by_side)
+            return all(run.cpu_ns <= run.wall_ns for run in before)
+        return not any(waits(runs) for runs in by_side) or self._is_one_thread(pair)
 
     def _is_one_thread(self, pair: Sequence[Slot]) -> bool:
         """Return whether the program of a point neither waits nor uses several threads itself, where its runtime has threads of its own."""
@@ -89,8 +85,7 @@ class Duets:
             self._part(pair[0], f"fails ({error})")
             return None
         for run, _ in made:
-            printed = {each.output for each in before if each.side is run.side}
-            if run.phase is Phase.PLAIN and len(printed) == 1 and run.output not in printed:
+            if run.phase is Phase.PLAIN and prints_otherwise(run, [each for each in before if each.side is run.side]):
                 self._part(pair[0], "prints something else")
                 return None
         return made

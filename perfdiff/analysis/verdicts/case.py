@@ -58,6 +58,10 @@ class Case:
         """Return what its change costs or saves, if anything."""
         return self.attribution.guilt.get(self.info.id)
 
+    def claimed(self, guilt: Guilt) -> dict[int, float]:
+        """Return by point what part of a run a change costs; below 0 what it saves."""
+        return dict(zip(self.attribution.points, (guilt.ns / self.attribution.run_ns).tolist(), strict=True))
+
     def direction(self, metric: str) -> Direction:
         """Return where a metric clearly went at equal inputs; nowhere where it was not judged."""
         judgement = self.judgements.get(metric)

@@ -56,7 +56,7 @@ def _excluded(case: Case, guilt: Guilt) -> dict[int, float]:
     """Return what a change seems to add of interest where counts were made and whole runs exclude half of it: shares of a run, by point."""
     if not work_counters(case.counts):
         return {}
-    claimed = dict(zip(case.attribution.points, (guilt.ns / case.attribution.run_ns).tolist(), strict=True))
+    claimed = case.claimed(guilt)
     return {
         point: claimed[point]
         for point, end in case.ends.items()
@@ -71,8 +71,7 @@ def shown_with_probes(point: int, share: float, case: Case) -> bool:
     """
     place = case.attribution.points.index(point)
     part = case.attribution.parts[place]
-    more = float(part.head.sum() - part.base.sum())
-    return bool(math.copysign(1.0, share) * more > CLAIMED * abs(share) * case.attribution.run_ns[place])
+    return bool(float(part.head.sum() - part.base.sum()) / share > CLAIMED * case.attribution.run_ns[place])
 
 
 def _may_be_layout(case: Case, guilt: Guilt) -> float:

@@ -129,8 +129,7 @@ def _is_seen_to_save(case: Case, guilt: Guilt) -> bool:
     if case.info.change in (Change.ADDED, Change.REMOVED) or case.ledger.clocked:
         return True
     ends = {point: end.ratio for point, end in case.ends.items() if end.ratio is not None}
-    claimed = dict(zip(case.attribution.points, (guilt.ns / case.attribution.run_ns).tolist(), strict=True))
-    saved = {point: share for point, share in claimed.items() if share < 0 and point in ends}
+    saved = {point: share for point, share in case.claimed(guilt).items() if share < 0 and point in ends}
     if any(ends[point].low > 1 + CLAIMED * share and shown_with_probes(point, share, case) for point, share in saved.items()):
         return False
     totals = [case.study.totals[metric] for metric in ("self_ns", "wall_ns") if metric in case.study.totals]

@@ -117,8 +117,7 @@ __attribute__((noinline, cold)) void pd_presence_mark(struct pd_thread *thread, 
 
 /*
  * After a long call, which has `ended`: what was lost since the last look is put down to it, but for what may have been lost before it started,
- * or since it ended. If that is more than the call itself, some of it was lost earlier, in code that is not looked at; how long the call took
- * then cannot be told, and it counts as not timed. Returns what had been lost when it ended, in time's unit.
+ * or since it ended. Returns what had been lost when it ended, in time's unit.
  */
 __attribute__((noinline, cold)) uint64_t pd_presence_check(struct pd_thread *thread, struct pd_entry *entry, uint64_t ended)
 {
@@ -131,8 +130,6 @@ __attribute__((noinline, cold)) uint64_t pd_presence_check(struct pd_thread *thr
 	lose(thread, entry->parent, seen, lost);
 	entry->preempted += before << PD_TIME_FRACTION;
 	entry->missed += before;
-	if (lost - before - after > ended - entry->start)
-		entry->weight = entry->share = 0;
 	errno = error;
 	return thread->preempted - (after << PD_TIME_FRACTION) + paused;
 }

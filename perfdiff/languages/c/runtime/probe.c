@@ -329,7 +329,7 @@ static inline uint64_t lost(const struct pd_thread *thread)
 }
 
 /*
- * Returns the time now, for a probe that has been at work since then. If that is long, the CPU was taken from it: it is looked at, for the calls
+ * Returns the time now, for a probe that has been at work since then. If that is long, it may have lost the CPU: it is looked at, for the calls
  * around the probe from `caller` on, as what was lost would be taken off them twice else, as the probe's cost and as lost.
  */
 static inline uint64_t worked_until(struct pd_thread *thread, const struct pd_local *local, struct pd_entry *caller, uint64_t since)
@@ -671,7 +671,7 @@ static inline __attribute__((always_inline)) void leave(struct pd_thread *thread
 		entry->local->is_long = now - entry->start >= pd_process.long_ticks && !(entry->local->flags & PD_FLAG_OWN);
 		if (pd_unlikely(entry->local->is_long))
 			gone = pd_presence_check(thread, entry, now);
-		/* More was lost than it lasted, some of it thus before it began: how long it took is not known. */
+		/* More was lost than it lasted, some of it thus earlier, in code that is not looked at: it counts as not timed. */
 		if (pd_unlikely(gone - entry->preempted > (now - entry->start) << PD_TIME_FRACTION && now))
 			entry->weight = entry->share = 0;
 	}
