@@ -53,6 +53,9 @@ def test_of_open_points_the_one_is_told_that_seems_to_be_slower_and_else_the_one
         in conclude((), Evidence(WholeRuns((nearly, far))), CompareConfig()).sentence
     )
     assert "whole runs at slower" in conclude((), Evidence(WholeRuns((nearly, far, slower))), CompareConfig()).sentence
+    machines = {"lab1": Ratio(0.9, 0.8, 1.0, 5, 5), "lab2": Ratio(1.1, 1.0, 1.2, 5, 5)}
+    unlike = replace(nearly, point=Point(3, "unlike", {}, "./prog"), needed=0, disagree=True, machines=machines)
+    assert "machines disagree: whole runs at unlike" in conclude((), Evidence(WholeRuns((far, unlike))), CompareConfig()).sentence
 
 
 def test_no_quieter_machine_is_asked_for_where_layouts_leave_a_point_open() -> None:

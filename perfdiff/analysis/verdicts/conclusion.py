@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -205,7 +206,7 @@ def _needed(runs: WholeRuns) -> str:
         return "what whole runs take is a matter of the clock, of services or of larger inputs, not of the program"
     if not runs.ends:
         return "no whole runs were made"
-    worst = max(runs.of(PointStanding.OPEN), key=lambda end: (end.low > 1, end.needed, end.high))
+    worst = max(runs.of(PointStanding.OPEN), key=lambda end: (end.low > 1, end.needed or math.inf, end.high))
     if worst.disagree and not worst.needed:
         each = [f"{name} {units.ratio(ratio.value)}" for name, ratio in worst.machines.items()]
         return f"machines disagree: whole runs at {worst.point.label} take {units.listed(each, NAMED)} {COSTS[worst.by]}"
