@@ -268,6 +268,7 @@ class CountersConfig:
 
 
 LEAST_BUDGET_S = 30.0  # who waits for a build waits this long for an answer
+FIRST_LOOK_S = 120.0  # that long runs may take beyond that, until there are enough pairs of them for a first look
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +284,11 @@ class MeasureConfig:
     def budget_for(self, built_s: float) -> float:
         """Return how many seconds whole runs may take, and the same again for runs with probes, where the builds took `built_s`."""
         return max(LEAST_BUDGET_S, built_s) if self.budget_s is None else self.budget_s
+
+    @property
+    def first_look_s(self) -> float:
+        """Return how many seconds whole runs may take until the first look at all of them, whatever the builds took."""
+        return FIRST_LOOK_S if self.budget_s is None else 0.0
 
 
 BUDGETS = 2  # that whole runs may take at most, where the second will decide what is open

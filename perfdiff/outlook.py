@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from perfdiff.build.variants import BuildRequest
 from perfdiff.collect import schedule, workloads
 from perfdiff.collect.schedule import Slot
 from perfdiff.collect.subjects import Subjects
-from perfdiff.config import BUDGETS
+from perfdiff.config import BUDGETS, MeasureConfig
 from perfdiff.errors import RecordingError
 from perfdiff.languages.packs import Packs
 from perfdiff.measuring.bench import SURVEY_ROUNDS
@@ -84,7 +85,7 @@ def outlook(request: Request, progress: Progress, *, packs: Packs | None = None)
         took = _took(request, repository)
         survey, again = _survey(points, config.compare.seed)
         built_s = sum(each.duration_s for each in kept.values())
-        whole, timed = _whole(request, points, FIRST_LOOK), _timed(request, points)
+        whole, longest, timed = *(_whole(request, points, pairs) for pairs in (FIRST_LOOK, MOST_PAIRS)), _timed(request, points)
         fewest = whole if _may_be_spared(request) else [*survey, *whole]
         counting = config.counters.software and tools.counts
         variants = 3 + COUNTINGS * counting if tools.rebuilds else 1  # plain, survey, timed, counted
@@ -98,9 +99,13 @@ def outlook(request: Request, progress: Progress, *, packs: Packs | None = None)
             functions=functions,
             points=points,
             fewest=Counter(slot.phase for slot in fewest),
-            most=Counter(slot.phase for slot in (*survey, *again, *_whole(request, points, MOST_PAIRS), *timed)),
+            most=Counter(slot.phase for slot in (*survey, *again, *longest, *timed)),
             fewest_s=_seconds(fewest, took),
-            most_s=_most_s([*survey, *again], _whole(request, points, MOST_PAIRS), timed, took, config.measure.budget_for(built_s)),
+            most_s=_most_s(
+                (_seconds([*survey, *again], took), math.inf),
+                (_seconds(longest, took), _longest_s(config.measure, built_s, _seconds(whole, took) or 0.0)),
+                (_seconds(timed, took), config.measure.budget_for(built_s)),
+            ),
             counting_s=COUNTINGS * config.counters.budget_s if counting else 0.0,
         )
 
@@ -133,14 +138,14 @@ def _timed(request: Request, points: Sequence[Point]) -> list[Slot]:
     return list(itertools.chain.from_iterable(schedule.timed_blocks(points, runs, request.config.compare.seed)))
 
 
-def _most_s(
-    survey: Sequence[Slot], whole: Sequence[Slot], timed: Sequence[Slot], took: Mapping[str, float], budget_s: float
-) -> float | None:
-    seconds = [_seconds(slots, took) for slots in (survey, whole, timed)]
-    if None in seconds:
-        return None
-    surveyed, compared, measured = (each or 0.0 for each in seconds)
-    return surveyed + min(compared, BUDGETS * budget_s) + min(measured, budget_s)
+def _longest_s(measure: MeasureConfig, built_s: float, first_look_s: float) -> float:
+    """Return how long whole runs may take, of which those up to the first look take `first_look_s`."""
+    return max(BUDGETS * measure.budget_for(built_s), first_look_s if first_look_s <= measure.first_look_s else 0.0)
+
+
+def _most_s(*stages: tuple[float | None, float]) -> float | None:
+    """Return how long stages take, each given by what its runs take, None where that is not known, and how long it may last."""
+    return None if any(seconds is None for seconds, _ in stages) else sum(min(seconds or 0.0, longest) for seconds, longest in stages)
 
 
 def _took(request: Request, repository: Repository) -> dict[str, float]:

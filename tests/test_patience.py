@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, FIRST_LOOK
+from perfdiff.config import MeasureConfig
 from perfdiff.measuring import patience
 from perfdiff.measuring.patience import Patience
 
@@ -65,3 +69,17 @@ def test_once_a_point_is_slower_others_get_the_fewest_pairs_within_the_budget(
     clock.now += spent_s
     made.spend(has_too_few, lambda: 0.0)
     assert made.is_over is is_over
+
+
+@pytest.mark.parametrize(("spent_s", "look_s", "pairs"), [(40.0, 50.0, FIRST_LOOK), (40.0, 90.0, FEWEST_PAIRS)])
+def test_long_runs_go_on_to_their_first_look_where_that_is_not_too_late(clock: Clock, spent_s: float, look_s: float, pairs: int) -> None:
+    made = Patience(BUDGET_S, first_look_s=120.0)
+    clock.now += spent_s
+    assert made.fewest(look_s) == pairs
+    made.saw_slower()
+    assert made.fewest(look_s) == FEWEST_PAIRS
+
+
+def test_who_sets_the_budget_gets_no_longer_runs() -> None:
+    assert Patience(BUDGET_S, replace(MeasureConfig(), budget_s=BUDGET_S).first_look_s).fewest(1.0) == FEWEST_PAIRS
+    assert Patience(BUDGET_S, MeasureConfig().first_look_s).fewest(1.0) == FIRST_LOOK

@@ -67,6 +67,6 @@ class Turns:
         self._closed.update(point.id for point in points)
 
     def missing_s(self, needed: Mapping[int, int]) -> float:
-        """Return how long the open points would take to have as many pairs as are `needed` of each, by its id."""
-        missing = {point.id: max(0, needed[point.id] - self.pairs[point.id]) for point in self.open}
+        """Return how long the open points that were run would take to have as many pairs as are `needed` of each, by its id."""
+        missing = {point.id: max(0, needed[point.id] - self.pairs[point.id]) for point in self.open if self.pairs[point.id]}
         return sum(more * self._spent_s[point] / self.pairs[point] for point, more in missing.items() if more)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, FIRST_LOOK
 from perfdiff.config import BUDGETS
 
 
@@ -13,11 +14,12 @@ from perfdiff.config import BUDGETS
 class Patience:
     """Ends pairs of whole runs after `budget_s`, or after as much again at most where that will decide what is open.
 
-    Once a point is slower, the others get just the pairs without which nothing can be said of them, within the budget. Seconds count from
-    when this was made.
+    Long runs go on until there was a look at all points, if that takes no more than `first_look_s` in all. Once a point is slower, the
+    others get just the pairs without which nothing can be said of them, within the budget. Seconds count from when this was made.
     """
 
     budget_s: float
+    first_look_s: float = 0.0
     is_over: bool = False
     _limit_s: float = field(init=False)
     _started: float = field(init=False)
@@ -30,6 +32,11 @@ class Patience:
     def wants_fewest(self) -> bool:
         """Return whether only points with too few pairs are still run."""
         return self._is_slower or self._spent_s > self._limit_s
+
+    def fewest(self, look_s: float) -> int:
+        """Return how many pairs each point gets even where time is over, if all have as many as a look needs in `look_s` from now."""
+        is_in_time = not self._is_slower and self._spent_s + look_s <= self.first_look_s
+        return FIRST_LOOK if is_in_time else FEWEST_PAIRS
 
     @property
     def _spent_s(self) -> float:

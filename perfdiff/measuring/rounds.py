@@ -14,7 +14,7 @@ from perfdiff import analysis
 from perfdiff.analysis.counts.library import departures
 from perfdiff.analysis.counts.work import Work, work_of
 from perfdiff.analysis.findings import EndToEnd, Findings, PointStanding, Verdict
-from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, MOST_PAIRS, next_look
+from perfdiff.analysis.stats.pairs import MOST_PAIRS, next_look
 from perfdiff.analysis.sums.ledger import open_counts
 from perfdiff.analysis.verdicts.settling import answered, is_as_fast, settled
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
@@ -71,13 +71,18 @@ class Rounds:
 
         Several machines make as many pairs each as one would alone.
         """
-        turns, maker, patience = self._turns, self._maker, Patience(self.budget_s)
+        turns, maker = self._turns, self._maker
+        patience = Patience(self.budget_s, self.bench.request.config.measure.first_look_s)
         looks = {point.id: self._next_look(point) for point in turns.open}
         self.bench.progress.stage("comparing whole runs", None)
 
+        def fewest() -> int:
+            look_s = turns.missing_s(dict.fromkeys(turns.pairs, next_look(0) * maker.count)) / maker.count
+            return patience.fewest(look_s) * maker.count
+
         def pairs() -> Iterator[Block]:
             while turns.open and not patience.is_over:
-                point = turns.next_short_of(FEWEST_PAIRS * maker.count) if patience.wants_fewest else turns.next
+                point = turns.next_short_of(fewest()) if patience.wants_fewest else turns.next
                 yield [schedule.whole_block([point], turns.begin(point), self.bench.request.config.compare.seed)]
 
         for made in maker.made(pairs()):
@@ -93,7 +98,7 @@ class Rounds:
                 if standing is not PointStanding.OPEN or turns.pairs[point.id] >= MOST_PAIRS * maker.count:
                     turns.close(point)
                 looks[point.id] = self._next_look(point)
-            patience.spend(turns.fewest < FEWEST_PAIRS * maker.count, self._missing_s)
+            patience.spend(turns.fewest < fewest(), self._missing_s)
 
     def _next_look(self, point: Point) -> int:
         """Return the number of pairs of a point at which the next look is due."""
