@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +15,7 @@ import pytest
 import runtimes
 from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import PointStanding, Rung, Verdict
-from perfdiff.analysis.stats.pairs import FEWEST_PAIRS
+from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, FIRST_LOOK
 from perfdiff.cli import samples
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
 from perfdiff.errors import DiskFilledError, WorkloadError
@@ -271,10 +273,12 @@ VARYING = 20  # plain runs: five pairs of two points
 class Restless(Steady):
     """Its first plain runs vary by some per cent, so that more of them are needed than their time allows."""
 
+    calm_after = VARYING
+
     def execute(self, command: Command) -> Execution:
         found = super().execute(command)
         number = self._plain - 1  # but for the run that shows which files are opened
-        if " with " in command.where or number > VARYING:
+        if " with " in command.where or number > self.calm_after:
             return found
         took_ns = 1e6 * (1 + 0.08 * math.sin(1000 * number))
         return replace(found, wall_ns=took_ns, cpu_ns=took_ns)
@@ -303,6 +307,27 @@ def test_where_calls_leave_the_answer_to_whole_runs_these_go_on(sums: Request, m
     assert (found.verdict, found.rung) == (Verdict.UNCHANGED, Rung.RUNS)
     assert min(end.ratio.runs_base for end in found.end_to_end if end.ratio) > 5
     assert progress.order[-2:] == ["comparing whole runs", "analysing"]
+
+
+class Fickle(Restless):
+    """All its plain runs vary by so much that no number of them that there is time for would tell."""
+
+    calm_after = sys.maxsize
+
+
+@pytest.mark.parametrize(("budget_s", "pairs"), [(None, FIRST_LOOK), (4.0, FEWEST_PAIRS)])
+def test_long_runs_go_on_to_a_look_at_all_points_unless_their_time_is_set(
+    sums: Request, monkeypatch: pytest.MonkeyPatch, budget_s: float | None, pairs: int
+) -> None:
+    for module in (rounds_of_runs, patience, making):
+        monkeypatch.setattr(module, "time", Ticks())
+    monkeypatch.setattr("perfdiff.config.LEAST_BUDGET_S", 4.0)
+    measure, counters = replace(sums.config.measure, budget_s=budget_s), replace(sums.config.counters, software=False)
+    asked = replace(sums, config=replace(sums.config, measure=measure, counters=counters))
+    experiment = pipeline.compare(asked, Silent(), executor=Fickle()).experiment
+    assert experiment is not None
+    plain = Counter((run.point, run.side) for run in experiment.runs if run.phase is Phase.PLAIN)
+    assert set(plain.values()) == {pairs}
 
 
 def _pins(request: Request) -> PinnedPair:
