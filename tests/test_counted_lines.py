@@ -19,9 +19,9 @@ from perfdiff.cli.explain import explanation
 from perfdiff.collect import placing
 from perfdiff.config import BuildConfig, Config, CountersConfig, MeasureConfig
 from perfdiff.errors import BuildError, DiskFilledError, WorkloadError
-from perfdiff.measuring import rounds
+from perfdiff.measuring import linecounts
 from perfdiff.measuring.bench import Variant
-from perfdiff.measuring.rounds import Rounds
+from perfdiff.measuring.linecounts import LineCounts
 from perfdiff.outcome import analysed
 from perfdiff.progress import Silent, Stopwatch
 from perfdiff.records import recorded
@@ -100,12 +100,24 @@ class Bench:
         return Variant({}, {"placed": None}, dict.fromkeys(Side))  # type: ignore[dict-item]
 
 
+@dataclass
+class Asked:
+    """What counts lines of a bench."""
+
+    bench: Bench
+    runs: list[Run]
+
+    def count(self) -> LineCounts:
+        site, collector = SimpleNamespace(notes=()), SimpleNamespace(targets={})
+        return linecounts.count(self.bench, site, collector, self.runs)  # type: ignore[arg-type]
+
+
 @pytest.fixture
-def counting(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Rounds, Bench]]:
-    """Return what makes rounds whose counted runs take as long as plain ones by a clock of their own, and that bench."""
+def counting(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Asked]:
+    """Return what makes counts of lines whose runs take as long as plain ones by a clock of their own."""
     clock = itertools.count()
 
-    def made(*, problem: Exception | None = None, seconds: int = 1, **counters: object) -> tuple[Rounds, Bench]:
+    def made(*, problem: Exception | None = None, seconds: int = 1, **counters: object) -> Asked:
         now = [0.0]
 
         def counted(collector: object, side: Side, built: object, points: tuple[Point, ...], advance: object) -> PlaceCounts:
@@ -117,40 +129,34 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Rounds, Ben
                 ran.append(point)
             return PlaceCounts(tuple(ran), (), None, {}, {}, (Note("places-lost", "lost"),))  # type: ignore[arg-type]
 
-        monkeypatch.setattr(rounds.placing, "counted", counted)
-        monkeypatch.setattr(rounds.counterparts, "heads", lambda pins, base, head: (base.points, head.points))
-        monkeypatch.setattr(rounds.time, "monotonic", lambda: now[0])
+        monkeypatch.setattr(linecounts.placing, "counted", counted)
+        monkeypatch.setattr(linecounts.counterparts, "heads", lambda pins, base, head: (base.points, head.points))
+        monkeypatch.setattr(linecounts.time, "monotonic", lambda: now[0])
         bench = Bench(Config(build=BuildConfig(command="make"), workloads=(), counters=CountersConfig(**counters)), problem)  # type: ignore[arg-type]
         runs = [
             Run(next(clock), Phase.PLAIN, point.id, side, 0, 1e9 * (4 - point.id), 1e9, 1e6, 0.0, 0.0, "same")
             for point in POINTS
             for side in Side
         ]
-        return Rounds(bench, SimpleNamespace(targets={}, notes=()), runs=runs), bench  # type: ignore[arg-type]
+        return Asked(bench, runs)
 
     return made
 
 
-def test_the_shortest_points_that_fit_the_budget_are_counted(counting: Callable[..., tuple[Rounds, Bench]]) -> None:
-    asked, _ = counting(budget_s=60.0)
-    asked.count_lines()  # runs of 1, 2, 3 and 4 s, four times as long with counts, on two sides: three fit into a minute
-    found = asked._lines
-    assert found is not None
-    assert [point.id for point in found.points] == [3, 2, 1]
-    assert asked.notes == (Note("places-lost", "lost"),)
+def test_the_shortest_points_that_fit_the_budget_are_counted(counting: Callable[..., Asked]) -> None:
+    found = counting(
+        budget_s=60.0
+    ).count()  # runs of 1, 2, 3 and 4 s, four times as long with counts, on two sides: three fit into a minute
+    assert found.experiment is not None
+    assert [point.id for point in found.experiment.points] == [3, 2, 1]
+    assert found.notes == (Note("places-lost", "lost"),)
 
 
-def test_head_that_takes_longer_than_half_of_the_budget_leaves_fewer_points_on_both_sides(
-    counting: Callable[..., tuple[Rounds, Bench]],
-) -> None:
-    asked, _ = counting(budget_s=60.0, seconds=20)
-    asked.count_lines()
-    found = asked._lines
+def test_head_that_takes_longer_than_half_of_the_budget_leaves_fewer_points_on_both_sides(counting: Callable[..., Asked]) -> None:
+    found = counting(budget_s=60.0, seconds=20).count().experiment
     assert found is not None
     assert [[point.id for point in side.points] for side in found.sides.values()] == [[3, 2], [3, 2]]
-    slow, _ = counting(budget_s=60.0, seconds=40)
-    slow.count_lines()
-    assert slow._lines is None
+    assert counting(budget_s=60.0, seconds=40).count().experiment is None
 
 
 @pytest.mark.parametrize(
@@ -159,24 +165,22 @@ def test_head_that_takes_longer_than_half_of_the_budget_leaves_fewer_points_on_b
     ids=["one-point-fits", "switched-off", "functions-are-followed"],
 )
 def test_no_lines_are_counted_where_they_tell_nothing(
-    counting: Callable[..., tuple[Rounds, Bench]], setting: dict[str, object], followed: frozenset[tuple[str, int]]
+    counting: Callable[..., Asked], setting: dict[str, object], followed: frozenset[tuple[str, int]]
 ) -> None:
-    asked, bench = counting(**setting)
-    bench.followed = followed
-    asked.count_lines()
-    assert (asked._lines, asked.notes, bench.placed_builds) == (None, (), 0)
+    asked = counting(**setting)
+    asked.bench.followed = followed
+    assert asked.count() == LineCounts()
+    assert asked.bench.placed_builds == 0
 
 
 @pytest.mark.parametrize("problem", [BuildError("make exited 2", slug="build-failed"), WorkloadError("exited 1", slug="workload-failed")])
-def test_a_build_or_run_that_fails_costs_the_lines_alone(counting: Callable[..., tuple[Rounds, Bench]], problem: Exception) -> None:
-    asked, _ = counting(budget_s=60.0, problem=problem)
-    asked.count_lines()
-    assert asked._lines is None
-    assert [note.slug for note in asked.notes] == ["lines-not-counted"]
-    assert str(problem) in asked.notes[0].text
+def test_a_build_or_run_that_fails_costs_the_lines_alone(counting: Callable[..., Asked], problem: Exception) -> None:
+    found = counting(budget_s=60.0, problem=problem).count()
+    assert found.experiment is None
+    assert [note.slug for note in found.notes] == ["lines-not-counted"]
+    assert str(problem) in found.notes[0].text
 
 
-def test_a_full_disk_ends_the_comparison(counting: Callable[..., tuple[Rounds, Bench]]) -> None:
-    asked, _ = counting(budget_s=60.0, problem=DiskFilledError("full", slug="disk-full"))
+def test_a_full_disk_ends_the_comparison(counting: Callable[..., Asked]) -> None:
     with pytest.raises(DiskFilledError):
-        asked.count_lines()
+        counting(budget_s=60.0, problem=DiskFilledError("full", slug="disk-full")).count()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -273,12 +272,10 @@ VARYING = 20  # plain runs: five pairs of two points
 class Restless(Steady):
     """Its first plain runs vary by some per cent, so that more of them are needed than their time allows."""
 
-    calm_after = VARYING
-
     def execute(self, command: Command) -> Execution:
         found = super().execute(command)
         number = self._plain - 1  # but for the run that shows which files are opened
-        if " with " in command.where or number > self.calm_after:
+        if " with " in command.where or number > VARYING:
             return found
         took_ns = 1e6 * (1 + 0.08 * math.sin(1000 * number))
         return replace(found, wall_ns=took_ns, cpu_ns=took_ns)
@@ -309,10 +306,21 @@ def test_where_calls_leave_the_answer_to_whole_runs_these_go_on(sums: Request, m
     assert progress.order[-2:] == ["comparing whole runs", "analysing"]
 
 
-class Fickle(Restless):
-    """All its plain runs vary by so much that no number of them that there is time for would tell."""
+class Fickle(Steady):
+    """In each second pair of plain runs of a point base takes half as long again, in the others head, so that nothing is sure in time."""
 
-    calm_after = sys.maxsize
+    def __init__(self) -> None:
+        super().__init__()
+        self._made: Counter[str] = Counter()
+
+    def execute(self, command: Command) -> Execution:
+        found = super().execute(command)
+        if " with " in command.where:
+            return found
+        self._made[command.where] += 1
+        is_longer = (self._made[command.where] % 2 == 0) == ("head" in command.where)
+        took_ns = 1.5e6 if is_longer else 1e6
+        return replace(found, wall_ns=took_ns, cpu_ns=took_ns)
 
 
 @pytest.mark.parametrize(("budget_s", "pairs"), [(None, FIRST_LOOK), (4.0, FEWEST_PAIRS)])
@@ -322,6 +330,7 @@ def test_long_runs_go_on_to_a_look_at_all_points_unless_their_time_is_set(
     for module in (rounds_of_runs, patience, making):
         monkeypatch.setattr(module, "time", Ticks())
     monkeypatch.setattr("perfdiff.config.LEAST_BUDGET_S", 4.0)
+    monkeypatch.setattr("perfdiff.config.FIRST_LOOK_S", 1000.0)  # by a clock that is looked at several times a pair
     measure, counters = replace(sums.config.measure, budget_s=budget_s), replace(sums.config.counters, software=False)
     asked = replace(sums, config=replace(sums.config, measure=measure, counters=counters))
     experiment = pipeline.compare(asked, Silent(), executor=Fickle()).experiment

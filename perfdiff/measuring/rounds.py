@@ -13,26 +13,23 @@ import numpy as np
 from perfdiff import analysis
 from perfdiff.analysis.counts.library import departures
 from perfdiff.analysis.counts.work import Work, work_of
-from perfdiff.analysis.findings import EndToEnd, Findings, PointStanding, Verdict
-from perfdiff.analysis.stats.pairs import MOST_PAIRS, next_look
+from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.analysis.sums.ledger import open_counts
 from perfdiff.analysis.verdicts.settling import answered, is_as_fast, settled
-from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
-from perfdiff.collect import caveats, census, counterparts, counting, folding, placing, schedule, workloads
+from perfdiff.collect import caveats, census, counting, folding, schedule, workloads
 from perfdiff.collect.abreast import Abreast
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector
 from perfdiff.collect.counted import Counted
-from perfdiff.collect.turns import Turns
-from perfdiff.config import BUDGETS
-from perfdiff.errors import DiskFilledError, MeasurementError, RevisionError, StoreError, WorkloadError
+from perfdiff.errors import DiskFilledError, WorkloadError
+from perfdiff.measuring import linecounts
 from perfdiff.measuring.bench import Bench, Site, Variant
 from perfdiff.measuring.making import Block, Makers, OwnMachine, PairMaker
-from perfdiff.measuring.patience import Patience
+from perfdiff.measuring.wholepairs import WholePairs
 from perfdiff.records import store
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.recorded import Held
-from perfdiff.records.schema import Experiment, HotSpot, LibraryCalls, Note, Phase, Point, Run, Side, Skipped, Totals
+from perfdiff.records.schema import Experiment, HotSpot, LibraryCalls, Note, Phase, Point, Run, Skipped, Totals
 
 FIRST_LOOK = 5  # blocks before the first look at the findings: five runs a side is the least the comparison can work with
 NEXT_LOOK = 2  # times as many blocks before each next one
@@ -55,7 +52,7 @@ class Rounds:
     _collector: Collector = field(init=False)
     _abreast: Abreast = field(init=False)
     _maker: PairMaker = field(init=False)
-    _turns: Turns = field(init=False)
+    _pairs: WholePairs = field(init=False)
     _lines: PlaceExperiment | None = None
     _seen: tuple[int, Findings] | None = None  # of so many runs
     _open: int | None = None  # the function that kept runs going at the last look
@@ -64,60 +61,16 @@ class Rounds:
         self._collector = self.bench.collector(self.site.targets)  # one for all rounds: it numbers the runs
         self._abreast = Abreast(self._collector)
         self._maker = self.makers(self.bench, self.site, self._collector)
-        self._turns = Turns(self.bench.points)
+        self._pairs = WholePairs(self.bench, self._maker, self.budget_s)
 
     def compare_whole_runs(self) -> None:
-        """Run the plain builds in pairs until every point is decided, or patience ends: called again, it goes on where it ended.
-
-        Several machines make as many pairs each as one would alone.
-        """
-        turns, maker = self._turns, self._maker
-        patience = Patience(self.budget_s, self.bench.request.config.measure.first_look_s)
-        looks = {point.id: self._next_look(point) for point in turns.open}
-        self.bench.progress.stage("comparing whole runs", None)
-
-        def fewest() -> int:
-            look_s = turns.missing_s(dict.fromkeys(turns.pairs, next_look(0) * maker.count)) / maker.count
-            return patience.fewest(look_s) * maker.count
-
-        def pairs() -> Iterator[Block]:
-            while turns.open and not patience.is_over:
-                point = turns.next_short_of(fewest()) if patience.wants_fewest else turns.next
-                yield [schedule.whole_block([point], turns.begin(point), self.bench.request.config.compare.seed)]
-
-        for made in maker.made(pairs()):
-            point = made.pair[0].point
-            self.runs += [run for run, _ in made.runs]
-            turns.took(point, made.seconds)
-            if patience.is_over or point not in turns.open:  # of several machines the others make their pairs to the end
-                continue
-            if turns.pairs[point.id] >= looks[point.id]:
-                standing = self._ends()[point.id].standing
-                if standing is PointStanding.SLOWER:
-                    patience.saw_slower()
-                if standing is not PointStanding.OPEN or turns.pairs[point.id] >= MOST_PAIRS * maker.count:
-                    turns.close(point)
-                looks[point.id] = self._next_look(point)
-            patience.spend(turns.fewest < fewest(), self._missing_s)
-
-    def _next_look(self, point: Point) -> int:
-        """Return the number of pairs of a point at which the next look is due."""
-        count = self._maker.count
-        return count * next_look(self._turns.pairs[point.id] // count)
+        """Run the plain builds in pairs until every point is decided, or patience ends: called again, it goes on where it ended."""
+        self._pairs.make(self.runs)
 
     @property
     def hang_on_whole_runs(self) -> bool:
         """Return whether calls and counts leave the answer open, but more whole runs within the time budget would decide it."""
-        is_near = not self._whole().slower and 0 < self._missing_s() <= BUDGETS * self.budget_s
-        return is_near and self._look().verdict is Verdict.INCONCLUSIVE
-
-    def _missing_s(self) -> float:
-        """Return how many seconds the pairs would take that decide the open points, estimated from the runs so far."""
-        return self._turns.missing_s({point: end.needed for point, end in self._ends().items()}) / self._maker.count
-
-    def _ends(self) -> dict[int, EndToEnd]:
-        """Return the results of the whole runs so far, by point."""
-        return {end.point.id: end for end in self._whole().ends}
+        return self._pairs.would_decide(self.runs) and self._look().verdict is Verdict.INCONCLUSIVE
 
     def count_all(self) -> None:
         """Count all functions if whole runs exclude a slow-down: if all counts are the same, no functions need to be chosen.
@@ -127,7 +80,7 @@ class Rounds:
         """
         points, budget_s = self.bench.points, self.bench.request.config.counters.budget_s
         is_affordable = self._countable == points
-        if self._wants_calls or not is_affordable or not is_as_fast(self._whole()):
+        if self._wants_calls or not is_affordable or not is_as_fast(self._pairs.judged(self.runs)):
             return
         variant = self.bench.census(self.site)
         if not variant.is_whole:
@@ -224,15 +177,11 @@ class Rounds:
         """
         if self.site.same_code or self._wants_calls:
             return self.site.same_code
-        return answered(self._whole(), self._work(self.experiment(), len(self.bench.points)))
+        return answered(self._pairs.judged(self.runs), self._work(self.experiment(), len(self.bench.points)))
 
     @property
     def _wants_calls(self) -> bool:
         return self.bench.request.config.measure.thorough or bool(self.bench.request.followed)
-
-    def _whole(self) -> WholeRuns:
-        """Return the results of the whole runs so far."""
-        return whole_runs(self.bench.points, self.runs, self.bench.request.config.compare)
 
     def _work(self, found: Experiment, points: int) -> Work | None:
         """Return how the counts of an experiment differ, or None if fewer points were counted."""
@@ -294,49 +243,17 @@ class Rounds:
     @property
     def ask_for_lines(self) -> bool:
         """Return whether something is slower, or the answer is open, so that lines should be counted."""
-        if self.are_answered or not self._points_for_lines:
+        if self.are_answered or not linecounts.affordable(self.bench, self.runs):
             return False
         found = self._look()
         verdicts = {found.verdict, *(each.verdict for each in found.functions)}
         return Verdict.REGRESSION in verdicts or found.verdict is Verdict.INCONCLUSIVE
 
-    @property
-    def _points_for_lines(self) -> tuple[Point, ...]:
-        """Return the points at which the budget allows counting lines; none if they are too few, or nobody reads lines."""
-        config, is_wanted = self.bench.request.config.counters, not self.bench.request.followed
-        points = counting.affordable(self.bench.points, self.runs, config.budget_s, len(self.bench.sides), placing.USUAL_SLOWDOWN)
-        return points if config.software and is_wanted and len(points) >= placing.FEWEST_POINTS else ()
-
     def count_lines(self) -> None:
-        """Count how often lines run, at as many points as the budget allows, shortest first; on failure the report has no lines."""
-        points, budget_s = self._points_for_lines, self.bench.request.config.counters.budget_s
-        if not points:
-            return
-        variant = self.bench.placed(self.site)
-        self.notes += variant.notes
-        if not variant.targets:
-            return
-        self._collector.targets = {**self._collector.targets, **variant.targets}
-        try:
-            self._lines = self._counted_lines(variant, counting.shortest_first(points, self.runs), budget_s)
-        except (DiskFilledError, StoreError):
-            raise  # what fills the disk is cleared away, and nothing can be kept
-        except (MeasurementError, RevisionError) as error:
-            self.notes += (placing.failed(str(error)),)
-
-    def _counted_lines(self, variant: Variant, points: Sequence[Point], budget_s: float) -> PlaceExperiment | None:
-        """Return how often each line ran on both sides, or None if head reached too few points in half of the budget."""
-        pins, advance = self.bench.pins, self.bench.progress.advance
-        self.bench.progress.stage("counting lines", len(points) * len(self.bench.sides))
-        end = time.monotonic() + budget_s / len(Side)
-        in_time = itertools.takewhile(lambda _: time.monotonic() < end, points)
-        head = placing.counted(self._collector, Side.HEAD, variant.built[Side.HEAD], in_time, advance)
-        if len(head.points) < placing.FEWEST_POINTS:
-            return None
-        base = placing.counted(self._collector, Side.BASE, variant.built[Side.BASE], head.points, advance)
-        self.notes += tuple(dict.fromkeys(note for note in (*base.notes, *head.notes) if note not in self.site.notes))
-        revisions = {Side.BASE: pins.base.revision, Side.HEAD: pins.head.revision}
-        return PlaceExperiment(revisions, {Side.BASE: base, Side.HEAD: head}, counterparts.heads(pins, base, head))
+        """Count how often lines run; on failure the report has no lines."""
+        found = linecounts.count(self.bench, self.site, self._collector, self.runs)
+        self._lines = found.experiment
+        self.notes += found.notes
 
     def experiment(self) -> Experiment:
         """Return the experiment measured so far."""
