@@ -40,7 +40,8 @@ def harmless() -> list[str]:
 def compared(name: str, revisions: tuple[str, str], seed: int, room: Path) -> Findings:
     """Compare two revisions, or base with itself and every function under suspicion."""
     asked = inputs.request(name, room, *revisions)
-    config = replace(asked.config, compare=replace(asked.config.compare, seed=seed))
+    config = asked.config  # counts would answer alone, and leave no times of calls to compare
+    config = replace(config, compare=replace(config.compare, seed=seed), measure=replace(config.measure, thorough=True))
     packs = Packs(Suspicious(asked.packs.compiled)) if len(set(revisions)) == 1 else None
     return pipeline.compare(replace(asked, config=config), Silent(), packs=packs).findings
 

@@ -20,7 +20,7 @@ HEADER = """\
 #pragma GCC system_header
 #ifndef PERFDIFF_TEST_PROBES_H
 #define PERFDIFF_TEST_PROBES_H
-#ifdef PD_COUNTED
+#ifdef PD_CALLED
 #include "perfdiff_probe.h"
 #define PD_1 PD_FRAME(1); int pd_probe_ __attribute__((unused)) = PD_ENTER(1) ? pd_start(&pd_frame_) : 0;
 #else

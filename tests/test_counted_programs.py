@@ -593,7 +593,7 @@ int main(void) {PD_1
 def test_atomic_operations_have_their_results(command: str, build: Build) -> None:
     if "WIDE" in command and not shutil.which("gcc"):
         pytest.skip("no compiler with 16-byte atomics")
-    source = "#ifdef PD_COUNTED\n#define PD_ATOMICS_SEEN 1\n#else\n#define PD_ATOMICS_SEEN 0\n#endif\n" + ATOMICS
+    source = "#ifdef PD_CALLED\n#define PD_ATOMICS_SEEN 1\n#else\n#define PD_ATOMICS_SEEN 0\n#endif\n" + ATOMICS
     library = " -latomic" if "WIDE" in command else ""
     assert build(f"{command} a.c -o program{library}", a__c=source).same().status == 0
 

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from perfdiff.build.additions import UNTRACKED_GCC, Additions, guilty_probes
 from perfdiff.build.calls import Build, Call, split
 from perfdiff.build.commands import CompileLog, read_compile_log
 from perfdiff.build.links import read_links
-from perfdiff.build.masquerade import Flags, Masquerade, set_up_masquerade
+from perfdiff.build.masquerade import FlagKind, Flags, Masquerade, set_up_masquerade
 
 pytestmark = pytest.mark.integration
 
@@ -315,6 +315,14 @@ def test_probes_are_compiled_and_linked(probed: Workplace, compiler: str) -> Non
         assert (answer.returncode, answer.stderr) == (0, "")
     assert probed.run("./prog").stderr == "probe 1\n"
     assert probed.log.dropped == ()
+
+
+@pytest.mark.parametrize(("kind", "calls"), [(FlagKind.PROBED, False), (FlagKind.SURVEYED, True)])
+def test_where_all_functions_have_probes_these_are_calls(kind: FlagKind, calls: bool, tmp_path: Path, flags: Flags) -> None:
+    place = workplace(tmp_path, plain_environment(), replace(flags, kind=kind))
+    place.write({"a.c": "#ifdef PD_CALLED\nint calls;\n#else\nint inline_part;\n#endif\n"})
+    assert place.run("gcc -c a.c").returncode == 0
+    assert place.run("nm a.o").stdout.endswith("calls\n" if calls else "inline_part\n")
 
 
 @pytest.mark.parametrize(

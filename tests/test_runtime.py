@@ -46,7 +46,7 @@ def sample(features: int = 0, branches: int = 0, *, reservoir: int = 1000, perio
 def probe(number: int, *readers: str) -> str:
     """Return a probe's macro in the form of `docs/architecture.md`."""
     read = ", ".join([*readers, "pd_start(&pd_frame_)"])
-    return f"#define PD_{number} PD_FRAME({number}); int pd_probe_ __attribute__((unused)) = pd_enter(&pd_frame_) ? ({read}) : 0;\n"
+    return f"#define PD_{number} PD_FRAME({number}); int pd_probe_ __attribute__((unused)) = PD_ENTER({number}) ? ({read}) : 0;\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +113,9 @@ int main(void) {PD_3 int s = 0; for (int i = 0; i < 10; i++) s += middle(i); ret
 """
 
 
-def test_calls_and_edges_are_exact(build: Build) -> None:
-    program = build(CHAIN, probe(1), probe(2), probe(3))
+@pytest.mark.parametrize("flags", [(), ("-DPD_CALLED",)], ids=["inline", "called"])
+def test_calls_and_edges_are_exact(flags: tuple[str, ...], build: Build) -> None:
+    program = build(CHAIN, probe(1), probe(2), probe(3), flags=flags)
     [record] = program.run({1: COUNT, 2: TIME, 3: TIME})
     assert record.complete
     assert record.program == str(program.path)

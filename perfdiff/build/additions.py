@@ -23,7 +23,8 @@ _ALIGNED_CLANG = ("-falign-functions=64", "-falign-loops=64", "-Wno-ignored-opti
 
 # What a counted build compiles with: every memory access and every basic block calls the runtime. The options go to the compiler proper
 # (`counted.specs` has gcc's), as the drivers would link runtimes of their own for them.
-_LINES = ("-g1", "-DPD_COUNTED")  # line tables name what is counted
+_LINES = ("-g1",)  # line tables name what is counted
+_CALLED = ("-DPD_CALLED",)
 _COUNTED_GCC = ("-Wno-tsan", "-U__SANITIZE_THREAD__")  # it is no data race detector, which programs would treat in their own way
 _COUNTED_CLANG = (
     *("-Xclang", "-fsanitize=thread", "-mllvm", "-tsan-instrument-func-entry-exit=0"),
@@ -85,7 +86,8 @@ class Additions:
         if self.probing:
             aligned = _ALIGNED_CLANG if is_clang else _ALIGNED_GCC
             untracked = () if is_clang else UNTRACKED_GCC
-            self.probing = [*(_LINES if build.is_counted else aligned), *untracked, *self.probing]
+            called = _CALLED if build.calls_probes else ()
+            self.probing = [*(_LINES if build.is_counted else aligned), *called, *untracked, *self.probing]
         self._call, self._is_counted = call, build.is_counted
         if self.probing and call.stop in ("preprocess", "check"):
             self.probing.append("-DPD_NONE")  # the probes' names stand in the source, and must mean something

@@ -26,7 +26,8 @@ _CHECK_NAMES = ("conftest", "CMakeCCompilerId", "CMakeCXXCompilerId", "sanityche
 _ASSEMBLER_SUFFIXES = frozenset((".s", ".S", ".sx"))
 _INCLUDE_DEPTH = 16  # response files in response files; deeper ones include themselves
 
-PLAIN, PROBED, COUNTED, PLACED, PLACED_IN_THREADS = "plain", "probed", "counted", "placed", "placed in threads"
+PLAIN, PROBED, SURVEYED, COUNTED = "plain", "probed", "surveyed", "counted"
+PLACED, PLACED_IN_THREADS = "placed", "placed in threads"
 
 
 class Build:
@@ -42,6 +43,7 @@ class Build:
         self.runtime = runtime
         self.is_plain = kind == PLAIN
         self.is_counted = kind == COUNTED
+        self.calls_probes = kind in (SURVEYED, COUNTED)
         self.is_placed = kind in (PLACED, PLACED_IN_THREADS)
         self.has_threads = kind == PLACED_IN_THREADS
 

@@ -30,7 +30,8 @@ class FlagKind(StrEnum):
     """What a build adds to compile and link commands."""
 
     PROBED = calls.PROBED
-    COUNTED = calls.COUNTED  # every memory access and basic block calls the runtime, too
+    SURVEYED = calls.SURVEYED  # probes are calls, and none is inline
+    COUNTED = calls.COUNTED  # the same; every memory access and basic block calls the runtime, too
     PLACED = calls.PLACED  # the compilers' own counters of lines, and no probes
     PLACED_IN_THREADS = calls.PLACED_IN_THREADS  # the same, where several threads may count at once
 

@@ -25,6 +25,7 @@ from perfdiff.records.schema import Phase, Side, Skipped
 from perfdiff.revisions.pins import Pin
 
 Probes = Mapping[Side, Mapping[int, Probe]]
+_KINDS = {Phase.SURVEY: FlagKind.SURVEYED, Phase.TIMED: FlagKind.PROBED, Phase.COUNTED: FlagKind.COUNTED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class Workshop:
                 digest=subjects.digest(inserted[side]),
                 insert=partial(self.packs.compiled.insert, probes=inserted[side], made=plain[side].tree),
                 runtime=self.packs.compiled.runtime(_compiler(plain[side]), self.root / "runtime"),
-                kind=FlagKind.COUNTED if phase is Phase.COUNTED else FlagKind.PROBED,
+                kind=_KINDS[phase],
             )
             for side in self.pins
         }

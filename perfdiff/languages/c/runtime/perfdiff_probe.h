@@ -24,7 +24,7 @@ struct pd_frame {
 };
 
 /* The declaration that makes a block a call of probe `number`, and its entry: 1 if this call is sampled. */
-#ifndef PD_COUNTED
+#ifndef PD_CALLED
 #define PD_FRAME(number) struct pd_frame pd_frame_ __attribute__((__cleanup__(pd_leave))) = {number, 0, 0, 0}
 #define PD_ENTER(number) pd_enter(&pd_frame_)
 #else
@@ -80,8 +80,8 @@ PD_NOTHROW void pd_field(struct pd_frame *, unsigned int cell, const void *base,
 PD_NOTHROW void pd_field_text(struct pd_frame *, unsigned int cell, const void *base, unsigned int depth, ...);
 PD_NOTHROW void pd_span(struct pd_frame *, unsigned int cell, const void *base, unsigned long element_size, unsigned int depth, ...);
 
-#ifdef PD_COUNTED
-/* In the counted build all that stands in the program is counted, so that these are calls. */
+#ifdef PD_CALLED
+/* In a counted build all that stands in the program is counted, and in a survey's all functions have probes, which would compile for long. */
 PD_NOTHROW int pd_enter_numbered(struct pd_frame *, unsigned int number);
 PD_NOTHROW void pd_leave(struct pd_frame *);
 PD_NOTHROW void pd_unsigned(struct pd_frame *, unsigned int cell, pd_cell_t value);

@@ -1,6 +1,6 @@
-/* What is inline in a timed build, as functions of the library: there, unlike in the program, nothing is counted. */
+/* What is inline in a timed build, as functions of the library: they compile faster, and there, unlike in the program, nothing is counted. */
 #define PD_INLINE __attribute__((visibility("default")))
-#include "../runtime.h"
+#include "runtime.h"
 
 PD_API int pd_enter_numbered(struct pd_frame *frame, unsigned int number)
 {
