@@ -11,7 +11,7 @@ import pytest
 from c_programs import callees, command, function, program, uses
 from perfdiff.languages.c import cursors, front, lexer
 from perfdiff.languages.c.index import index
-from perfdiff.languages.protocol import Program
+from perfdiff.languages.protocol import MacroBody, Program
 from perfdiff.records.schema import Source
 
 
@@ -194,7 +194,9 @@ def test_functions_that_one_macro_makes_are_told_apart(tmp_path: Path) -> None:
     make = "#define MAKE(p) static int p##_one(int x) { return x + 1; } static int p##_two(int x) { return p##_one(x) * 2; }\n"
     indexed = program(tmp_path, {"a.c": make + "MAKE(left) MAKE(right)\nint use(void) { return left_two(1) + right_one(2); }\n"})
     made = [function(indexed, name) for name in ("left_one", "left_two", "right_one", "right_two")]
-    assert {one.obstacle for one in made} == {"its body comes from a macro"}
+    assert {one.obstacle for one in made} == {None}
+    one, two = (len(text) + 1 for text in (make.partition("{")[0], make.rpartition("{")[0]))
+    assert [each.made for each in made] == [MacroBody("a.c", one), MacroBody("a.c", two)] * 2
     assert made[1].calls == {made[0].key}
     assert function(indexed, "use").calls == {made[1].key, made[2].key}
 
@@ -396,7 +398,7 @@ def test_calls_follow_tables_of_functions_and_virtual_methods(tmp_path: Path) ->
     [
         ("constexpr int f(int x) { return x; }", "f", "constexpr"),
         ("#define CONST constexpr\nCONST int f(int x) { return x; }", "f", "constexpr"),
-        ("#define MAKE(n) int n(int x) { return x; }\nMAKE(f)", "f", "macro"),
+        ("#define BODY { return x; }\nint f(int x) BODY", "f", "macro"),
         ("#define BEGIN {\nint f(int x) BEGIN return x; }", "f", "macro"),
         ("__attribute__((naked)) void f(void) { }", "f", "naked"),
         ("__attribute__((no_instrument_function)) void f(void) { }", "f", "not instrumented"),

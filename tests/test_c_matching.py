@@ -345,11 +345,16 @@ def test_a_function_that_cannot_be_probed_makes_its_users_affected(compare: Comp
     assert found["f"].reasons == ("uses function outer, which depends on function inner (h.h:2)",)
 
 
-def test_a_macro_made_function_makes_its_users_affected(compare: Compare) -> None:
-    text = "#define MAKE(n) static int n(int x) { return x + %d; }\nMAKE(inc)\nint f(int x) { return inc(x); }\n"
+def test_a_function_whose_body_a_macro_holds_makes_its_users_affected(compare: Compare) -> None:
+    text = "#define BODY { return x + %d; }\nstatic int inc(int x) BODY\nint f(int x) { return inc(x); }\n"
     found = compare({"a.c": text % 1}, {"a.c": text % 2})
     assert changes(found) == {"inc": Change.AFFECTED, "f": Change.AFFECTED}
     assert found["f"].culprits == ("function inc",)
+
+
+def test_a_macro_made_function_that_carries_a_probe_makes_its_users_callers(compare: Compare) -> None:
+    text = "#define MAKE(n) static int n(int x) { return x + %d; }\nMAKE(inc)\nint f(int x) { return inc(x); }\n"
+    assert changes(compare({"a.c": text % 1}, {"a.c": text % 2})) == {"inc": Change.AFFECTED, "f": Change.CALLER}
 
 
 def test_a_changed_template_and_a_changed_method_of_a_template_make_callers(compare: Compare) -> None:

@@ -177,7 +177,7 @@ Answer = Ready | Fitted | Finished | Delivery | Failure
 def numbering(subjects: Subjects) -> str:
     """Return a digest of the functions under their numbers, and of where each stands: probes for one machine then fit another."""
     places = [
-        (id_, *((each.name, each.file, each.start, each.body, each.end) if each else None for each in (pair.base, pair.head)))
+        (id_, *((each.name, each.file, each.start, each.body, each.end, each.made) if each else None for each in (pair.base, pair.head)))
         for id_, pair in sorted(subjects.pairs.items())
     ]
     return hashlib.blake2b(repr(places).encode(), digest_size=16).hexdigest()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from fnmatch import fnmatch
 
 from perfdiff.collect.calling import callers, nearest
@@ -232,6 +232,7 @@ def digest(probes: Iterable[Probe]) -> str:
             probe.id,
             probe.definition.file,
             probe.definition.body,
+            [probe.definition.name, astuple(probe.definition.made)] if probe.definition.made else [],
             [probe.definition.features[i].expression for i in probe.features],
             [(branch.start, branch.end) for branch in (probe.definition.branches[i] for i in probe.branches)],
         )

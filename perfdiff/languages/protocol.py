@@ -83,6 +83,14 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
+class MacroBody:
+    """Where the body stands of functions that a macro makes, each under a name of its own: the offset is just behind its `{`."""
+
+    file: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionDefinition:
     """A function definition as one revision's build sees it; one per place in a file, whatever the number of translation units.
 
@@ -95,7 +103,7 @@ class FunctionDefinition:
     name of the pack that found it. `above` lines of the text, such as decorators, stand above `line`. `no_code` are stretches of lines of
     the file, first and last, that are no code of its own: comments, docstrings, functions inside it that are told of by themselves. One
     that `loads` runs when a part of the program is loaded, once in a process, and pays for what it is the first to load. `written` is what
-    a tool made it of, which people are shown.
+    a tool made it of, which people are shown. `made` is where the body stands of one that a macro makes, whose extent is the macro's use.
     """
 
     key: str
@@ -122,6 +130,7 @@ class FunctionDefinition:
     no_code: tuple[tuple[int, int], ...] = ()
     loads: bool = False
     written: Written | None = None
+    made: MacroBody | None = None
 
     @property
     def first_line(self) -> int:

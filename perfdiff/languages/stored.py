@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from perfdiff.languages.protocol import BranchPlan, FeaturePlan, FunctionDefinition, Load
+from perfdiff.languages.protocol import BranchPlan, FeaturePlan, FunctionDefinition, Load, MacroBody
 from perfdiff.records.schema import Origin
 
 
@@ -32,6 +32,7 @@ def function(values: list[Any]) -> FunctionDefinition:
     named["no_code"] = tuple((first, last) for first, last in named["no_code"])
     named["features"] = tuple(map(_feature, named["features"]))
     named["branches"] = tuple(BranchPlan(*branch) for branch in named["branches"])
+    named["made"] = MacroBody(*named["made"]) if named["made"] else None
     return FunctionDefinition(**named)
 
 

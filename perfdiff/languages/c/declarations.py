@@ -12,9 +12,10 @@ from clang.cindex import CursorKind
 from perfdiff.languages.c import lexer
 from perfdiff.languages.c.bodies import walk
 from perfdiff.languages.c.cursors import RECORD, Cursor, SourcePosition, SourcePositions, bound, children, is_null, native
+from perfdiff.languages.c.macro_bodies import Body, parts
 from perfdiff.languages.c.references import ALIASES, ENUMERATOR, References, qualified_name, stable_spelling
 from perfdiff.languages.digest import digest
-from perfdiff.languages.protocol import Declaration
+from perfdiff.languages.protocol import Declaration, MacroBody
 
 _ENUM = CursorKind.ENUM_DECL.value
 _FIELD = CursorKind.FIELD_DECL.value
@@ -130,8 +131,13 @@ class _Macro:
     name: str
     file: str
     line: int
+    start: int
+    text: bytes
     tokens: tuple[str, ...]
-    shown: str
+
+    @property
+    def shown(self) -> str:
+        return _shown(self.text[len(self.name) :])
 
 
 @dataclass(slots=True)
@@ -151,7 +157,7 @@ class Macros:
             return
         name = bound(cursor, self.unit).spelling
         text = self.places.source(place.file)[span[0].offset : span[1]]
-        macro = _Macro(f"macro:{name}@{place.file}", name, place.file, place.line, tuple(lexer.tokens(text)), _shown(text[len(name) :]))
+        macro = _Macro(f"macro:{name}@{place.file}", name, place.file, place.line, span[0].offset, text, tuple(lexer.tokens(text)))
         self._definitions.setdefault(name, []).append(macro)
         self._by_key.setdefault(macro.key, []).append(macro)
 
@@ -204,6 +210,32 @@ class Macros:
     def _inner(self, macro: _Macro) -> Iterator[str]:
         for word in macro.tokens[1:]:
             yield from (inner.key for inner in self._definitions.get(word, ()))
+
+    def body(self, file: str, use: int, name: str) -> MacroBody | None:
+        """Return where the body stands of a function that the macro used at an offset makes; None where that is not sure."""
+        expansions = self._expansions.get(file, [])
+        used = [key for offset, key in expansions[bisect_left(expansions, (use, "")) :] if offset == use]
+        first = next(lexer.scan(self.places.source(file), use), (use, b""))[1].decode("latin-1")
+        keys = [key for key in used if self._by_key[key][0].name == first]
+        known = [found for key in keys for found in self._bodies(key, ())]
+        fitting = [(macro, body) for macro, body in known if all(word.decode("latin-1") in name for word in body.words)]
+        lengths = [sum(map(len, body.words)) for _, body in fitting]
+        if not fitting or lengths.count(max(lengths)) > 1:
+            return None
+        macro, body = fitting[lengths.index(max(lengths))]
+        return MacroBody(macro.file, macro.start + body.offset)
+
+    def _bodies(self, key: str, path: tuple[str, ...]) -> Iterator[tuple[_Macro, Body]]:
+        """Yield the bodies of functions in a macro, and in those that it uses outside of them; none of one that has two definitions."""
+        macro, *others = self._by_key[key]
+        if others or key in path:
+            return
+        for part in parts(macro.text):
+            if isinstance(part, Body):
+                yield macro, part
+            else:
+                for inner in {one.key for one in self._definitions.get(part.decode("latin-1"), ())}:
+                    yield from self._bodies(inner, (*path, key))
 
     def describe(self, key: str) -> Dependency:
         """Return a macro as a declaration."""

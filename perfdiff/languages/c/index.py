@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -21,7 +21,7 @@ from perfdiff.languages.c.obstacles import BY_MACRO
 from perfdiff.languages.c.unit import Memory, UnitFacts, index_unit
 from perfdiff.languages.c.unit_cache import UnitCache
 from perfdiff.languages.digest import digest
-from perfdiff.languages.protocol import FLAGS, CompileCommand, Declaration, FunctionDefinition, Program
+from perfdiff.languages.protocol import FLAGS, CompileCommand, Declaration, FunctionDefinition, MacroBody, Program
 from perfdiff.processes import signals_held
 from perfdiff.records.schema import Skipped
 
@@ -164,13 +164,16 @@ class _Merge:
         self._flags: dict[Place, set[str]] = defaultdict(set)
         self._known: dict[str, list[Place]] = defaultdict(list)
         self._overriders: dict[str, set[str]] = defaultdict(set)
+        self._by_body: dict[MacroBody | None, set[Place]] = defaultdict(set)
         for unit in facts:
             for definition in unit.functions:
-                place = (definition.file, definition.start, definition.key if definition.obstacle == BY_MACRO else "")
+                is_made = definition.made is not None or definition.obstacle == BY_MACRO
+                place = (definition.file, definition.start, definition.key if is_made else "")
                 self._flags[place].add(f"{FLAGS}{unit.file}")
                 if definition not in self._places[place]:
                     self._places[place].append(definition)
                     self._known[definition.key].append(place)
+                    self._by_body[definition.made].add(place)
             for method, bases in unit.overrides.items():
                 for base in bases:
                     self._overriders[base].add(method)
@@ -203,6 +206,7 @@ class _Merge:
     def _definition(self, place: Place) -> FunctionDefinition:
         instances = sorted(self._places[place], key=lambda one: one.key)
         first, *others = instances
+        siblings = [one for other in self._made_with(place) for one in self._places[other]]
         uses = self._closure(frozenset().union(self._flags[place], *(one.uses for one in instances)))
         calls = {key for one in instances for key in one.calls} | {key for used in uses for key in self._dependencies[used].calls}
         source = self._source(first.file)
@@ -219,11 +223,24 @@ class _Merge:
             reads=frozenset().union(*(one.reads for one in instances)),
             writes=frozenset().union(*(one.writes for one in instances)),
             # A probe is written once for all that share the text, so it reads what all of them have.
-            features=tuple(plan for plan in first.features if all(plan in one.features for one in others)),
+            features=tuple(plan for plan in first.features if all(plan in one.features for one in (*others, *siblings))),
             branches=tuple(plan for plan in first.branches if all(plan in one.branches for one in others)),
-            obstacle=next((one.obstacle for one in instances if one.obstacle is not None), None),
+            obstacle=self._obstacle(place),
         )
         return cython.as_written(found, source, self._tree) if cython.is_made(source) else found
+
+    def _made_with(self, place: Place) -> set[Place]:
+        """Return the functions that have their bodies in one place of a macro; none of one that is written out."""
+        made = self._places[place][0].made
+        return set() if made is None else self._by_body[made]
+
+    def _obstacle(self, place: Place) -> str | None:
+        """Return why a function cannot carry a probe, or None. In a macro, where units must agree on its body, it is told by its name."""
+        instances = self._places[place]
+        names = Counter(self._places[other][0].name for other in self._made_with(place))
+        if names[instances[0].name] > 1 or len({one.made for one in instances}) > 1:
+            return BY_MACRO
+        return next((one.obstacle for one in instances if one.obstacle is not None), None)
 
     def _is_helper(self, place: Place) -> bool:
         """Return whether a function is not the project's, though its text is in a file of the tree."""

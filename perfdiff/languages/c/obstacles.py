@@ -17,16 +17,16 @@ _INTRINSIC = re.compile(r"_mm\d*_|__builtin_(?:ia32|neon|aarch64|altivec|vsx)_|v
 _IFUNC = re.compile(rb'\bifunc(?:__)?\s*\(\s*"(\w+)"')
 
 
-def obstacle(head: Collection[str], body: Collection[str], *, written_out: bool, name: str, resolvers: Collection[str]) -> str | None:
+def obstacle(head: Collection[str], body: Collection[str], *, has_place: bool, name: str, resolvers: Collection[str]) -> str | None:
     """Return why a function cannot carry a probe, or None.
 
-    `head` are the tokens ahead of the body, macros expanded, `body` those of the body; `written_out` tells that the body's braces stand
-    in the file; `resolvers` are the functions that the dynamic linker calls to choose an implementation (`ifunc`).
+    `head` are the tokens ahead of the body, macros expanded, `body` those of the body; `has_place` tells that
+    the body's `{` stands in a file; `resolvers` are the functions that the dynamic linker calls to choose an implementation (`ifunc`).
     """
     words = {word.strip("_") for word in head}
     always_inlined = "always_inline" in words and any(map(_INTRINSIC.match, body))
     reasons = (
-        (not written_out, BY_MACRO),
+        (not has_place, BY_MACRO),
         *((keyword in head, keyword) for keyword in CONSTANT),
         *((attribute in words, reason) for attribute, reason in _ATTRIBUTES.items()),
         (not _COROUTINE.isdisjoint(body), "a coroutine: its frame outlives the call"),

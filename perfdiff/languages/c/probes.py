@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from perfdiff.errors import StoreError
-from perfdiff.languages.protocol import Probe
+from perfdiff.languages.protocol import MacroBody, Probe
 
 HEADER = ".perfdiff/probes.h"
 _MADE = ".perfdiff/made"  # what `perfdiff.build.made` reads
@@ -47,7 +47,7 @@ def insert(tree: Path, probes: Sequence[Probe], made: Path | None = None) -> Pat
     """
     by_file: dict[str, list[Probe]] = {}
     for probe in probes:
-        by_file.setdefault(probe.definition.file, []).append(probe)
+        by_file.setdefault(_place(probe).file, []).append(probe)
     header = tree / HEADER
     try:
         for file, inside in by_file.items():
@@ -59,7 +59,7 @@ def insert(tree: Path, probes: Sequence[Probe], made: Path | None = None) -> Pat
                 _write(tree / _MADE / f"{file}.plain", built)
                 _write(tree / _MADE / f"{file}.probed", _with_probes(built, inside))
         header.parent.mkdir(exist_ok=True)
-        header.write_text("".join((_PREAMBLE, *(_definitions(probe) for probe in probes), "#endif\n")), encoding="utf-8")
+        header.write_text("".join((_PREAMBLE, *_all_definitions(probes), "#endif\n")), encoding="utf-8")
     except OSError as error:
         raise StoreError.about(tree, error) from error
     return header
@@ -68,7 +68,7 @@ def insert(tree: Path, probes: Sequence[Probe], made: Path | None = None) -> Pat
 def carried(tree: Path, probes: Sequence[Probe]) -> frozenset[int]:
     """Return the numbers of the probes that the sources of a built tree have; where each build makes another text, they are lost."""
     found: set[int] = set()
-    for file in {probe.definition.file for probe in probes}:
+    for file in {_place(probe).file for probe in probes}:
         if (tree / file).is_file():
             found |= {int(number) for number in _MARK.findall((tree / file).read_bytes())}
     return frozenset(found & {probe.id for probe in probes})
@@ -96,14 +96,20 @@ def _with_probes(source: bytes, probes: Sequence[Probe]) -> bytes:
     return b"".join((*pieces, source[end:]))
 
 
+def _place(probe: Probe) -> MacroBody:
+    """Return where the body of a probe's function begins: in its own text, or in that of the macro that makes it."""
+    return probe.definition.made or MacroBody(probe.definition.file, probe.definition.body)
+
+
 def _is_as_indexed(source: bytes, probe: Probe) -> bool:
-    definition = probe.definition
-    return source[definition.body - 1 : definition.body] == b"{" and source[definition.end - 1 : definition.end] == b"}"
+    definition, body = probe.definition, _place(probe).offset
+    is_closed = definition.made is not None or source[definition.end - 1 : definition.end] == b"}"
+    return source[body - 1 : body] == b"{" and is_closed
 
 
 def _insertions(probe: Probe, source: bytes) -> Iterator[_Insertion]:
-    body = probe.definition.body
-    gap = b"" if source[body : body + 1].isspace() else b" "
+    body = _place(probe).offset
+    gap = b"" if source[body : body + 1].isspace() and not probe.definition.made else b" "
     yield _Insertion(body, _BODY, 0, b"PD_%d%s" % (probe.id, gap))
     for number, index in enumerate(probe.branches):
         branch = probe.definition.branches[index]
@@ -116,13 +122,51 @@ def _continues_word(byte: bytes) -> bool:
     return byte.isalnum() or byte in (b"_", b"$") or byte >= b"\x80"
 
 
+def _all_definitions(probes: Sequence[Probe]) -> Iterator[str]:
+    """Yield the macros of all probes. Of those whose functions one text in a macro makes, the first stands for all."""
+    groups: dict[MacroBody, list[Probe]] = {}
+    for probe in probes:
+        if probe.definition.made is None:
+            yield _definitions(probe)
+        else:
+            groups.setdefault(probe.definition.made, []).append(probe)
+    for group in groups.values():
+        yield _definition_by_name(sorted(group, key=lambda probe: probe.id))
+
+
+def _definition_by_name(probes: Sequence[Probe]) -> str:
+    """Return the macros of probes in one text, of which each is that of a function's name, and none that of other functions.
+
+    Compilers know the name, and leave nothing of the choice from the first level of optimisation on.
+    """
+    first, *others = (probe.id for probe in probes)
+    number = "".join(f'!__builtin_strcmp(__func__, "{probe.definition.name}") ? {probe.id}u : ' for probe in probes) + "~0u"
+    readers = [f"(pd_frame_.probe == {probe.id} ? ({', '.join((*_readers(probe), '0'))}) : 0)" for probe in probes if probe.features]
+    return "\n".join(
+        (
+            *(f"#define PD_{other}" for other in others),
+            f"#if defined PD_NONE || defined PD_NO_{first}",
+            f"#define PD_{first}",
+            "#else",
+            f"#define PD_{first} PD_FRAME({number}); \\",
+            f"  int pd_probe_ __attribute__((__unused__)) = PD_ENTER({number}) ? \\",
+            f"    ({', '.join((*readers, 'pd_start(&pd_frame_)'))}) : 0;",
+            "#endif\n",
+        )
+    )
+
+
+def _readers(probe: Probe) -> list[str]:
+    """Return the calls that read the features of a probe, each into its cell."""
+    return [probe.definition.features[index].expression.replace("{cell}", str(cell)) for cell, index in enumerate(probe.features)]
+
+
 def _definitions(probe: Probe) -> str:
     """Return the macros of a probe: its own, then those of its conditions; without effect where the compiler cannot take it.
 
     Attributes are spelled with underscores, as programs have macros of their own called `unused` or `cleanup`.
     """
     number, features = probe.id, len(probe.features)
-    readers = [probe.definition.features[index].expression.replace("{cell}", str(cell)) for cell, index in enumerate(probe.features)]
     conditions = [f"PD_B_{number}_{branch}" for branch in range(len(probe.branches))]
     return "\n".join(
         (
@@ -132,7 +176,7 @@ def _definitions(probe: Probe) -> str:
             "#else",
             f"#define PD_{number} PD_FRAME({number}); \\",
             f"  int pd_probe_ __attribute__((__unused__)) = PD_ENTER({number}) ? \\",
-            f"    ({', '.join((*readers, 'pd_start(&pd_frame_)'))}) : 0;",
+            f"    ({', '.join((*_readers(probe), 'pd_start(&pd_frame_)'))}) : 0;",
             *(f"#define {name} pd_branch(&pd_frame_, {features}, {branch}," for branch, name in enumerate(conditions)),
             "#endif\n",
         )

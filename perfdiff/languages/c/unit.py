@@ -232,9 +232,14 @@ class _UnitWalk:
         source = self._places.source(place.file)
         written_out = place.offset <= braces[0] < braces[1] <= one.end and source[braces[0]] == b"{"[0] and source[braces[1] - 1] == b"}"[0]
         holes = self._holes(inner) if written_out else []
+        made = None if written_out or "::" in one.name else self._macros.body(place.file, braces[0], one.name)
         text = lexer.tokens(lexer.without(source, place.offset, one.end, holes))
         reason = outer_obstacle or obstacle(
-            self._head(place, braces[0]), set(text), written_out=written_out, name=one.name, resolvers=self._ifunc_resolvers(place.file)
+            self._head(place, braces[0]),
+            set(text),
+            has_place=written_out or made is not None,
+            name=one.name,
+            resolvers=self._ifunc_resolvers(place.file),
         )
         nested = [definition for function in inner for definition in self._definitions(function, reason if reason in CONSTANT else None)]
         yield FunctionDefinition(
@@ -254,9 +259,10 @@ class _UnitWalk:
             reads=frozenset(found.reads),
             writes=frozenset(found.writes),
             features=plan_features(bound(cursor, self._parsed), depth=self._depth) if reason is None else (),
-            branches=plan_branches(bound(cursor, self._parsed), source) if reason is None else (),
+            branches=plan_branches(bound(cursor, self._parsed), source) if reason is None and written_out else (),
             obstacle=reason,
             linkage=linkage_names(cursor, self._parsed),
+            made=made,
         )
         yield from nested
 
