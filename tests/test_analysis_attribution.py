@@ -964,6 +964,17 @@ def test_what_another_module_is_the_first_to_load_is_no_regression_of_its(loads:
     assert (named(found, "other.<module>").verdict is Verdict.REGRESSION) is not loads
 
 
+@pytest.mark.parametrize(("loads", "extra_ns", "slower"), [(True, 3e5, False), (True, 3e6, True), (False, 3e5, True)])
+def test_what_is_loaded_once_is_slower_where_a_run_feels_it(loads: bool, extra_ns: float, slower: bool) -> None:
+    found = findings(
+        Made("work", same(2e7), calls=once),
+        Made("names.<module>", lambda side, x: 2e5 + (extra_ns if side == HEAD else 0), Change.CHANGED, once, loads=loads),
+    )
+    function = named(found, "names.<module>")
+    assert (function.verdict is Verdict.REGRESSION) is slower
+    assert function.reason.endswith(" µs more, once in a process, and less than 5 % of any run") is not slower
+
+
 def test_two_regressions_are_ranked_by_what_they_cost() -> None:
     found = findings(
         Made("small", lambda side, x: (20 if side == BASE else 40) * x["n"], Change.CHANGED, once),

@@ -70,13 +70,14 @@ def test_nothing_of_runs_together_outlives_them(command: Callable[..., Command],
 
 @dataclass
 class Scripted:
-    """Runs nothing: every run takes what is said, alone or beside another, and prints its side; together it may `fail`."""
+    """Runs nothing: every run takes what is said, alone or beside another, and prints its side; together it may fail or do less."""
 
     wall_ns: float = 1e7
     cpu_ns: float = 1e7
     rss: float = 1e6
     fails: Exception | None = None
     prints: str = ""
+    does: float = 1.0  # part of the CPU time that it takes alone
     calmed: Execution | Exception | None = None  # where the runtime's own threads have nothing to do
     together: list[int] = field(default_factory=list)
     timeouts: set[float] = field(default_factory=set)
@@ -94,7 +95,7 @@ class Scripted:
         self.timeouts |= {command.timeout_s for command in commands}
         if self.fails:
             raise self.fails
-        return [replace(self.execute(each), output=each.where + self.prints) for each in commands]
+        return [replace(self.execute(each), cpu_ns=self.does * self.cpu_ns, output=each.where + self.prints) for each in commands]
 
 
 POINT = Point(0, "w", {"n": 1}, "x")
@@ -302,8 +303,9 @@ def test_threads_of_a_runtime_keep_no_runs_apart(tmp_path: Path, calm: Execution
     [
         (Scripted(fails=WorkloadError("the port is taken", slug="workload-failed")), "fails (the port is taken) where base and head"),
         (Scripted(prints="of both"), "prints something else where base and head"),
+        (Scripted(does=0.55), "takes much less CPU time where base and head run at the same time: it seems to end by the clock"),
     ],
-    ids=["fails", "prints"],
+    ids=["fails", "prints", "does less"],
 )
 def test_runs_that_disturb_each_other_are_made_apart_from_then_on_and_told_once(tmp_path: Path, executor: Scripted, says: str) -> None:
     runs, of = made(tmp_path, executor)

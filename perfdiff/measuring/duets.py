@@ -25,6 +25,9 @@ from perfdiff.records.schema import Note, Phase, Run, Side
 # Pairs of a point that are made one run after the other first: they tell whether its runs wait, how much memory they take, and whether
 # they always print the same.
 APART = 2
+# Runs that take turns take as much CPU time as alone, or more; what lasts as long in any case gets half of it.
+DOES_LESS = 0.75
+_SHARES = "they seem to share something outside their trees"
 
 
 @dataclass(slots=True)
@@ -34,8 +37,8 @@ class Duets:
     Runs that wait, or use several threads, would be others on one CPU. Threads of a runtime's own, such as those that compile, are none of
     the program: a run with `Target.calm` tells whether it has others, and what a machine that is busy makes it wait is no waiting. Where
     runs are made of requests, both sides' are sent in turns: a server may wait, as nobody uses the CPU meanwhile.
-    Runs that fail together, or print what they did not print before, share something outside their trees: the workload's further runs are
-    made apart, and a note says so.
+    Runs that fail together, or print what they did not print before, share something outside their trees, and what takes much less CPU time
+    ends by the clock: the workload's further runs are made apart, and a note says so.
     """
 
     collector: Collector
@@ -82,20 +85,23 @@ class Duets:
         except DiskFilledError:
             raise
         except WorkloadError as error:
-            self._part(pair[0], f"fails ({error})")
+            self._part(pair[0], f"fails ({error})", _SHARES)
             return None
-        for run, _ in made:
-            if run.phase is Phase.PLAIN and prints_otherwise(run, [each for each in before if each.side is run.side]):
-                self._part(pair[0], "prints something else")
-                return None
+        plain = [(run, [each for each in before if each.side is run.side]) for run, _ in made if run.phase is Phase.PLAIN]
+        if any(prints_otherwise(run, alone) for run, alone in plain):
+            self._part(pair[0], "prints something else", _SHARES)
+            return None
+        if plain and all(run.cpu_ns < DOES_LESS * min(each.cpu_ns for each in alone) for run, alone in plain):
+            self._part(pair[0], "takes much less CPU time", "it seems to end by the clock")
+            return None
         return made
 
-    def _part(self, slot: Slot, what: str) -> None:
+    def _part(self, slot: Slot, what: str, why: str) -> None:
         name = slot.point.workload
         self._alone.add(name)
         text = (
-            f"workload `{name}` {what} where base and head run at the same time: they seem to share something outside their trees, so its "
-            "runs are made one after the other, which takes more of them; `alone = true` spares the attempt"
+            f"workload `{name}` {what} where base and head run at the same time: {why}, so its runs are made one after the other, which "
+            "takes more of them; `alone = true` spares the attempt"
         )
         self.notes += (Note("runs-disturb-each-other", text),)
 

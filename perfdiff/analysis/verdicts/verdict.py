@@ -57,7 +57,9 @@ def _by_calls(case: Case) -> Decision:
     if guilt is not None and case.attribution.adds(guilt, effect):
         doubt = doubted(case, guilt)
         if not doubt:
-            return Decision(Verdict.REGRESSION, f"its change adds {units.duration(guilt.total_ns)} to one run of each workload point")
+            adds = f"its change adds {units.duration(guilt.total_ns)} to one run of each workload point"
+            little = _loads_little(case, guilt)
+            return Decision(Verdict.UNCHANGED, little) if little else Decision(Verdict.REGRESSION, adds)
     if metrics := heavier(case):
         return Decision(Verdict.REGRESSION, f"its time did not clearly grow, but {metric_of(metrics[0]).says} a call did", metrics)
     if suspect and (proof := proved_by_counts(case)):
@@ -67,6 +69,18 @@ def _by_calls(case: Case) -> Decision:
     if suspect and (unseen := _unseen_in_runs(case)):
         return unseen
     return Decision(Verdict.INCONCLUSIVE, doubt) if doubt else _without_effect(case)
+
+
+def _loads_little(case: Case, guilt: Guilt) -> str:
+    """Say that what loads a part of the program takes more by too little of any run, "" where it does not load, or runs are slower.
+
+    Of other functions a slow-down counts that the program does not feel, as another use may call them more often. A part is loaded once.
+    """
+    is_slower = any(end.ratio is not None and end.ratio.low > 1 for end in case.ends.values())
+    if not case.info.loads or is_slower or max(case.claimed(guilt).values()) >= case.config.min_effect:
+        return ""
+    extra, share = units.duration(float(guilt.ns.max())), units.significant(100 * case.config.min_effect)
+    return f"loading it takes {extra} more, once in a process, and less than {share} % of any run"
 
 
 def _unseen_in_runs(case: Case) -> Decision | None:
