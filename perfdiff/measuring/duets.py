@@ -25,8 +25,8 @@ from perfdiff.records.schema import Note, Phase, Run, Side
 # Pairs of a point that are made one run after the other first: they tell whether its runs wait, how much memory they take, and whether
 # they always print the same.
 APART = 2
-# Runs that take turns take as much CPU time as alone, or more; what lasts as long in any case gets half of it.
-DOES_LESS = 0.75
+# Runs that take turns take as much CPU time as alone, or more, and last twice as long; those that a clock ends last as long on half of it.
+DOES_LESS, LASTS_AS_LONG = 0.75, 1.25
 _SHARES = "they seem to share something outside their trees"
 
 
@@ -91,7 +91,7 @@ class Duets:
         if any(prints_otherwise(run, alone) for run, alone in plain):
             self._part(pair[0], "prints something else", _SHARES)
             return None
-        if plain and all(run.cpu_ns < DOES_LESS * min(each.cpu_ns for each in alone) for run, alone in plain):
+        if plain and not self.collector.takes_turns(pair[0]) and all(_ended_by_the_clock(*each) for each in plain):
             self._part(pair[0], "takes much less CPU time", "it seems to end by the clock")
             return None
         return made
@@ -104,6 +104,12 @@ class Duets:
             "takes more of them; `alone = true` spares the attempt"
         )
         self.notes += (Note("runs-disturb-each-other", text),)
+
+
+def _ended_by_the_clock(run: Run, alone: Sequence[Run]) -> bool:
+    """Return whether a run beside another one lasted as long as those alone, and got much less CPU time."""
+    least_ns, last_ns = min(each.cpu_ns for each in alone), min(each.wall_ns for each in alone)
+    return run.cpu_ns < DOES_LESS * least_ns and run.wall_ns < LASTS_AS_LONG * last_ns
 
 
 def _keeps_one_cpu_busy(run: Run) -> bool:
