@@ -24,7 +24,7 @@ _ALIGNED_CLANG = ("-falign-functions=64", "-falign-loops=64", "-Wno-ignored-opti
 # What a counted build compiles with: every memory access and every basic block calls the runtime. The options go to the compiler proper
 # (`counted.specs` has gcc's), as the drivers would link runtimes of their own for them.
 _LINES = ("-g1",)  # line tables name what is counted
-_CALLED = ("-DPD_CALLED",)
+_CALLED = ("-DPD_CALLED",)  # probes are calls of the library
 _COUNTED_GCC = ("-Wno-tsan", "-U__SANITIZE_THREAD__")  # it is no data race detector, which programs would treat in their own way
 _COUNTED_CLANG = (
     *("-Xclang", "-fsanitize=thread", "-mllvm", "-tsan-instrument-func-entry-exit=0"),

@@ -233,9 +233,8 @@ class Macros:
         for part in parts(macro.text):
             if isinstance(part, Body):
                 yield macro, part
-            else:
-                for inner in {one.key for one in self._definitions.get(part.decode("latin-1"), ())}:
-                    yield from self._bodies(inner, (*path, key))
+            elif len(inner := sorted({one.key for one in self._definitions.get(part.decode("latin-1"), ())})) == 1:
+                yield from self._bodies(inner[0], (*path, key))
 
     def describe(self, key: str) -> Dependency:
         """Return a macro as a declaration."""

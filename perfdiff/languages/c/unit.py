@@ -31,7 +31,7 @@ from perfdiff.languages.c.features import plan_features
 from perfdiff.languages.c.obstacles import CONSTANT, ifunc_resolvers, obstacle
 from perfdiff.languages.c.references import References, linkage_names, qualified_name, stable_spelling
 from perfdiff.languages.digest import digest
-from perfdiff.languages.protocol import FunctionDefinition
+from perfdiff.languages.protocol import FunctionDefinition, MacroBody
 
 _MACRO_DEFINITION = CursorKind.MACRO_DEFINITION.value
 _EXPANSION = CursorKind.MACRO_INSTANTIATION.value
@@ -232,7 +232,7 @@ class _UnitWalk:
         source = self._places.source(place.file)
         written_out = place.offset <= braces[0] < braces[1] <= one.end and source[braces[0]] == b"{"[0] and source[braces[1] - 1] == b"}"[0]
         holes = self._holes(inner) if written_out else []
-        made = None if written_out or "::" in one.name else self._macros.body(place.file, braces[0], one.name)
+        made = None if written_out else self._made(one, braces[0])
         text = lexer.tokens(lexer.without(source, place.offset, one.end, holes))
         reason = outer_obstacle or obstacle(
             self._head(place, braces[0]),
@@ -265,6 +265,11 @@ class _UnitWalk:
             made=made,
         )
         yield from nested
+
+    def _made(self, one: _Found, brace: int) -> MacroBody | None:
+        """Return where a macro has the body of a function of C, whose `{` counts where the macro is used."""
+        is_told_by_name = "::" not in one.name
+        return self._macros.body(one.place.file, brace, one.name) if is_told_by_name and brace >= one.place.offset else None
 
     def _head(self, start: SourcePosition, brace: int) -> set[str]:
         """Return the tokens ahead of a body, with those of the macros among them."""
