@@ -253,13 +253,13 @@ def test_a_changed_inline_function_that_compiles_to_the_same_is_cleared(edited: 
         ("inline", "x * 3", {"made", "inner", "use"}),
     ],
 )
-def test_who_stands_in_for_a_function_made_by_a_macro_is_cleared_with_it_alone(
+def test_who_stands_in_for_a_function_whose_body_a_macro_holds_is_cleared_with_it_alone(
     tmp_path: Path, attribute: str, after: str, suspected: set[str]
 ) -> None:
     text = (
-        f"#define MAKE(p) static {attribute} int p##ner(int x) {{ return %s; }} "
-        f"static {attribute} int made(int x) {{ return p##ner(x) + 1; }}\n"
-        "MAKE(in)\n__attribute__((noinline)) int use(int x) { return made(x) ^ 5; }\n"
+        "#define BODY { return %s; }\n#define CALL(callee) { return callee(x) + 1; }\n"
+        f"static {attribute} int inner(int x) BODY\nstatic {attribute} int made(int x) CALL(inner)\n"
+        "__attribute__((noinline)) int use(int x) { return made(x) ^ 5; }\n"
         "int main(int c, char **v) { return use(c); }\n"
     )
     found = compared(build(tmp_path / "base", {"a.c": text % "x + 2"}), build(tmp_path / "head", {"a.c": text % after}))
