@@ -331,8 +331,10 @@ def test_long_runs_go_on_to_a_look_at_all_points_unless_their_time_is_set(
         monkeypatch.setattr(module, "time", Ticks())
     monkeypatch.setattr("perfdiff.config.LEAST_BUDGET_S", 4.0)
     monkeypatch.setattr("perfdiff.config.FIRST_LOOK_S", 1000.0)  # by a clock that is looked at several times a pair
-    measure, counters = replace(sums.config.measure, budget_s=budget_s), replace(sums.config.counters, software=False)
-    asked = replace(sums, config=replace(sums.config, measure=measure, counters=counters))
+    config = replace(
+        sums.config, measure=replace(sums.config.measure, budget_s=budget_s), counters=replace(sums.config.counters, software=False)
+    )
+    asked = replace(sums, config=replace(config, compare=replace(config.compare, seed=2)))  # of no other test
     experiment = pipeline.compare(asked, Silent(), executor=Fickle()).experiment
     assert experiment is not None
     plain = Counter((run.point, run.side) for run in experiment.runs if run.phase is Phase.PLAIN)
