@@ -58,6 +58,11 @@ class Case:
         """Return what its change costs or saves, if anything."""
         return self.attribution.guilt.get(self.info.id)
 
+    @property
+    def runs_are_slower(self) -> bool:
+        """Return whether whole runs without probes are slower beyond chance at some point, by however little."""
+        return any(end.ratio is not None and end.ratio.low > 1 for end in self.ends.values())
+
     def claimed(self, guilt: Guilt) -> dict[int, float]:
         """Return by point what part of a run a change costs; below 0 what it saves."""
         return dict(zip(self.attribution.points, (guilt.ns / self.attribution.run_ns).tolist(), strict=True))

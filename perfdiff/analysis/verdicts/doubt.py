@@ -24,7 +24,7 @@ _TIMES = frozenset(("wall_ns", "self_ns", "cpu_ns", "run_ns"))
 
 def doubted(case: Case, guilt: Guilt) -> str:
     """Say why the extra time of a function need not be its change's, "" where nothing speaks against it."""
-    if any(end.ratio is not None and end.ratio.low > 1 for end in case.ends.values()):
+    if case.runs_are_slower:
         return ""
     if _is_distorted(case, guilt):
         return "the probes cost more than the program itself, and whole runs without them are not slower"

@@ -76,8 +76,7 @@ def _loads_little(case: Case, guilt: Guilt) -> str:
 
     Of other functions a slow-down counts that the program does not feel, as another use may call them more often. A part is loaded once.
     """
-    is_slower = any(end.ratio is not None and end.ratio.low > 1 for end in case.ends.values())
-    if not case.info.loads or is_slower or max(case.claimed(guilt).values()) >= case.config.min_effect:
+    if not case.info.loads or case.runs_are_slower or max(case.claimed(guilt).values()) >= case.config.min_effect:
         return ""
     extra, share = units.duration(float(guilt.ns.max())), units.significant(100 * case.config.min_effect)
     return f"loading it takes {extra} more, once in a process, and less than {share} % of any run"
