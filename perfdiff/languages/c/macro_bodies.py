@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from perfdiff.languages.c import lexer
 
-_STATEMENTS = frozenset((b"for", b"if", b"switch", b"while"))
 _BETWEEN = frozenset((b"__attribute__", b"__attribute"))  # what may stand between a function's parameters and its body
 
 
@@ -38,7 +37,7 @@ def parts(definition: bytes) -> Iterator[Body | bytes]:
         elif token == b")":
             parentheses -= 1
         elif token == b"{":
-            if not braces and not parentheses and before == b")" and head and head[-1] not in _STATEMENTS:
+            if not braces and not parentheses and before == b")" and head:
                 yield Body(offset + 1, tuple(word for word in head if word not in parameters))
             braces += 1
         elif token == b"}":

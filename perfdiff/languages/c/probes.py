@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from perfdiff.errors import StoreError
@@ -142,18 +143,15 @@ def _definition_by_name(probes: Sequence[Probe]) -> str:
     first, *others = (probe.id for probe in probes)
     number = "".join(f'!__builtin_strcmp(__func__, "{probe.definition.name}") ? {probe.id}u : ' for probe in probes) + "~0u"
     readers = [f"(pd_frame_.probe == {probe.id} ? ({', '.join((*_readers(probe), '0'))}) : 0)" for probe in probes if probe.features]
-    return "\n".join(
-        (
-            *(f"#define PD_{other}" for other in others),
-            f"#if defined PD_NONE || defined PD_NO_{first}",
-            f"#define PD_{first}",
-            "#else",
-            f"#define PD_{first} PD_FRAME({number}); \\",
-            f"  int pd_probe_ __attribute__((__unused__)) = PD_ENTER({number}) ? \\",
-            f"    ({', '.join((*readers, 'pd_start(&pd_frame_)'))}) : 0;",
-            "#endif\n",
-        )
-    )
+    return "".join(f"#define PD_{other}\n" for other in others) + _macros(first, number, readers)
+
+
+def _definitions(probe: Probe) -> str:
+    """Return the macros of a probe: its own, then those of its conditions."""
+    conditions = {
+        f"PD_B_{probe.id}_{place}": f"pd_branch(&pd_frame_, {len(probe.features)}, {place}," for place in range(len(probe.branches))
+    }
+    return _macros(probe.id, str(probe.id), _readers(probe), conditions)
 
 
 def _readers(probe: Probe) -> list[str]:
@@ -161,23 +159,22 @@ def _readers(probe: Probe) -> list[str]:
     return [probe.definition.features[index].expression.replace("{cell}", str(cell)) for cell, index in enumerate(probe.features)]
 
 
-def _definitions(probe: Probe) -> str:
-    """Return the macros of a probe: its own, then those of its conditions; without effect where the compiler cannot take it.
+def _macros(place: int, number: str, readers: Sequence[str], conditions: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return the macro that stands behind a body's `{`, and those of conditions; without effect where the compiler cannot take it.
 
-    Attributes are spelled with underscores, as programs have macros of their own called `unused` or `cleanup`.
+    `number` is the probe's as an expression. Attributes are spelled with underscores, as programs have macros of their own called `unused`
+    or `cleanup`.
     """
-    number, features = probe.id, len(probe.features)
-    conditions = [f"PD_B_{number}_{branch}" for branch in range(len(probe.branches))]
     return "\n".join(
         (
-            f"#if defined PD_NONE || defined PD_NO_{number}",
-            f"#define PD_{number}",
+            f"#if defined PD_NONE || defined PD_NO_{place}",
+            f"#define PD_{place}",
             *(f"#define {name} (" for name in conditions),
             "#else",
-            f"#define PD_{number} PD_FRAME({number}); \\",
+            f"#define PD_{place} PD_FRAME({number}); \\",
             f"  int pd_probe_ __attribute__((__unused__)) = PD_ENTER({number}) ? \\",
-            f"    ({', '.join((*_readers(probe), 'pd_start(&pd_frame_)'))}) : 0;",
-            *(f"#define {name} pd_branch(&pd_frame_, {features}, {branch}," for branch, name in enumerate(conditions)),
+            f"    ({', '.join((*readers, 'pd_start(&pd_frame_)'))}) : 0;",
+            *(f"#define {name} {text}" for name, text in conditions.items()),
             "#endif\n",
         )
     )
