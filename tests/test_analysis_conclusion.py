@@ -102,6 +102,18 @@ def test_runs_that_say_nothing_of_the_program_are_not_runs_that_nobody_made() ->
     ]
 
 
+def test_runs_that_a_clock_ends_are_no_sign_that_nothing_is_slower() -> None:
+    """As where what they repeat has no probe: they last as long however slow it became."""
+    alike = EndToEnd(Point(0, "run", {}, "./prog"), 1e8, 1e8, Ratio(1.0, 0.99, 1.01, 26, 26), None, PointStanding.NOT_SLOWER)
+    bench = replace(alike, point=Point(1, "bench", {}, "./bench"), standing=PointStanding.CLOCKED)
+    assert conclude((), Evidence(WholeRuns((alike,))), CompareConfig()).verdict is Verdict.UNCHANGED
+    found = conclude((), Evidence(WholeRuns((alike, bench))), CompareConfig())
+    assert (found.verdict, found.excluded) == (Verdict.INCONCLUSIVE, None)
+    assert found.sentence.startswith("Inconclusive: whole runs at bench end by the clock, and what they repeat has no probe")
+    slower = replace(alike, standing=PointStanding.SLOWER, ratio=Ratio(1.3, 1.2, 1.4, 26, 26))
+    assert conclude((), Evidence(WholeRuns((slower, bench))), CompareConfig()).verdict is Verdict.REGRESSION
+
+
 @pytest.mark.parametrize(("grows", "judges"), [(False, True), (True, False)])
 def test_points_at_which_the_workload_itself_asks_for_more_have_no_part_in_the_verdict(*, grows: bool, judges: bool) -> None:
     def inputs(side: str, n: float, count: int, rng: np.random.Generator) -> dict[str, np.ndarray]:

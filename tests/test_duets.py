@@ -310,10 +310,16 @@ def test_threads_of_a_runtime_keep_no_runs_apart(tmp_path: Path, calm: Execution
 def test_runs_that_disturb_each_other_are_made_apart_from_then_on_and_told_once(tmp_path: Path, executor: Scripted, says: str) -> None:
     runs, of = made(tmp_path, executor)
     assert not any(run.together for run in runs)
+    assert any(run.clocked for run in runs) is ("clock" in says)
     assert len(executor.together) == 1
     (note,) = of.notes
     assert note.slug == "runs-disturb-each-other"
     assert says in note.text
+
+
+def test_runs_of_a_workload_that_a_clock_ends_are_marked_from_then_on(tmp_path: Path) -> None:
+    runs, _ = made(tmp_path, Scripted(does=0.55))
+    assert [run.clocked for run in runs] == [False] * 2 * APART + [True] * 2 * (6 - APART)
 
 
 def test_a_disk_that_fills_is_no_reason_to_go_on(tmp_path: Path) -> None:

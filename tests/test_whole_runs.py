@@ -202,6 +202,16 @@ def test_times_of_runs_that_only_work_are_of_what_is_judged_though_others_kept_m
     assert (end.by, end.head_ns) == ("cpu_ns", pytest.approx(end.base_ns))
 
 
+def test_runs_that_a_clock_ends_exclude_nothing_and_no_more_of_them_would() -> None:
+    still = {1: Pairs(np.zeros(20), np.zeros(20), np.zeros(20, int)), 2: Pairs(np.zeros(20), np.zeros(20), np.zeros(20, int))}
+    made = [replace(run, clocked=run.point == 2 and run.block > 1) for run in runs(still)]
+    found = whole_runs([Point(1, "w", {}, ""), Point(2, "bench", {}, "")], made, CompareConfig())
+    assert [(end.standing, end.needed) for end in found.ends] == [(PointStanding.NOT_SLOWER, 0), (PointStanding.CLOCKED, 0)]
+    assert not found.are_not_slower
+    assert np.isinf(found.excluded)
+    assert found.without({2}).are_not_slower
+
+
 def test_pairs_that_were_made_at_the_same_time_tell_alone_where_there_are_enough_of_them() -> None:
     rng = np.random.default_rng(13)
     of = pairs_of(12, effect=0.0, deviation=0.005, rng=rng)

@@ -351,6 +351,7 @@ class PointStanding(StrEnum):
     NOT_SLOWER = "not slower"  # a slow-down of interest is excluded
     FASTER = "faster"
     OPEN = "open"
+    CLOCKED = "ends by the clock"  # as long however fast the program is, so that no run tells
 
 
 class Rung(StrEnum):

@@ -11,7 +11,7 @@ import functools
 import os
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from perfdiff.analysis.policy import WAITS
 from perfdiff.analysis.verdicts.wholeruns import waits
@@ -38,19 +38,21 @@ class Duets:
     the program: a run with `Target.calm` tells whether it has others, and what a machine that is busy makes it wait is no waiting. Where
     runs are made of requests, both sides' are sent in turns: a server may wait, as nobody uses the CPU meanwhile.
     Runs that fail together, or print what they did not print before, share something outside their trees, and what takes much less CPU time
-    ends by the clock: the workload's further runs are made apart, and a note says so.
+    ends by the clock: the workload's further runs are made apart, marked so, and a note tells.
     """
 
     collector: Collector
     notes: tuple[Note, ...] = ()
     _alone: set[str] = field(default_factory=set)
+    _clocked: set[str] = field(default_factory=set)
     _calm: dict[int, bool] = field(default_factory=dict)  # by point
 
     def collect(self, pair: Sequence[Slot], runs: Sequence[Run], advance: Callable[[str], None]) -> list[tuple[Run, list[Recording]]]:
         """Return the runs of a pair with what they recorded, after those of `runs`; raise WorkloadError or StoreError."""
         before = [run for run in runs if run.phase is Phase.PLAIN and run.point == pair[0].point.id and not run.together]
         together = self._together(pair, before, advance) if self._may_run_together(pair, before) else None
-        return together or list(self.collector.collect(pair, advance))
+        made = together or list(self.collector.collect(pair, advance))
+        return [(replace(run, clocked=pair[0].point.workload in self._clocked), kept) for run, kept in made]
 
     def _may_run_together(self, pair: Sequence[Slot], before: Sequence[Run]) -> bool:
         by_side = [[run for run in before if run.side is side] for side in Side]
@@ -92,6 +94,7 @@ class Duets:
             self._part(pair[0], "prints something else", _SHARES)
             return None
         if plain and not self.collector.takes_turns(pair[0]) and all(_ended_by_the_clock(*each) for each in plain):
+            self._clocked.add(pair[0].point.workload)
             self._part(pair[0], "takes much less CPU time", "it seems to end by the clock")
             return None
         return made

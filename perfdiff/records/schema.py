@@ -189,8 +189,9 @@ class Run:
     `load`: CPUs busy with other processes; `steal`: share of time stolen by the host; `waited`: share of the run's time in which some
     process of the machine, its own ones included, waited for a CPU. `layout`: in which layout of its side's plain build it was made, 0
     being the build itself; those of one number are drawn alike for base and head. `together`: made at the same time as the other side's run
-    of its block, on one CPU that they took turns on, so that `wall_ns` may hold the other's time as well. `services`: what passed between
-    it and services, by their names, where there were proxies before them. `machine`: on which of `Experiment.machines` it was made.
+    of its block, on one CPU that they took turns on, so that `wall_ns` may hold the other's time as well. `clocked`: a clock ends it, as
+    runs of its workload made together showed. `services`: what passed between it and services, by their names, where there were proxies
+    before them. `machine`: on which of `Experiment.machines` it was made.
     """
 
     id: int
@@ -207,6 +208,7 @@ class Run:
     waited: float | None = None
     layout: int = 0
     together: bool = False
+    clocked: bool = False
     services: Mapping[str, Exchanges] = field(default_factory=dict)
     requests: tuple[RequestTimes, ...] = ()
     machine: int = 0

@@ -202,11 +202,14 @@ def _slow_downs(ratio: float) -> str:
 
 def _needed(runs: WholeRuns) -> str:
     """Say which point is open, one that seems to be slower or else the last that would be decided, and how many runs would do so."""
-    if not runs.ends and runs.left_out:
-        return "what whole runs take is a matter of the clock, of services or of larger inputs, not of the program"
     if not runs.ends:
-        return "no whole runs were made"
-    worst = max(runs.of(PointStanding.OPEN), key=lambda end: (end.low > 1, end.needed or math.inf, end.high))
+        other = "what whole runs take is a matter of the clock, of services or of larger inputs, not of the program"
+        return other if runs.left_out else "no whole runs were made"
+    clocked, opened = runs.of(PointStanding.CLOCKED), runs.of(PointStanding.OPEN)
+    if clocked and not any(end.low > 1 for end in opened):
+        shown = units.listed([end.point.label for end in clocked], NAMED)
+        return f"whole runs at {shown} end by the clock, and what they repeat has no probe: have them repeat it a fixed number of times"
+    worst = max(opened, key=lambda end: (end.low > 1, end.needed or math.inf, end.high))
     if worst.disagree and not worst.needed:
         each = [f"{name} {units.ratio(ratio.value)}" for name, ratio in worst.machines.items()]
         return f"machines disagree: whole runs at {worst.point.label} take {units.listed(each, NAMED)} {COSTS[worst.by]}"

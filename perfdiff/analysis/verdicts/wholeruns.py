@@ -41,7 +41,9 @@ class WholeRuns:
 
     @property
     def excluded(self) -> float:
-        """Return from which slow-down on, as a ratio, every one is excluded at all points; infinity where a point has no interval."""
+        """Return from which slow-down on, as a ratio, every one is excluded at all points; infinity where a point does not tell."""
+        if self.of(PointStanding.CLOCKED):
+            return math.inf
         return max((end.high for end in self.ends), default=math.inf)
 
     def where(self, tells: Callable[[EndToEnd], bool]) -> WholeRuns:
@@ -70,7 +72,8 @@ def whole_runs(points: Sequence[Point], runs: Sequence[Run], config: CompareConf
 
     A point is judged by CPU time, which other work on the machine does not lengthen much, and where its runs wait, use several threads or
     answer requests by time as well: it is slower if either is, and not slower if both are. Where they wait for services outside the
-    revisions, these may be what takes longer: CPU time alone judges. `machines` are the names of the runs' machines.
+    revisions, these may be what takes longer: CPU time alone judges. Runs that a clock ends say nothing. `machines` are the names of the
+    runs' machines.
     """
     plain, timed = _by_point(runs, Phase.PLAIN), _by_point(runs, Phase.TIMED)
     both = [point for point in points if all(plain.get((point.id, side)) for side in Side)]
@@ -117,6 +120,8 @@ def _end(
             judged, by = by_clock, "wall_ns"
     probed = {side: timed.get((point.id, side), ()) for side in Side}
     bare_and_probed = [_cpu_of_both(plain[point.id, side], probed[side]) for side in Side if probed[side]]
+    if any(run.clocked for run in (*base, *head)):
+        judged = replace(judged, standing=PointStanding.CLOCKED, needed=0)
     costs = [with_probes / bare - 1 for bare, with_probes in bare_and_probed]
     base_ns, head_ns = (float(np.median([run.took_ns if is_more_than_work else run.cpu_ns for run in runs])) for runs in (base, head))
     return EndToEnd(
