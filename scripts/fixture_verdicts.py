@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 from pathlib import Path
 
@@ -57,7 +58,7 @@ def _name(found: FunctionFinding) -> str:
 
 
 def compare(description: str, title: str, folder: Path, language: str) -> None:
-    """Compare all programs of a folder, or those that the command line names, and print a table."""
+    """Compare all programs of a folder, or those that the command line names, and print a table; on the way, each verdict as it comes."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--only", nargs="+", metavar="NAME", help="programs (default: all)")
     parser.add_argument("--room", type=Path, help="keep repositories, builds and measurements in this folder")
@@ -70,6 +71,7 @@ def compare(description: str, title: str, folder: Path, language: str) -> None:
             asked = inputs.request(case.name, options.room or Path(passing), "base", "head", language=language)
             findings = pipeline.compare(asked, Silent()).findings
             right += is_right(case, findings)
+            print(f"{case.name}: {findings.sentence}", file=sys.stderr, flush=True)
             expected, told = case.expected, growth(case, findings)
             cost = NOTHING if findings.overhead is None else f"{findings.overhead:.0%}"
             grows, should = (" → ".join(each.get(side, NOTHING) for side in ("base", "head")) for each in (told, expected.get("class", {})))
