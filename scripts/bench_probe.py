@@ -55,6 +55,7 @@ KINDS = {
     "off, by the plan": Entry(Mode.OFF),
     "count": Entry(Mode.COUNT),
     "time, one call in 100": Entry(Mode.TIME, period=100),
+    "time, one call in 100, the others marked": Entry(Mode.TIME, period=100, marked=True),
     "time, one call in 256, the others pass": Entry(Mode.TIME, period=256, passing=True),
     "time": Entry(Mode.TIME),
     "time + 3 features, reservoir of 1000": Entry(Mode.SAMPLE, reservoir=1000, features=3),

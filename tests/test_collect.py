@@ -526,6 +526,26 @@ def test_functions_that_call_each_other_in_a_circle_are_each_looked_at_unless_on
     assert found[1][1].inner
 
 
+def test_calls_between_timed_ones_leave_marks_where_they_have_frames_and_no_recursion() -> None:
+    pairs = {
+        1: pair("value", Change.CHANGED),
+        2: pair("array", Change.CHANGED),
+        3: pair("parse", Change.CHANGED),
+        4: pair("leaf", Change.CHANGED),
+    }
+    edges = {calls: np.full(2, 4e6) for calls in ((3, 1), (1, 2), (2, 1), (3, 4))}
+    seen = replace(surveyed(dict.fromkeys(pairs, 4e6), {}), edges=edges)
+    framed = replace(COSTS, marked_ns=6.0)
+
+    def rates_by(costs: dict[str, ProbeCosts]) -> dict[int, Rate]:
+        return {choice.id: choice.rate for choice in survey.choose(seen, pairs, {}, replace(BUDGET, costs=costs, folds=False)).choices}
+
+    found = rates_by({"c": framed})
+    assert {function for function, rate in found.items() if rate.marked} == {3}  # 1 and 2 call each other, calls of 4 pass
+    assert found[3].ns(framed) == pytest.approx(framed.timed_ns / found[3].period + 6.0)
+    assert not any(rate.marked for rate in rates_by({"c": framed, "python": COSTS}).values())  # whose frames lie elsewhere
+
+
 def test_suspects_that_would_exceed_the_budget_by_far_are_folded_the_most_expensive_first() -> None:
     pairs = {
         1: pair("pop", Change.CHANGED),
@@ -758,10 +778,14 @@ def test_the_survey_times_as_many_calls_as_fit_and_lets_the_others_pass_where_no
     calls = {1: 2e7, 2: 2e7, 3: 2e7, 4: 2e7, 5: 1e5, 6: 1.0}
     callees = {6: frozenset({1, 2, 3, 5}), 2: frozenset({2}), 3: frozenset({4}), 4: frozenset({3})}
     counted = tally.Tally({cell: 1e8}, {cell: calls}, {cell: {2: 2e7 - 10}}, callees)
-    found = counted.rates(0, COSTS.timed_ns)
+    found = counted.rates(0, [COSTS])
     period = found[1].period
     assert found == {1: Rate(period, passing=True), 2: Rate(1, inner=period), 3: Rate(period), 4: Rate(period)}
+    framed = [replace(COSTS, marked_ns=6.0)]
+    assert counted.rates(0, framed) == found  # calls of 3 and 4 are told by their entries alone
+    beside = replace(counted, callees={**callees, 3: frozenset({1}), 4: frozenset({3})})
+    assert [beside.rates(0, costs)[3].marked for costs in (framed, [COSTS], [*framed, COSTS])] == [True, False, False]
     timed_ns = (4 * 2e7 / period + 1e5 + 1) * COSTS.timed_ns
     assert 0.9 * tally.STAMPS_NS < timed_ns <= tally.STAMPS_NS
-    assert replace(counted, calls={cell: {1: 1e6, 2: 1e5}}).rates(0, COSTS.timed_ns) == {}
+    assert replace(counted, calls={cell: {1: 1e6, 2: 1e5}}).rates(0, [COSTS]) == {}
     assert (counted.unsteady(), replace(counted, cpu_ns={cell: 1e9}).unsteady()) == ({0}, frozenset())

@@ -141,7 +141,7 @@ def test_survey_reads_long_texts_until_it_knows_what_that_takes(build: Build) ->
     }
     """
     program = build(source, probe(1, "pd_text(&pd_frame_, 0, (s))"))
-    survey = replace(plan.Entry.survey(sampled=True, period=1, passing=False, inner=0), features=1)
+    survey = replace(plan.Entry.survey(sampled=True), features=1)
     [record] = program.run({1: survey})
     told = row(record, 1)
     assert told["calls"] == 2000

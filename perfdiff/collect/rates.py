@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -23,18 +24,21 @@ START_NS = 0.8e6  # at most, what the runtime takes to start in a process (docs/
 class Rate(NamedTuple):
     """One call in `period` is timed. The others are counted, by their callers, or are `passing`: only their sum is known.
 
-    With `inner`, that holds for the outermost calls of a recursion, and one in `inner` of the calls inside it is timed; the others pass.
+    Those that are `marked` are counted without an entry on the shadow stack, which costs less. With `inner`, that holds for the outermost
+    calls of a recursion, and one in `inner` of the calls inside it is timed; the others pass.
     """
 
     period: int
     passing: bool = False
     inner: int = 0
+    marked: bool = False
 
     def ns(self, costs: ProbeCosts) -> float:
         """Return what the probe costs a call, or an outermost one, on average."""
         if self.period == 1:
             return costs.timed_ns
-        return costs.timed_ns / self.period + (costs.passed_ns if self.passing else costs.counted_ns)
+        between = costs.passed_ns if self.passing else costs.marked_ns if self.marked else costs.counted_ns
+        return costs.timed_ns / self.period + between
 
     def inner_ns(self, costs: ProbeCosts) -> float:
         """Return what the probe costs a call inside a recursion, on average."""
@@ -43,6 +47,7 @@ class Rate(NamedTuple):
 
 # What hot functions may come down to, in this order: fewer timed calls, then estimated callers.
 COUNTED_RATES = (Rate(1), *(Rate(period) for period in (4, 16, 64, 256)))
+MARKED_RATES = (Rate(1), *(rate._replace(marked=True) for rate in COUNTED_RATES[1:]))
 PASSING_RATES = tuple(Rate(period, passing=True) for period in (16, 64, 256))
 # Of functions that call themselves: fewer inner calls are timed first, as outermost ones alone tell the sum.
 RECURSIVE_RATES = (Rate(1), *(Rate(1, inner=inner) for inner in (16, 64, 256)), *(Rate(period, inner=256) for period in (4, 16, 64, 256)))
@@ -99,7 +104,7 @@ class Allotment:
     """Gives out the overhead.
 
     `cpu_ns` (c,) is the plain build's time at each cell, `calls` who calls whom, `rings` number the functions that call each other in
-    circles, or themselves.
+    circles, or themselves. Where `marks`, calls of others may be marked.
     """
 
     candidates: Mapping[int, Candidate]
@@ -107,6 +112,7 @@ class Allotment:
     rings: Mapping[int, int]
     cpu_ns: Floats
     budget: float
+    marks: bool = False
     _offers: dict[tuple[int, Sequence[Rate]], _Offer] = field(default_factory=dict)
 
     def settle(self) -> tuple[dict[int, Rate], dict[int, float]]:
@@ -167,13 +173,14 @@ class Allotment:
         """Return what the places of a function's calls allow.
 
         A callee must find its caller on the stack, so that calls pass only where no probed function is called but the same one: then
-        the outermost call stands for all of them.
+        the outermost call stands for all of them. A mark tells callees their caller as well, but not which calls of a function are open.
         """
         callees = nearest(function, self.calls, probed)
         if function in callees:
             around = {each for each in probed if self.rings.get(each) == self.rings[function]}
             return RECURSIVE_RATES if around == {function} else COUNTED_RATES
-        return COUNTED_RATES if callees else (*COUNTED_RATES, *PASSING_RATES)
+        counted = MARKED_RATES if self.marks and function not in self.rings else COUNTED_RATES
+        return counted if callees else (*counted, *PASSING_RATES)
 
 
 class _Offer(NamedTuple):
@@ -182,6 +189,11 @@ class _Offer(NamedTuple):
     rates: Sequence[Rate]
     costs: Floats
     dearest: float
+
+
+def may_mark(costs: Iterable[ProbeCosts]) -> bool:
+    """Return whether calls may be marked in a program whose probes have these costs: all of its calls have frames on the C stack."""
+    return all(each.marked_ns < math.inf for each in costs)
 
 
 def rings(calls: Mapping[int, Iterable[int]]) -> dict[int, int]:

@@ -14,7 +14,7 @@ from enum import IntEnum
 import numpy as np
 
 from perfdiff.collect.calling import callers, nearest
-from perfdiff.collect.rates import Allotment, Candidate, Rate, Traffic, rings
+from perfdiff.collect.rates import Allotment, Candidate, Rate, Traffic, may_mark, rings
 from perfdiff.languages.protocol import Counterpart, ProbeCosts
 from perfdiff.records import plan
 from perfdiff.records.schema import Change, Edges, Floats, Phase, Run, Side, Totals
@@ -68,8 +68,7 @@ class Choice:
 
     def entry(self, reservoir: int) -> plan.Entry:
         """Return what its probe does in the timed build, where up to `reservoir` calls a run are kept."""
-        rate = self.rate
-        return plan.Entry.timed(period=rate.period, passing=rate.passing, inner=rate.inner, detail=self.detail, reservoir=reservoir)
+        return plan.Entry.timed(detail=self.detail, reservoir=reservoir).paced(**self.rate._asdict())
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +231,8 @@ def _allotment(survey: Survey, pairs: Mapping[int, Counterpart], priorities: Map
         )
         for function, priority in priorities.items()
     }
-    return Allotment(candidates, calls, around, survey.cpu_ns, budget.overhead * (1 - BRANCH_SHARE))
+    marks = may_mark(budget.costs.values())
+    return Allotment(candidates, calls, around, survey.cpu_ns, budget.overhead * (1 - BRANCH_SHARE), marks)
 
 
 def _legible(survey: Survey, choices: Iterable[tuple[int, Rate]], samples: int) -> set[int]:

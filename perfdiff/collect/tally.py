@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.collect.rates import SAMPLING_ERROR, Rate, rings
+from perfdiff.collect.rates import SAMPLING_ERROR, Rate, may_mark, rings
+from perfdiff.languages.protocol import ProbeCosts
 from perfdiff.records.schema import Edges, Phase, Run, Side, Totals
 
 # What timing calls may add to a run of the survey: half of the plain run's CPU time, so that it takes 1.5 times as long …
@@ -35,13 +36,14 @@ class Tally:
     inner: Mapping[Cell, Mapping[int, float]]
     callees: Mapping[int, frozenset[int]]
 
-    def rates(self, point: int, timed_ns: float) -> dict[int, Rate]:
+    def rates(self, point: int, costs: Collection[ProbeCosts]) -> dict[int, Rate]:
         """Return how often calls are looked at in runs of a point, for functions of which not all are timed; the same on all sides.
 
-        As many calls of each function are timed as fit, the same number of all that have more; each costs up to `timed_ns`. Where no callee
+        As many calls of each function are timed as fit, the same number of all that have more, by probes of these `costs`. Where no callee
         has to find them on the stack, the others pass: those of leaves, and those inside a recursion.
         """
         around = rings(self.callees)
+        timed_ns, marked = max(each.timed_ns for each in costs), may_mark(costs)
         slowest: dict[int, Rate] = {}
         for cell in (cell for cell in self.calls if cell[0] == point):
             calls, inner = self.calls[cell], self.inner[cell]
@@ -55,7 +57,7 @@ class Tally:
                 elif function in around and is_alone:
                     rate = Rate(max(outermost, 1), inner=min(period, MOST_INNER))
                 else:
-                    rate = Rate(period)
+                    rate = Rate(period, marked=marked and function not in around)
                 slowest[function] = max(slowest.get(function, rate), rate)
         return slowest
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -320,13 +321,15 @@ class Workplace(Protocol):
 class ProbeCosts:
     """What a probe adds to a call, in ns: one that is timed with its inputs, one that is counted, one that passes without a look.
 
-    `branch_ns` is what one outcome of a watched condition adds.
+    `branch_ns` is what one outcome of a watched condition adds, `marked_ns` a counted call that leaves no entry on the shadow stack, but a
+    mark at its frame; infinity where calls have no frame on the C stack.
     """
 
     timed_ns: float
     counted_ns: float
     passed_ns: float
     branch_ns: float = 1.0
+    marked_ns: float = math.inf
 
 
 class Language(Protocol):

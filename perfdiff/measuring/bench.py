@@ -303,13 +303,12 @@ class Bench:
         sampled = site.subjects.sampled_in_survey(probeable)
 
         def timing(rates: Mapping[int, Rate]) -> Targets:
-            often = {id_: rates.get(id_, Rate(1))._asdict() for id_ in probeable}
-            modes = {id_: plan.Entry.survey(sampled=id_ in sampled, **rate) for id_, rate in often.items()}
+            often = {id_: rates.get(id_, Rate(1)) for id_ in probeable}
+            modes = {id_: plan.Entry.survey(sampled=id_ in sampled).paced(**rate._asdict()) for id_, rate in often.items()}
             return workshop.targets(Phase.SURVEY, built, modes, probes)
 
-        timed_ns = max(costs.timed_ns for costs in self._probe_costs(site).values())
         collector = self.collector({**site.targets, **variant.targets})
-        seen = self._seen(collector, timing, timed_ns, probes, plain)
+        seen = self._seen(collector, timing, self._probe_costs(site).values(), probes, plain)
         if len(self.sides) > 1:
             reach.require_tree(collector.misplaced, seen.ran, site.subjects)
         reach.require_calls(seen.called, probes, built)
@@ -380,13 +379,13 @@ class Bench:
         self,
         collector: Collector,
         timing: Callable[[Mapping[int, Rate]], Targets],
-        timed_ns: float,
+        costs: Collection[ProbeCosts],
         probes: Probes,
         plain: Sequence[Run],
     ) -> Survey:
         """Run everything once with probes that only count, then with probes that time as often as that allows.
 
-        `collector` runs those that count; `timing` gives what times calls, as often as it is told, at up to `timed_ns` each. `plain` runs
+        `collector` runs those that count; `timing` gives what times calls, as often as it is told, by probes of these `costs`. `plain` runs
         tell the CPU time without probes: one is made where there are none.
         """
         seed, points = self.request.config.compare.seed, {point.id: point for point in self.points}
@@ -401,7 +400,7 @@ class Bench:
             tallied.append(run)
             counting.add(run, recordings)
         counted = tally.counted([*runs, *tallied], counting.totals(), counting.edges())
-        steered = {point: timing(counted.rates(point, timed_ns)) for point in points}
+        steered = {point: timing(counted.rates(point, costs)) for point in points}
         for block in range(SURVEY_ROUNDS):
             again = [point for point in self.points if block == 0 or point.id in counted.unsteady()]
             for slot in schedule.survey_slots(again, block, seed, self.sides):

@@ -32,13 +32,15 @@ _OWN = 4  # counters of every call, without those of probed callees
 _LENGTHS = 8  # calls by their length, too
 _RECURSIVE = 16  # sums come from the outermost calls; most of those inside pass without a look
 _BRIEF = 32  # texts are read until it is known what that takes
+_MARKED = 64  # calls between two timed ones have no entry on the shadow stack
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """What one probe does; `reservoir` is the number of calls kept per thread, `period` k times one call in k.
 
-    With `passing`, the calls between are counted in sum alone: how many each caller made is estimated from the timed ones. With
+    With `passing`, the calls between are counted in sum alone: how many each caller made is estimated from the timed ones. With `marked`,
+    they are counted by their callers, and what is timed below them is no part of the times of those around. With
     `detail` the counters of sampled calls are read, with `own` those of all calls, callees that are probed taken off. With `lengths`,
     calls are counted by their length. With `brief` texts are read up to some MB in all. With `inner`, a function that calls itself,
     and no other probed one that calls it, is measured by its outermost calls, for which all else holds; of the calls inside, one in
@@ -52,6 +54,7 @@ class Entry:
     features: int = 0
     branches: int = 0
     passing: bool = False
+    marked: bool = False
     own: bool = False
     lengths: bool = False
     brief: bool = False
@@ -63,18 +66,15 @@ class Entry:
         return cls(Mode.SAMPLE, TALLY_PERIOD, reservoir=SURVEY_SAMPLES, passing=True, brief=True)
 
     @classmethod
-    def survey(cls, *, sampled: bool, period: int, passing: bool, inner: int) -> Entry:
-        """Count, and time one call in `period`.
-
-        If `sampled`, keep a few calls, for the outcomes of their conditions and what reading their cells takes.
-        """
+    def survey(cls, *, sampled: bool) -> Entry:
+        """Count and time calls; if `sampled`, keep a few, for the outcomes of their conditions and what reading their cells takes."""
         mode, reservoir = (Mode.SAMPLE, SURVEY_SAMPLES) if sampled else (Mode.TIME, 0)
-        return cls(mode, period, reservoir=reservoir, passing=passing, inner=inner, lengths=True, brief=True)
+        return cls(mode, reservoir=reservoir, lengths=True, brief=True)
 
     @classmethod
-    def timed(cls, *, period: int, passing: bool, inner: int, detail: bool, reservoir: int) -> Entry:
-        """Count, time one call in `period`, and keep up to `reservoir` of them."""
-        return cls(Mode.SAMPLE, period, detail, reservoir, passing=passing, inner=inner)
+    def timed(cls, *, detail: bool, reservoir: int) -> Entry:
+        """Count and time calls, and keep up to `reservoir` of them."""
+        return cls(Mode.SAMPLE, detail=detail, reservoir=reservoir)
 
     @classmethod
     def counted(cls, *, reservoir: int) -> Entry:
@@ -90,6 +90,10 @@ class Entry:
     def sums(cls) -> Entry:
         """Count every call with its own counters, in sum alone."""
         return cls(Mode.TIME, own=True)
+
+    def paced(self, *, period: int, passing: bool, inner: int, marked: bool) -> Entry:
+        """Return the entry with one call in `period` timed."""
+        return replace(self, period=period, passing=passing, inner=inner, marked=marked)
 
     def sized(self, *, features: int, branches: int) -> Entry:
         """Return the entry for a probe with so many features and conditions."""
@@ -122,6 +126,6 @@ def write(path: Path, entries: Mapping[int, Entry]) -> None:
     for number in range(size):
         entry = entries.get(number, Entry(Mode.OFF))
         flags = _DETAIL * entry.detail | _PASSING * entry.passing | _OWN * entry.own | _LENGTHS * entry.lengths
-        flags |= _RECURSIVE * (entry.inner > 0) | _BRIEF * entry.brief
+        flags |= _RECURSIVE * (entry.inner > 0) | _BRIEF * entry.brief | _MARKED * entry.marked
         rows += _ENTRY.pack(entry.mode, flags, entry.features, entry.branches, entry.inner, entry.period, entry.reservoir)
     path.write_bytes(rows)

@@ -79,6 +79,23 @@ static uint64_t measure_passing(struct pd_thread *thread)
 	return (with - lesser(with, without)) / CALLS;
 }
 
+/* A call that leaves a mark. */
+static uint64_t measure_marking(struct pd_thread *thread)
+{
+	struct pd_local *local = thread->locals;
+	uint64_t without = UINT64_MAX, with = UINT64_MAX;
+
+	local->flags = PD_FLAG_MARKED;
+	local->totals->calls = PD_FIRST_CALLS;
+	for (int i = 0; i < BATCHES; i++) {
+		local->countdown = CALLS + 1;
+		without = lesser(without, batch(bare));
+		with = lesser(with, batch(probed));
+	}
+	local->flags = 0;
+	return (with - lesser(with, without)) / CALLS;
+}
+
 /* What is counted between the two readings of an empty call. */
 static void measure_counters(struct pd_local *local)
 {
@@ -114,16 +131,17 @@ static void count(struct pd_thread *thread, void (*function)(void), uint64_t lea
 /* What is counted of an empty call's probe by its caller. */
 static void measure_level(struct pd_thread *thread, enum pd_level level)
 {
-	static const enum pd_mode modes[PD_LEVELS] = {PD_SAMPLE, PD_COUNT, PD_TIME, PD_SAMPLE, PD_SAMPLE};
+	static const enum pd_mode modes[PD_LEVELS] = {PD_SAMPLE, PD_SAMPLE, PD_COUNT, PD_TIME, PD_SAMPLE, PD_SAMPLE};
 	uint64_t without[PD_COUNTERS], with[PD_COUNTERS];
 
 	memset(without, 0xff, sizeof(without));
 	memset(with, 0xff, sizeof(with));
 	thread->locals->mode = pd_modes[0] = (unsigned char)modes[level];
-	thread->locals->flags = level == PD_LEVEL_READ ? PD_FLAG_COUNTERS : 0;
+	thread->locals->flags = level == PD_LEVEL_READ ? PD_FLAG_COUNTERS : level == PD_LEVEL_MARKED ? PD_FLAG_MARKED : 0;
 	for (int i = 0; i < BATCHES; i++) {
 		thread->locals->considered = 0;
 		thread->gates[0] = level == PD_LEVEL_PASSED ? COUNTED_CALLS : 0;
+		thread->locals->countdown = COUNTED_CALLS + 1;
 		count(thread, bare, without);
 		count(thread, probed, with);
 	}
@@ -165,6 +183,7 @@ void pd_calibrate(struct pd_thread *thread)
 	measure(thread, PD_SAMPLE, &costs[PD_COST_SAMPLED], &costs[PD_COST_SAMPLED_INNER]);
 	memcpy(pd_process.costs, costs, sizeof(costs));
 	pd_process.pass_cost = measure_passing(thread);
+	pd_process.mark_cost = measure_marking(thread);
 	if (counters_are_read()) {
 		measure_counters(local);
 		for (int level = 0; level < PD_LEVELS; level++)

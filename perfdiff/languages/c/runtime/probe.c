@@ -342,6 +342,59 @@ static inline uint64_t worked_until(struct pd_thread *thread, const struct pd_lo
 	return moment(local);
 }
 
+/*
+ * Whether the innermost open call around one that stands so far down the stack, at `key`, is the marked one. A mark below is of a call that was
+ * left without its end.
+ */
+static inline bool is_marked(struct pd_thread *thread, const void *key, uintptr_t stack)
+{
+	uintptr_t marked = thread->mark.frame;
+
+	if (pd_likely(!marked))
+		return false;
+	if (pd_unlikely(marked <= stack || marked == (uintptr_t)key)) {
+		thread->mark.frame = 0;
+		return false;
+	}
+	return marked < thread->top->stack;
+}
+
+/* Returns the edge of a call, which knows the last caller. */
+static inline struct pd_edge *edge_from(struct pd_thread *thread, struct pd_local *local, uint32_t caller)
+{
+	if (pd_unlikely(local->edge->caller != caller))
+		local->edge = pd_edge_find(thread, caller, local->probe);
+	return local->edge;
+}
+
+/*
+ * Counts a call between two timed ones by its caller, and leaves a mark in place of an entry: what its callees take, the timed ones stand for.
+ * Returns false where it has to be looked at: it is timed, one of the first, or from another caller than the last one, or its caller is sampled.
+ */
+static inline bool mark(struct pd_thread *thread, struct pd_local *local, struct pd_frame *frame, uintptr_t stack)
+{
+	struct pd_entry *top = thread->top;
+	struct pd_edge *edge = local->edge;
+
+	if (pd_modes[frame->probe] == PD_OFF || local->countdown < 2 || top->record || top->stack <= stack || local->totals->calls < PD_FIRST_CALLS)
+		return false;
+	if (edge->caller != (is_marked(thread, frame, stack) ? thread->mark.probe : top->local->probe))
+		return false;
+	local->countdown--;
+	edge->calls++;
+	local->totals->calls++;
+	local->totals->finished++;
+	local->totals->outer_finished++;
+	thread->probed[PD_LEVEL_MARKED]++;
+	top->debt += pd_process.mark_cost;
+	frame->reserved = thread->mark.probe;
+	frame->entry = thread->mark.frame | 1;
+	pd_order();
+	thread->mark.probe = frame->probe;
+	thread->mark.frame = (uintptr_t)frame;
+	return true;
+}
+
 /* `key` tells the call from all that are open, `stack` says how far down the stack it is, and `height` how far up it may come to stand. */
 static inline __attribute__((always_inline)) int enter(struct pd_frame *frame, const void *key, uintptr_t stack, uintptr_t height)
 {
@@ -349,7 +402,7 @@ static inline __attribute__((always_inline)) int enter(struct pd_frame *frame, c
 	struct pd_entry *entry, *parent;
 	struct pd_local *local;
 	struct pd_edge *edge;
-	bool is_extra;
+	bool is_extra, is_below_mark;
 
 	if (pd_unlikely(!thread)) {
 		thread = pd_thread_open();
@@ -377,9 +430,8 @@ static inline __attribute__((always_inline)) int enter(struct pd_frame *frame, c
 	}
 	thread->next = (char *)(entry + 1);
 	pd_order();
-	edge = local->edge;
-	if (pd_unlikely(edge->caller != parent->local->probe))
-		local->edge = edge = pd_edge_find(thread, parent->local->probe, local->probe);
+	is_below_mark = is_marked(thread, key, stack);
+	edge = edge_from(thread, local, is_below_mark ? thread->mark.probe : parent->local->probe);
 	edge->calls++;
 	if (local->granted && !is_extra)
 		count_passed(thread, local, edge, parent);
@@ -412,7 +464,10 @@ static inline __attribute__((always_inline)) int enter(struct pd_frame *frame, c
 		return 0;
 	if (pd_likely(!is_extra))
 		entry->weight = pd_unlikely(local->flags & PD_FLAG_RECURSIVE) ? weigh_recursive(thread, local) : weigh(thread, local);
-	entry->share = pd_unlikely(parent->record && local->period > 1) ? share_below(thread, parent, entry) : entry->weight;
+	if (pd_unlikely(parent->record && local->period > 1))
+		entry->share = share_below(thread, parent, entry);
+	else
+		entry->share = pd_unlikely(is_below_mark) ? 0 : entry->weight;
 	if (!(entry->weight | entry->share))
 		return 0;
 	memcpy(entry->resources, pd_self.resources, sizeof(entry->resources));
@@ -432,11 +487,26 @@ static inline __attribute__((always_inline)) int enter(struct pd_frame *frame, c
 	return 0;
 }
 
-PD_API int pd_enter_call(struct pd_frame *frame)
+/* These two are jumped to, so that their frames lie where that of pd_enter_call would. */
+static __attribute__((noinline)) int enter_framed(struct pd_frame *frame)
 {
 	uintptr_t stack = (uintptr_t)__builtin_frame_address(0);
 
 	return enter(frame, frame, stack, stack);
+}
+
+static __attribute__((noinline)) int enter_marked(struct pd_frame *frame, struct pd_thread *thread, struct pd_local *local)
+{
+	return mark(thread, local, frame, (uintptr_t)__builtin_frame_address(0)) ? 0 : enter_framed(frame);
+}
+
+PD_API int pd_enter_call(struct pd_frame *frame)
+{
+	struct pd_thread *thread = pd_self.thread;
+
+	if (pd_likely(thread) && thread->locals[frame->probe].flags & PD_FLAG_MARKED)
+		return enter_marked(frame, thread, &thread->locals[frame->probe]);
+	return enter_framed(frame);
 }
 
 /*
@@ -678,7 +748,16 @@ static inline __attribute__((always_inline)) void leave(struct pd_thread *thread
 	close_call(thread, entry, now, gone, pd_self.resources);
 }
 
-PD_API void pd_leave_call(struct pd_frame *frame)
+/* Goes back to the mark before a call's. In the child of a fork, whose thread has none, there is nothing to go back to. */
+static inline void unmark(struct pd_thread *thread, const struct pd_frame *frame)
+{
+	if (pd_likely(thread && thread->mark.frame && thread->mark.frame <= (uintptr_t)frame)) {
+		thread->mark.frame = frame->entry & ~(uintptr_t)1;
+		thread->mark.probe = frame->reserved;
+	}
+}
+
+static __attribute__((noinline)) void leave_framed(struct pd_frame *frame)
 {
 	struct pd_entry *entry = (struct pd_entry *)frame->entry; /* perhaps no longer ours, but mapped as long as the process lives */
 	uint64_t now = entry->weight | entry->share ? moment(entry->local) : 0;
@@ -689,6 +768,14 @@ PD_API void pd_leave_call(struct pd_frame *frame)
 	if (pd_unlikely(thread->top != entry || entry->frame != frame) && !unwind_to(thread, frame))
 		return;
 	leave(thread, entry, now);
+}
+
+PD_API void pd_leave_call(struct pd_frame *frame)
+{
+	if (frame->entry & 1)
+		unmark(pd_self.thread, frame);
+	else
+		leave_framed(frame);
 }
 
 /*

@@ -32,6 +32,7 @@ enum pd_flag {
 	PD_FLAG_LENGTHS = 8, /* calls by length, which tell how few of them hold the time */
 	PD_FLAG_RECURSIVE = 16, /* sums come from the outermost calls; calls inside pass, but for one in `inner` */
 	PD_FLAG_BRIEF = 32, /* texts are read until it is known what that takes */
+	PD_FLAG_MARKED = 64, /* calls between two timed ones have no entry, but a mark, by which callees know their caller */
 };
 
 /* A probe's line of the plan file. */
@@ -116,7 +117,7 @@ struct pd_entry {
 };
 
 /* How much a call's probe did. Where a caller's counters are read, what its callees' probes count is taken off. */
-enum pd_level { PD_LEVEL_PASSED, PD_LEVEL_COUNTED, PD_LEVEL_TIMED, PD_LEVEL_SAMPLED, PD_LEVEL_READ, PD_LEVELS };
+enum pd_level { PD_LEVEL_PASSED, PD_LEVEL_MARKED, PD_LEVEL_COUNTED, PD_LEVEL_TIMED, PD_LEVEL_SAMPLED, PD_LEVEL_READ, PD_LEVELS };
 
 struct pd_arena {
 	char *cursor;
@@ -130,6 +131,12 @@ struct pd_arena {
 struct pd_held {
 	const void *lock;
 	uint64_t since;
+};
+
+/* The innermost open call without an entry: its frame's address, 0: none. Where the top entry stands further down the stack, it is outside. */
+struct pd_mark {
+	uintptr_t frame;
+	uint32_t probe;
 };
 
 /* A moment of a thread in all its clocks. */
@@ -151,6 +158,7 @@ struct pd_thread {
 	uint32_t *gates; /* what pd_gates points to, but right below a sampled call */
 	uint32_t *shut;  /* what it points to there: no call passes */
 	uint64_t random;
+	struct pd_mark mark;
 	uint32_t closed; /* timed calls, for refreshing the clock pair */
 	uint64_t probed[PD_LEVELS]; /* calls that have ended */
 	struct pd_presence presence;
@@ -224,6 +232,7 @@ struct pd_process {
 	uint64_t seed;
 	uint64_t costs[PD_COSTS];
 	uint64_t pass_cost; /* of a call that passes the gate, as its caller sees it */
+	uint64_t mark_cost; /* of one that leaves a mark */
 	_Atomic uint64_t paused; /* for so long all threads stood still, in time's unit */
 	struct pd_arena arena;
 	struct pd_thread *threads;

@@ -8,7 +8,7 @@
 
 #include <cpuid.h>
 
-#define PD_OUTSIDE 184 /* of the field in struct pd_thread */
+#define PD_OUTSIDE 208 /* of the field in struct pd_thread */
 #define AS_TEXT(value) #value
 #define TEXT(value) AS_TEXT(value)
 
