@@ -109,7 +109,7 @@ def test_runs_that_a_clock_ends_are_no_sign_that_nothing_is_slower() -> None:
     assert conclude((), Evidence(WholeRuns((alike,))), CompareConfig()).verdict is Verdict.UNCHANGED
     found = conclude((), Evidence(WholeRuns((alike, bench))), CompareConfig())
     assert (found.verdict, found.excluded) == (Verdict.INCONCLUSIVE, None)
-    assert found.sentence.startswith("Inconclusive: whole runs at bench end by the clock, and no function is known to be what they repeat")
+    assert found.sentence.startswith("Inconclusive: whole runs at bench end by the clock, and which function they repeat is not known")
     slower = replace(alike, standing=PointStanding.SLOWER, ratio=Ratio(1.3, 1.2, 1.4, 26, 26))
     assert conclude((), Evidence(WholeRuns((slower, bench))), CompareConfig()).verdict is Verdict.REGRESSION
 
