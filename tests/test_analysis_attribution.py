@@ -495,6 +495,26 @@ def test_rare_slow_calls_are_found_in_the_mean() -> None:
     assert ranks(found) == ["f"]
 
 
+def test_few_calls_that_grow_by_another_class_are_found_in_the_mean_of_the_dearest_point() -> None:
+    """As a parser of values, of which every third has as many parts as the input is long, which no input of it tells."""
+
+    def cost(side: str, x: dict[str, np.ndarray]) -> np.ndarray:
+        parts = x["n"][0] * (1 if side == BASE else 1 + x["n"][0] / 10_000)
+        return np.where(np.arange(len(x["n"])) % 3 == 2, parts, 2.0) * 1e3
+
+    def inputs(side: str, n: float, count: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        return {"n": np.full(count, n), "unlike": rng.random(count)}
+
+    found = findings(Made("parse", cost, Change.CHANGED, lambda side, n: {"main": 30}, inputs), runs=10)
+    assert ranks(found) == ["parse"]
+    metric = named(found, "parse").metrics["self_ns"]
+    assert metric.stratum == "mean of all calls at w n=10000"
+    assert metric.ratio.low < 2 < metric.ratio.high
+    assert "costs more a call on average at w n=10000 (×" in named(found, "parse").headline
+    alike = findings(Made("parse", same(lambda x: cost(BASE, x)), Change.CHANGED, lambda side, n: {"main": 30}, inputs), runs=10)
+    assert named(alike, "parse").verdict is Verdict.UNCHANGED
+
+
 def test_deeper_recursion_is_its_own_guilt() -> None:
     found = findings(
         Made("descend", same(500.0), Change.CHANGED, lambda side, n: {"main": 10, "descend": 10 * (20 if side == BASE else n)})

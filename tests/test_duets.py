@@ -20,7 +20,7 @@ from perfdiff.collect.services import Services
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.measuring import duets
-from perfdiff.measuring.duets import APART, Duets
+from perfdiff.measuring.duets import APART, SIGNS, Duets
 from perfdiff.records.schema import Phase, Point, Run, Side
 
 LOOPS = "i=0; while [ $i -lt {} ]; do i=$((i+1)); done; echo done"
@@ -96,6 +96,27 @@ class Scripted:
         if self.fails:
             raise self.fails
         return [replace(self.execute(each), cpu_ns=self.does * self.cpu_ns, output=each.where + self.prints) for each in commands]
+
+
+@dataclass
+class Changing(Scripted):
+    """Does another part of its work in each pair made together, or as much alone from a pair on as it did beside another run."""
+
+    later: list[float] = field(default_factory=list)
+    faster_from: int | None = None
+    alone: int = 0
+
+    def execute(self, command: Command) -> Execution:
+        self.alone += 1
+        is_faster = self.faster_from is not None and self.alone > 2 * self.faster_from
+        return replace(super().execute(command), cpu_ns=(self.does if is_faster else 1.0) * self.cpu_ns)
+
+    def execute_together(self, commands: Sequence[Command], cpus: Collection[int]) -> list[Execution]:
+        self.does = self.later.pop(0) if self.later else self.does
+        alone = self.alone
+        made = super().execute_together(commands, cpus)
+        self.alone = alone
+        return made
 
 
 POINT = Point(0, "w", {"n": 1}, "x")
@@ -299,27 +320,51 @@ def test_threads_of_a_runtime_keep_no_runs_apart(tmp_path: Path, calm: Execution
 
 
 @pytest.mark.parametrize(
-    ("executor", "says"),
+    ("executor", "attempts", "says"),
     [
-        (Scripted(fails=WorkloadError("the port is taken", slug="workload-failed")), "fails (the port is taken) where base and head"),
-        (Scripted(prints="of both"), "prints something else where base and head"),
-        (Scripted(does=0.55), "takes much less CPU time where base and head run at the same time: it seems to end by the clock"),
+        (Scripted(fails=WorkloadError("the port is taken", slug="workload-failed")), 1, "fails (the port is taken) where base and head"),
+        (Scripted(prints="of both"), 1, "prints something else where base and head"),
+        (Scripted(does=0.55), SIGNS, "takes much less CPU time where base and head run at the same time: it seems to end by the clock"),
     ],
     ids=["fails", "prints", "does less"],
 )
-def test_runs_that_disturb_each_other_are_made_apart_from_then_on_and_told_once(tmp_path: Path, executor: Scripted, says: str) -> None:
+def test_runs_that_disturb_each_other_are_made_apart_from_then_on_and_told_once(
+    tmp_path: Path, executor: Scripted, attempts: int, says: str
+) -> None:
     runs, of = made(tmp_path, executor)
     assert not any(run.together for run in runs)
     assert any(run.clocked for run in runs) is ("clock" in says)
-    assert len(executor.together) == 1
+    assert len(executor.together) == attempts
     (note,) = of.notes
     assert note.slug == "runs-disturb-each-other"
     assert says in note.text
 
 
-def test_runs_of_a_workload_that_a_clock_ends_are_marked_from_then_on(tmp_path: Path) -> None:
-    runs, _ = made(tmp_path, Scripted(does=0.55))
-    assert [run.clocked for run in runs] == [False] * 2 * APART + [True] * 2 * (6 - APART)
+def test_runs_of_a_workload_that_a_clock_ends_are_marked_once_that_is_sure(tmp_path: Path) -> None:
+    pairs = APART + SIGNS + 2
+    runs, _ = made(tmp_path, Scripted(does=0.55), pairs=pairs)
+    unsure = 2 * (APART + SIGNS - 1)
+    assert [run.clocked for run in runs] == [False] * unsure + [True] * (2 * pairs - unsure)
+
+
+@pytest.mark.parametrize(
+    "does",
+    [(0.55, 1.0), (0.55, 0.55, 1.0), (1.0, 0.55, 0.55, 0.55, 0.55)],
+    ids=["once", "twice", "later"],
+)
+def test_a_machine_that_is_faster_for_a_while_is_no_clock(tmp_path: Path, does: tuple[float, ...]) -> None:
+    runs, of = made(tmp_path, Changing(does=1.0, later=list(does)), pairs=APART + 8)
+    assert not any(run.clocked for run in runs)
+    assert any(run.together for run in runs)
+    assert not of.notes
+
+
+def test_runs_that_are_as_fast_again_alone_are_not_ended_by_a_clock(tmp_path: Path) -> None:
+    """As those before were made while other work had the machine half as fast."""
+    executor = Changing(does=0.55, faster_from=APART)
+    runs, of = made(tmp_path, executor, pairs=APART + SIGNS + 2)
+    assert not any(run.clocked for run in runs)
+    assert not of.notes
 
 
 def test_a_disk_that_fills_is_no_reason_to_go_on(tmp_path: Path) -> None:

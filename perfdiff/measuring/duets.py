@@ -15,18 +15,19 @@ from dataclasses import dataclass, field, replace
 
 from perfdiff.analysis.policy import WAITS
 from perfdiff.analysis.verdicts.wholeruns import waits
-from perfdiff.collect.abreast import may_meet, prints_otherwise
+from perfdiff.collect.abreast import Collected, may_meet, prints_otherwise
 from perfdiff.collect.collector import Collector
 from perfdiff.collect.schedule import Slot
 from perfdiff.errors import DiskFilledError, WorkloadError
-from perfdiff.records.recording import Recording
 from perfdiff.records.schema import Note, Phase, Run, Side
 
 # Pairs of a point that are made one run after the other first: they tell whether its runs wait, how much memory they take, and whether
 # they always print the same.
 APART = 2
 # Runs that take turns take as much CPU time as alone, or more, and last twice as long; those that a clock ends last as long on half of it.
+# So do some while a busy machine happens to be twice as fast: each of so many first pairs must show it, against runs before and after it.
 DOES_LESS, LASTS_AS_LONG = 0.75, 1.25
+SIGNS = 3
 _SHARES = "they seem to share something outside their trees"
 
 
@@ -38,21 +39,29 @@ class Duets:
     the program: a run with `Target.calm` tells whether it has others, and what a machine that is busy makes it wait is no waiting. Where
     runs are made of requests, both sides' are sent in turns: a server may wait, as nobody uses the CPU meanwhile.
     Runs that fail together, or print what they did not print before, share something outside their trees, and what takes much less CPU time
-    ends by the clock: the workload's further runs are made apart, marked so, and a note tells.
+    each of the first times ends by the clock: the workload's further runs are made apart, in the latter case marked so, and a note tells.
     """
 
     collector: Collector
     notes: tuple[Note, ...] = ()
     _alone: set[str] = field(default_factory=set)
-    _clocked: set[str] = field(default_factory=set)
+    _clocks: dict[str, list[bool]] = field(default_factory=dict)  # whether one seemed to end pairs made together, by workload
     _calm: dict[int, bool] = field(default_factory=dict)  # by point
 
-    def collect(self, pair: Sequence[Slot], runs: Sequence[Run], advance: Callable[[str], None]) -> list[tuple[Run, list[Recording]]]:
+    def collect(self, pair: Sequence[Slot], runs: Sequence[Run], advance: Callable[[str], None]) -> Collected:
         """Return the runs of a pair with what they recorded, after those of `runs`; raise WorkloadError or StoreError."""
         before = [run for run in runs if run.phase is Phase.PLAIN and run.point == pair[0].point.id and not run.together]
         together = self._together(pair, before, advance) if self._may_run_together(pair, before) else None
-        made = together or list(self.collector.collect(pair, advance))
-        return [(replace(run, clocked=pair[0].point.workload in self._clocked), kept) for run, kept in made]
+        if together and not self._seems_clocked(pair, together, before):
+            self._clocks.setdefault(pair[0].point.workload, []).append(False)
+            return together
+        apart = list(self.collector.collect(pair, advance))
+        if together:
+            seems_clocked = self._seems_clocked(pair, together, [run for run, _ in apart])
+            self._clocks.setdefault(pair[0].point.workload, []).append(seems_clocked)
+            if self._is_clocked(pair[0]):
+                self._part(pair[0], "takes much less CPU time", "it seems to end by the clock")
+        return [(replace(run, clocked=self._is_clocked(pair[0])), kept) for run, kept in apart]
 
     def _may_run_together(self, pair: Sequence[Slot], before: Sequence[Run]) -> bool:
         by_side = [[run for run in before if run.side is side] for side in Side]
@@ -77,9 +86,7 @@ class Duets:
             self._calm[point] = all(run is not None and _keeps_one_cpu_busy(run) for run in runs)
         return self._calm[point]
 
-    def _together(
-        self, pair: Sequence[Slot], before: Sequence[Run], advance: Callable[[str], None]
-    ) -> list[tuple[Run, list[Recording]]] | None:
+    def _together(self, pair: Sequence[Slot], before: Sequence[Run], advance: Callable[[str], None]) -> Collected | None:
         """Return the runs of a pair made at the same time, None where they disturbed each other by more than their speed."""
         cpu = random.Random(f"{self.collector.seed}:{pair[0].point.id}:{pair[0].block}").choice(sorted(os.sched_getaffinity(0)))
         try:
@@ -93,11 +100,19 @@ class Duets:
         if any(prints_otherwise(run, alone) for run, alone in plain):
             self._part(pair[0], "prints something else", _SHARES)
             return None
-        if plain and not self.collector.takes_turns(pair[0]) and all(_ended_by_the_clock(*each) for each in plain):
-            self._clocked.add(pair[0].point.workload)
-            self._part(pair[0], "takes much less CPU time", "it seems to end by the clock")
-            return None
         return made
+
+    def _seems_clocked(self, pair: Sequence[Slot], together: Collected, alone: Sequence[Run]) -> bool:
+        """Return whether whole runs made together lasted as long as those `alone`, on much less CPU time, and so far all pairs did."""
+        if together[0][0].phase is not Phase.PLAIN or self.collector.takes_turns(pair[0]):
+            return False
+        if not all(self._clocks.get(pair[0].point.workload, ())):
+            return False
+        return all(_ended_by_the_clock(run, [each for each in alone if each.side is run.side]) for run, _ in together)
+
+    def _is_clocked(self, slot: Slot) -> bool:
+        seen = self._clocks.get(slot.point.workload, ())
+        return len(seen) >= SIGNS and all(seen)
 
     def _part(self, slot: Slot, what: str, why: str) -> None:
         name = slot.point.workload

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from perfdiff import units
-from perfdiff.analysis.compare.comparison import MEAN
+from perfdiff.analysis.compare.comparison import is_mean
 from perfdiff.analysis.findings import RUN, Cause, Findings, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.models.annotation import Annotation, CostClass
 from perfdiff.models.language import readable
@@ -131,7 +131,7 @@ def _cost_facts(finding: FunctionFinding, metric: MetricFinding, confidence: flo
         where = f" ({metric.stratum})" if metric.stratum else ""
         yield Fact("ratio", f"{wording.certainty(metric.ratio, metric.metric, confidence)}{where}", wording.TONES[finding.verdict])
         if metric.stratum and metric.overall is not None and not metric.overall.is_unknown:
-            label, whose = ("typical", "of a typical call") if metric.stratum == MEAN else ("overall", "over all calls")
+            label, whose = ("typical", "of a typical call") if is_mean(metric.stratum) else ("overall", "over all calls")
             yield Fact(label, f"{wording.interval(metric.overall, metric.metric)} {whose}")
     for label, grown in (("growth", metric), ("of a run", finding.metrics.get(RUN))):
         growth = wording.classes(grown) if grown is not None else wording.ABSENT
@@ -201,7 +201,7 @@ def _parts(metric: MetricFinding) -> Iterator[Table]:
     parts = [
         (f"cost of a call at equal inputs{stratum}", metric.ratio, metric.metric),
         (
-            "the same of a typical call" if metric.stratum == MEAN else "the same over all calls",
+            "the same of a typical call" if is_mean(metric.stratum) else "the same over all calls",
             metric.overall if metric.stratum else None,
             metric.metric,
         ),

@@ -32,6 +32,11 @@ MEAN = "mean of all calls"
 BY_MACHINE = ("self_ns", "wall_ns")  # metrics of which is told what single machines show
 
 
+def is_mean(stratum: str) -> bool:
+    """Return whether a stratum is the mean of all calls, at all points or at one."""
+    return stratum.startswith(MEAN)
+
+
 @dataclass(frozen=True, slots=True)
 class StratumContrast:
     """What one stratum of calls shows; `name` is "" for all calls.
@@ -112,9 +117,9 @@ class Comparison:
 class Asked:
     """A question with what each run of either side says of it, ready to be compared together with other questions.
 
-    `runs` (points, k + 2, runs) hold the level of each stratum of the `yardstick`, then the mean of all calls, then the input mix. Where
-    inputs moved, levels stand apart, by `octaves` of expected cost, which base's annotation misses by `misfit`. `material` (k,) are strata
-    that cost a share of a run worth reporting on.
+    `runs` (points, k + 3, runs) hold the level of each stratum of the `yardstick`, then the mean of all calls, the same at the point where
+    base's are `dearest` alone, then the input mix. Where inputs moved, levels stand apart, by `octaves` of expected cost, which base's
+    annotation misses by `misfit`. `material` (k,) are strata that cost a share of a run worth reporting on.
     """
 
     question: Question
@@ -123,6 +128,7 @@ class Asked:
     runs: Sides
     octaves: Panel | None
     misfit: float
+    dearest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +155,8 @@ def ask(question: Question, ledger: Ledger, points: Sequence[Point]) -> Asked | 
 
     Each call's cost is divided by base's expected cost at its inputs; a run's statistic is the median over its calls, which
     preemption does not move; runs are compared within workload points. The mean over a run's calls, which sees rare
-    slow calls that a median hides, is one more stratum.
+    slow calls that a median hides, is one more stratum; so is the mean at the dearest point alone: where few calls that grew by another
+    class hold the cost, and no input tells them apart, its effects at all points differ too much to be one.
     """
     if any(question.metric not in table.metrics for table in question.tables.sides):
         return None
@@ -163,14 +170,16 @@ def ask(question: Question, ledger: Ledger, points: Sequence[Point]) -> Asked | 
     sides = [lines(table, of, values) for table, of, values in zip(tables.sides, labels, ratios, strict=True)]
     found = [levels(of, mask, fine=_is_fine(question)) for of, mask in zip(sides, yardstick.masks, strict=True)]
     octaves = panel(*by_label(found, sides, ledger)) if by_octaves else None
+    shares = [ledger.grids[side].spread(of.runs, mean[None]) for side, of, mean in zip(Side, tables.members, yardstick.means, strict=True)]
+    means = [_mean_costs(question, side, each, ledger) for side, each in zip(Side, shares, strict=True)]
+    dearest = _dearest(means[0] + np.log(shares[0]))
     runs = []
-    for side, member, of, each, mean in zip(Side, tables.members, sides, found, yardstick.means, strict=True):
-        grid = ledger.grids[side]
-        of_mix = grid.spread(member.runs, mean[None])
-        at_points = grid.spread(of.runs, each[:0] if by_octaves else each)
-        runs.append(np.concatenate([at_points, _mean_costs(question, side, of_mix, ledger), np.log(of_mix)], axis=1))
+    for side, of, each, mean, share in zip(Side, sides, found, means, shares, strict=True):
+        at_points = ledger.grids[side].spread(of.runs, each[:0] if by_octaves else each)
+        runs.append(np.concatenate([at_points, mean, _only_at(mean, dearest), np.log(share)], axis=1))
     misfit = _misfit(labels[0], ratios[0]) if by_octaves else 0.0
-    return Asked(question, yardstick, _materials(question, yardstick.masks, ledger), (runs[0], runs[1]), octaves, misfit)
+    label = "" if dearest is None else ledger.labels.get(ledger.points[dearest], "")
+    return Asked(question, yardstick, _materials(question, yardstick.masks, ledger), (runs[0], runs[1]), octaves, misfit, label)
 
 
 def answer(asked: Sequence[Asked], ledger: Ledger, config: CompareConfig) -> list[Comparison]:
@@ -190,7 +199,7 @@ def answer(asked: Sequence[Asked], ledger: Ledger, config: CompareConfig) -> lis
 
 def _compared(asked: Asked, of: Panel, first: int, found: Sequence[Contrast | None], config: CompareConfig) -> Comparison:
     """Return what is `found` of the question whose rows stand in a panel from `first` on."""
-    *at_points, mean, mix = found
+    *at_points, mean, at_dearest, mix = found
     if asked.octaves is not None:
         seen = [
             replace(each, summary=replace(each.summary, contrast=_less_sure(each.summary.contrast, asked.misfit)))
@@ -198,14 +207,15 @@ def _compared(asked: Asked, of: Panel, first: int, found: Sequence[Contrast | No
         ]
     else:
         seen = [*_shown(asked, of, first, at_points)]
-        if seen and mean is not None:
-            everything = Stratum(MEAN, np.ones(len(asked.question.base), bool), np.ones(len(asked.question.head), bool))
-            seen.append(_Seen(everything, of, first + len(at_points), StratumContrast(MEAN, False, mean, True)))
+        for row, (name, shown) in enumerate([(MEAN, mean), (f"{MEAN} at {asked.dearest}", at_dearest)], first + len(at_points)):
+            if seen and shown is not None:
+                everything = Stratum(name, np.ones(len(asked.question.base), bool), np.ones(len(asked.question.head), bool))
+                seen.append(_Seen(everything, of, row, StratumContrast(name, False, shown, True)))
     strata = tuple(each.summary for each in seen)
     worst = _worst(strata, config, {each.summary.name: each.stratum for each in seen}, asked)
     place = None if worst is None else next(each for each in seen if each.summary is worst)
     question = asked.question
-    typical = None if place is None or place.summary.name == MEAN else _typical(question, place.stratum)
+    typical = None if place is None or is_mean(place.summary.name) else _typical(question, place.stratum)
     unseen = question.tables.unseen
     return Comparison(
         function=question.base.function,
@@ -309,6 +319,20 @@ def _mean_costs(question: Question, side: Side, shares: Floats, ledger: Ledger) 
     return np.where(np.isfinite(means), means, np.nan)
 
 
+def _dearest(costs: Floats) -> int | None:
+    """Return at which of several points calls cost most on average, given the logarithms of runs' means (points, 1, runs)."""
+    known = np.flatnonzero(np.isfinite(costs).any(axis=(1, 2)))
+    return int(max(known, key=lambda point: median(costs[point][np.isfinite(costs[point])]))) if len(known) > 1 else None
+
+
+def _only_at(values: Floats, point: int | None) -> Floats:
+    """Return the values (points, k, runs) of one point, NaN at all others."""
+    found = np.full_like(values, np.nan)
+    if point is not None:
+        found[point] = values[point]
+    return found
+
+
 def _materials(question: Question, masks: Sequence[Bools], ledger: Ledger) -> Bools:
     """Return which strata, `masks` (k, rows) of either side's table, cost a material share of a run at some point on some side.
 
@@ -345,12 +369,12 @@ def _worst(found: Sequence[StratumContrast], config: CompareConfig, strata: Mapp
     def beyond(each: StratumContrast) -> float:
         low, high = each.contrast.interval(config.confidence, count)
         # The mean says the same as the medians, but not for which inputs; it is for what they do not see.
-        handicap = math.log1p(config.min_effect) if each.name == MEAN else 0.0
+        handicap = math.log1p(config.min_effect) if is_mean(each.name) else 0.0
         return max(low, -high) - handicap if each.material else -math.inf
 
     def is_blurred(each: StratumContrast) -> bool:
         half = each.contrast.half_width(config.confidence, count)
-        return half > math.log(BLURRED) or (each.name != MEAN and _vagueness(strata[each.name], asked) > math.log(BLURRED))
+        return half > math.log(BLURRED) or (not is_mean(each.name) and _vagueness(strata[each.name], asked) > math.log(BLURRED))
 
     best = max(found, key=beyond)
     if beyond(best) <= 0 or not is_blurred(best):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.compare.comparison import MEAN
+from perfdiff.analysis.compare.comparison import MEAN, is_mean
 from perfdiff.analysis.compare.shift import leading_term
 from perfdiff.analysis.findings import Cause, MetricFinding, Ratio, Verdict
 from perfdiff.analysis.sums.rates import one_run, too_short
@@ -109,7 +109,7 @@ def sentence(found: MetricFinding, spot: Spot | None, config: CompareConfig, who
     ratio = found.ratio
     assert ratio is not None
     growth = _growth(found, spot, spot.base * ratio.value if spot else math.nan)
-    where = f"at {found.stratum}, " if found.stratum and found.stratum != MEAN else ""
+    where = f"at {found.stratum}, " if found.stratum and not is_mean(found.stratum) else ""
     if spot is not None and spot.feature and spot.x is not None:
         where = f"at {spot.feature} = {units.count(spot.x)}, "
     if spot is not None and spot.switch:
@@ -120,8 +120,8 @@ def sentence(found: MetricFinding, spot: Spot | None, config: CompareConfig, who
         change = f"{units.quantity(spot.base, unit)} became {units.quantity(spot.base * ratio.value, unit)}{what}{whose} a call "
     elif not growth:
         change = f"costs {'more' if ratio.value > 1 else 'less'}{whose} a call "
-    if found.stratum == MEAN and spot is None:
-        change += "on average "
+    if is_mean(found.stratum) and spot is None:
+        change += f"on average{found.stratum.removeprefix(MEAN)} "
     return f"{growth}{where}{change}({_interval(ratio, config)})"
 
 
