@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from perfdiff.analysis.sums.ledger import Book, Ledger
-from perfdiff.analysis.sums.repeats import by_repetitions, told_of_the_clock
-from perfdiff.records.schema import Floats, Note, Phase, Run, Side
+from perfdiff.analysis.sums.repeats import by_repetitions, in_all_points, told_of_the_clock
+from perfdiff.records.schema import Floats, Note, Phase, Point, Run, Side
 
 MAIN, SETUP, STEP, PART = range(4)  # main calls setup once, and step until the time is over, which calls part twice
 SECOND = 1e9
@@ -101,3 +101,9 @@ def test_other_runs_do_not_end_by_the_clock(base: Book, head: Book) -> None:
     found = ledger(base, head)
     assert by_repetitions(found, 0.05) is found
     assert told_of_the_clock(found, [Note("sizes-not-felt", "sizes")]) == (Note("sizes-not-felt", "sizes"),)
+
+
+def test_a_clock_ends_runs_of_a_workload_at_all_of_its_points() -> None:
+    points = [Point(number, workload, {"n": number}, "./bench") for number, workload in enumerate(["bench", "bench", "parse"])]
+    assert in_all_points({1}, points) == {0, 1}
+    assert in_all_points(set(), points) == frozenset()

@@ -24,7 +24,7 @@ from perfdiff.analysis.stats.inference import false_discovery
 from perfdiff.analysis.sums.ledger import Ledger, open_counts, open_ledger
 from perfdiff.analysis.sums.levelling import Levelled
 from perfdiff.analysis.sums.pace import pace_of
-from perfdiff.analysis.sums.repeats import by_repetitions
+from perfdiff.analysis.sums.repeats import by_repetitions, in_all_points
 from perfdiff.analysis.telling.folded import folded_work
 from perfdiff.analysis.telling.headline import Spot
 from perfdiff.analysis.telling.metric import Machines, finding, of_one_side, spot, with_shift, with_spot
@@ -80,9 +80,14 @@ class Known:
     works: tuple[ExtraWork, ...]
     run_extra_ns: Floats
 
+    @property
+    def clocked(self) -> frozenset[int]:
+        """Return the points at which whole runs tell nothing, as a clock ends them."""
+        return in_all_points(self.ledger.clocked, self.experiment.points)
+
     def cases(self, studies: Sequence[Study], judgements: Mapping[int, Mapping[str, Judgement]], attribution: Attribution) -> list[Case]:
         """Return studied functions with all that is known of each."""
-        ends = {end.point.id: end for end in self.runs.without(self.ledger.clocked).ends}
+        ends = {end.point.id: end for end in self.runs.without(self.clocked).ends}
         works = {each.function: each for each in self.works if each.total_ns > 0}
         found = []
         for each in studies:
@@ -146,7 +151,7 @@ def gathered(of: Known, studies: Sequence[Study], lines: MatchedLines | None = N
     suspects = tuple(each for each in works if each.total_ns > 0)
     savers = tuple(each for each in reversed(works) if each.total_ns < 0)
     work = work_of(of.counted, len(experiment.points), of.leaving)
-    told = of.runs.without(of.ledger.clocked).unexplained_by(attribution)
+    told = of.runs.without(of.clocked).unexplained_by(attribution)
     judged = without_waiting(told, experiment, work, config)
     evidence = Evidence(judged, work, experiment.same_code, suspects, lines, savers)
     return Gathered(cases, q_values, own, attribution, of.counted, of.runs, evidence, Machines(of.names, _q_of_machines(studies)))

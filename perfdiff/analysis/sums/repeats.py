@@ -7,7 +7,7 @@ then. Sums by what is repeated do: what one repetition costs, as often as base r
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from perfdiff import units
 from perfdiff.analysis.stats.panel import Bools
 from perfdiff.analysis.sums.ledger import Book, Ledger
-from perfdiff.records.schema import Floats, Note, Side
+from perfdiff.records.schema import Floats, Note, Point, Side
 
 FEWEST_RUNS = 3  # a side, to tell whether calls repeat
 # Of a run's CPU time at the least takes what it repeats until its time is over; a benchmark may have several such parts.
@@ -144,6 +144,12 @@ def _passed_on(book: Book, pair: tuple[int, int], above: frozenset[int], more: F
     """Return what calls of those who repeat take more, by who makes them."""
     callee = pair[0]
     return more * book.edges[pair] / np.maximum(book.calls[:, callee], 1) if callee in above else 0.0
+
+
+def in_all_points(clocked: Set[int], points: Sequence[Point]) -> frozenset[int]:
+    """Return all points of the workloads of which some are `clocked`: what ends runs at one does so at all, however clearly that shows."""
+    workloads = {point.workload for point in points if point.id in clocked}
+    return frozenset(point.id for point in points if point.workload in workloads)
 
 
 def told_of_the_clock(ledger: Ledger, notes: Iterable[Note]) -> tuple[Note, ...]:
