@@ -12,6 +12,7 @@ from perfdiff.analysis.blame.attribution import Attribution
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio
 from perfdiff.analysis.policy import LAYOUT_SHIFT, LAYOUTS_KNOWN, WAITS
 from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, OF_A_LOOK, Shift, shift
+from perfdiff.analysis.sums.repeats import in_all_points
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Floats, Phase, Point, Run, Side
 
@@ -78,7 +79,9 @@ def whole_runs(points: Sequence[Point], runs: Sequence[Run], config: CompareConf
     plain, timed = _by_point(runs, Phase.PLAIN), _by_point(runs, Phase.TIMED)
     both = [point for point in points if all(plain.get((point.id, side)) for side in Side)]
     judge = _Judge(config, len(both), machines)
-    return WholeRuns(tuple(_end(point, plain, timed, judge) for point in both))
+    clocked = in_all_points({run.point for run in runs if run.clocked}, points)
+    ends = (_end(point, plain, timed, judge) for point in both)
+    return WholeRuns(tuple(replace(end, standing=PointStanding.CLOCKED, needed=0) if end.point.id in clocked else end for end in ends))
 
 
 def overhead(runs: Sequence[Run]) -> float | None:
@@ -120,8 +123,6 @@ def _end(
             judged, by = by_clock, "wall_ns"
     probed = {side: timed.get((point.id, side), ()) for side in Side}
     bare_and_probed = [_cpu_of_both(plain[point.id, side], probed[side]) for side in Side if probed[side]]
-    if any(run.clocked for run in (*base, *head)):
-        judged = replace(judged, standing=PointStanding.CLOCKED, needed=0)
     costs = [with_probes / bare - 1 for bare, with_probes in bare_and_probed]
     base_ns, head_ns = (float(np.median([run.took_ns if is_more_than_work else run.cpu_ns for run in runs])) for runs in (base, head))
     return EndToEnd(
