@@ -20,7 +20,7 @@ from perfdiff.analysis.telling.headline import Spot, sentence
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, CostClass, Scope, Term
 from perfdiff.records.schema import DECORATED, Change, FunctionInfo, Origin, Side
-from perfdiff.report.wording import classes
+from perfdiff.report.wording import classes, leading
 
 CONFIG = CompareConfig()
 
@@ -493,6 +493,21 @@ def test_rare_slow_calls_are_found_in_the_mean() -> None:
 
     found = findings(Made("f", cost, Change.CHANGED, lambda side, n: {"main": 100}))
     assert ranks(found) == ["f"]
+
+
+def test_what_is_surely_slower_is_told_where_the_time_with_callees_hardly_moved() -> None:
+    found = findings(
+        Made("outer", lambda side, x: (200 if side == BASE else 300) * x["n"], Change.CHANGED, lambda side, n: {"main": 30}),
+        Made("inner", same(lambda x: 2000 * x["n"]), calls=lambda side, n: {"outer": 30}),
+        runs=10,
+    )
+    outer = named(found, "outer")
+    assert ranks(found) == ["outer"]
+    assert 1 < outer.metrics["wall_ns"].ratio.low < 1.05
+    assert outer.metrics["self_ns"].ratio.low > 1.4
+    assert outer.rests_on == "self_ns"
+    assert leading(outer) is outer.metrics["self_ns"]
+    assert "of its own a call" in outer.headline
 
 
 def test_few_calls_that_grow_by_another_class_are_found_in_the_mean_of_the_dearest_point() -> None:

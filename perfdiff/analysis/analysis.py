@@ -20,7 +20,7 @@ from perfdiff.analysis.sums.repeats import told_of_the_clock
 from perfdiff.analysis.telling.chain import chain
 from perfdiff.analysis.telling.diagnosis import Patient, diagnose
 from perfdiff.analysis.telling.folded import named
-from perfdiff.analysis.telling.headline import Spot, headline
+from perfdiff.analysis.telling.headline import Spot, headline, metric_of_verdict
 from perfdiff.analysis.telling.lines import with_lines
 from perfdiff.analysis.telling.warming import warming_note
 from perfdiff.analysis.trends.lines import MatchedLines, matched
@@ -145,7 +145,7 @@ def _function(
         headline=headline(case, decision, metrics[function], spots, causes),
         counts=case.counts,
         warm_up=case.study.warm_up,
-        rests_on=decision.heavier[0] if decision.heavier else None,
+        rests_on=metric_of_verdict(case, decision),
     )
 
 

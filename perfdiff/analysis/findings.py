@@ -312,7 +312,7 @@ class FunctionFinding:
     `accepted`, by one entry a metric, does not count in the verdict on the whole.
     `lines` run more often, its own or those of functions where its change shows, and `line_counts` is how often each of its lines in head
     ran there, by number. `warm_up` tells how the first calls of a run cost more than later ones, on either side where they do.
-    `machines_say` tells where machines disagree on it, "" where they do not. `rests_on` is the count that alone makes it a regression.
+    `machines_say` tells where machines disagree on it, "" where they do not. `rests_on` is the metric that the verdict rests on.
     """
 
     info: FunctionInfo

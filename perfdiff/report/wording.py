@@ -179,9 +179,8 @@ def inputs(prediction: Prediction) -> str:
 def leading(finding: FunctionFinding) -> MetricFinding | None:
     """Return the metric that the verdict rests on.
 
-    For a regression by a count alone this; for other regressions or an improvement the first, in the order of `METRICS`, whose
-    interval lies on that side of 1; for the rest, and for unchanged code, the time without callees, since a slower callee is not this
-    function's doing.
+    Where none is known, for a regression or an improvement the first, in the order of `METRICS`, whose interval lies on that side of 1;
+    for the rest, and for unchanged code, the time without callees, since a slower callee is not this function's doing.
     """
     if finding.rests_on is not None and finding.rests_on in finding.metrics:
         return finding.metrics[finding.rests_on]

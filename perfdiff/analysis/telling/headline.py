@@ -10,6 +10,7 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.compare.comparison import MEAN, is_mean
+from perfdiff.analysis.compare.judgement import Direction
 from perfdiff.analysis.compare.shift import leading_term
 from perfdiff.analysis.findings import Cause, MetricFinding, Ratio, Verdict
 from perfdiff.analysis.sums.rates import one_run, too_short
@@ -43,7 +44,8 @@ def headline(
     if decision.verdict in (Verdict.UNCHANGED, Verdict.INCONCLUSIVE):
         return f"{name}: {decision.reason}"
     cause = f"; cause: {causes[0].says}" if causes and decision.verdict is Verdict.REGRESSION else ""
-    main = next((each for each in decision.heavier[:1] if each in metrics), None) or main_metric(metrics, decision.verdict)
+    rests_on = metric_of_verdict(case, decision)
+    main = rests_on if rests_on in metrics else main_metric(metrics, decision.verdict)
     if main is None or main not in metrics or metrics[main].ratio is None:
         return f"{name} {case.info.change}: {decision.reason}{cause}"
     if too_short(case.info.id, main, case.ledger):
@@ -90,6 +92,17 @@ def _in_all(case: Case, metric: str) -> _InAll:
         for ns, calls in (base, head)
     )
     return _InAll(before, after, (base[1], head[1]), one_run(at, case.ledger))
+
+
+def metric_of_verdict(case: Case, decision: Decision) -> str | None:
+    """Return the metric that a verdict rests on: a count that alone decides, or else a time that is known to differ, if any is.
+
+    What is known of the time with callees may be less sure by far than of that without, where these take most of it.
+    """
+    if decision.heavier:
+        return decision.heavier[0]
+    way = {Verdict.REGRESSION: Direction.UP, Verdict.IMPROVEMENT: Direction.DOWN}.get(decision.verdict)
+    return next((metric for metric in ("wall_ns", "self_ns") if case.direction(metric) is way), None)
 
 
 def main_metric(metrics: Mapping[str, MetricFinding], verdict: Verdict) -> str | None:
