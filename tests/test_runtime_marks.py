@@ -97,7 +97,8 @@ def test_a_sampled_callers_callees_are_looked_at(build: Build) -> None:  # noqa:
     assert 4000 <= np.nanmedian(record.samples[2].self_ns) < 6000 < np.nanmedian(record.samples[2].wall_ns)
 
 
-def test_calls_that_are_left_by_longjmp_leave_their_mark_behind(build: Build) -> None:  # noqa: F811
+@pytest.mark.parametrize("flags", [(), ("-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2")], ids=["plain", "fortified"])
+def test_marks_of_calls_that_longjmp_leaves_go(flags: tuple[str, ...], build: Build) -> None:  # noqa: F811
     source = """
     #include <setjmp.h>
     static jmp_buf back;
@@ -106,7 +107,7 @@ def test_calls_that_are_left_by_longjmp_leave_their_mark_behind(build: Build) ->
     __attribute__((noinline)) void parse(int n) {PD_3 fails(n); __asm__ volatile(""); }
     int main(void) {PD_4 for (volatile int i = 0; i < 1000; i++) { if (!setjmp(back)) parse(i % 2); leaf(); } return 0; }
     """
-    [record] = build(source, *map(probe, (1, 2, 3, 4))).run({1: TIME, 2: MARKED, 3: MARKED, 4: TIME})
+    [record] = build(source, *map(probe, (1, 2, 3, 4)), flags=flags).run({1: TIME, 2: MARKED, 3: MARKED, 4: TIME})
     assert edges(record) == {(0, 4): 1, (4, 3): 1000, (3, 2): 1000, (2, 1): 1000, (4, 1): 1000}
 
 
