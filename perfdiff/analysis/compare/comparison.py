@@ -118,8 +118,9 @@ class Asked:
     """A question with what each run of either side says of it, ready to be compared together with other questions.
 
     `runs` (points, k + 3, runs) hold the level of each stratum of the `yardstick`, then the mean of all calls, the same at the point where
-    base's are `dearest` alone, then the input mix. Where inputs moved, levels stand apart, by `octaves` of expected cost, which base's
-    annotation misses by `misfit`. `material` (k,) are strata that cost a share of a run worth reporting on.
+    base's cost most alone, by its label and their mean cost there in `dearest`, then the input mix. Where inputs moved, levels stand apart,
+    by `octaves` of expected cost, which base's annotation misses by `misfit`. `material` (k,) are strata that cost a share of a run worth
+    reporting on.
     """
 
     question: Question
@@ -128,7 +129,7 @@ class Asked:
     runs: Sides
     octaves: Panel | None
     misfit: float
-    dearest: str = ""
+    dearest: tuple[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,14 +173,15 @@ def ask(question: Question, ledger: Ledger, points: Sequence[Point]) -> Asked | 
     octaves = panel(*by_label(found, sides, ledger)) if by_octaves else None
     shares = [ledger.grids[side].spread(of.runs, mean[None]) for side, of, mean in zip(Side, tables.members, yardstick.means, strict=True)]
     means = [_mean_costs(question, side, each, ledger) for side, each in zip(Side, shares, strict=True)]
-    dearest = _dearest(means[0] + np.log(shares[0]))
+    costs = means[0] + np.log(shares[0])
+    at = _dearest(costs)
+    dearest = None if at is None else (ledger.labels.get(ledger.points[at], ""), math.exp(_middle(costs[at])))
     runs = []
     for side, of, each, mean, share in zip(Side, sides, found, means, shares, strict=True):
         at_points = ledger.grids[side].spread(of.runs, each[:0] if by_octaves else each)
-        runs.append(np.concatenate([at_points, mean, _only_at(mean, dearest), np.log(share)], axis=1))
+        runs.append(np.concatenate([at_points, mean, _only_at(mean, at), np.log(share)], axis=1))
     misfit = _misfit(labels[0], ratios[0]) if by_octaves else 0.0
-    label = "" if dearest is None else ledger.labels.get(ledger.points[dearest], "")
-    return Asked(question, yardstick, _materials(question, yardstick.masks, ledger), (runs[0], runs[1]), octaves, misfit, label)
+    return Asked(question, yardstick, _materials(question, yardstick.masks, ledger), (runs[0], runs[1]), octaves, misfit, dearest)
 
 
 def answer(asked: Sequence[Asked], ledger: Ledger, config: CompareConfig) -> list[Comparison]:
@@ -207,7 +209,8 @@ def _compared(asked: Asked, of: Panel, first: int, found: Sequence[Contrast | No
         ]
     else:
         seen = [*_shown(asked, of, first, at_points)]
-        for row, (name, shown) in enumerate([(MEAN, mean), (f"{MEAN} at {asked.dearest}", at_dearest)], first + len(at_points)):
+        label = f"{MEAN} at {asked.dearest[0]}" if asked.dearest else ""
+        for row, (name, shown) in enumerate([(MEAN, mean), (label, at_dearest)], first + len(at_points)):
             if seen and shown is not None:
                 everything = Stratum(name, np.ones(len(asked.question.base), bool), np.ones(len(asked.question.head), bool))
                 seen.append(_Seen(everything, of, row, StratumContrast(name, False, shown, True)))
@@ -215,7 +218,7 @@ def _compared(asked: Asked, of: Panel, first: int, found: Sequence[Contrast | No
     worst = _worst(strata, config, {each.summary.name: each.stratum for each in seen}, asked)
     place = None if worst is None else next(each for each in seen if each.summary is worst)
     question = asked.question
-    typical = None if place is None or is_mean(place.summary.name) else _typical(question, place.stratum)
+    typical = None if place is None else _typical_of(asked, place.stratum)
     unseen = question.tables.unseen
     return Comparison(
         function=question.base.function,
@@ -322,7 +325,11 @@ def _mean_costs(question: Question, side: Side, shares: Floats, ledger: Ledger) 
 def _dearest(costs: Floats) -> int | None:
     """Return at which of several points calls cost most on average, given the logarithms of runs' means (points, 1, runs)."""
     known = np.flatnonzero(np.isfinite(costs).any(axis=(1, 2)))
-    return int(max(known, key=lambda point: median(costs[point][np.isfinite(costs[point])]))) if len(known) > 1 else None
+    return int(max(known, key=lambda point: _middle(costs[point]))) if len(known) > 1 else None
+
+
+def _middle(costs: Floats) -> float:
+    return median(costs[np.isfinite(costs)])
 
 
 def _only_at(values: Floats, point: int | None) -> Floats:
@@ -390,6 +397,13 @@ def _vagueness(stratum: Stratum, asked: Asked) -> float:
         return 0.0
     masks, tables = (stratum.base, stratum.head), asked.question.tables.sides
     return max(vagueness(values[mask], table.point[mask]) for values, mask, table in zip(ratios, masks, tables, strict=True))
+
+
+def _typical_of(asked: Asked, stratum: Stratum) -> Typical | None:
+    """Return a typical call of a stratum; of the mean of all calls at one point, what base's calls cost there on average."""
+    if not is_mean(stratum.name):
+        return _typical(asked.question, stratum)
+    return Typical(asked.dearest[1], {}) if asked.dearest and stratum.name != MEAN else None
 
 
 def _typical(question: Question, stratum: Stratum) -> Typical | None:

@@ -131,6 +131,7 @@ def sentence(found: MetricFinding, spot: Spot | None, config: CompareConfig, who
     if spot is not None:
         what = f" {metric_of(found.metric).says}" if unit == "count" else ""
         change = f"{units.quantity(spot.base, unit)} became {units.quantity(spot.base * ratio.value, unit)}{what}{whose} a call "
+        change += f"on average{found.stratum.removeprefix(MEAN)} " if is_mean(found.stratum) else ""
     elif not growth:
         change = f"costs {'more' if ratio.value > 1 else 'less'}{whose} a call "
     if is_mean(found.stratum) and spot is None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.compare.comparison import Comparison, tested
+from perfdiff.analysis.compare.comparison import MEAN, Comparison, tested
 from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.compare.shift import Shift
 from perfdiff.analysis.compare.strata import is_of_a_phase
@@ -107,7 +107,7 @@ def with_spot(case: Case, found: MetricFinding, at: Spot | None) -> MetricFindin
     if at is None or case.sums_tell(found.metric):
         return found
     inputs = f"{at.feature} = {units.count(at.x)}" if at.feature and at.x is not None else ""
-    calls = at.switch if inputs else found.stratum
+    calls = at.switch if inputs else found.stratum.removeprefix(f"{MEAN} at ")
     where = ", ".join(each for each in (calls, inputs) if each and not is_of_a_phase(each))
     return replace(found, typical=at.base, typical_at=where)
 
