@@ -349,14 +349,21 @@ def test_runs_of_a_workload_that_a_clock_ends_are_marked_once_that_is_sure(tmp_p
 
 @pytest.mark.parametrize(
     "does",
-    [(0.55, 1.0), (0.55, 0.55, 1.0), (1.0, 0.55, 0.55, 0.55, 0.55)],
-    ids=["once", "twice", "later"],
+    [(0.55, 1.0), (0.55, 0.55, 1.0), (0.8, 0.55, 0.55, 0.95), (1.0, 0.55, 0.55, 0.55, 0.55)],
+    ids=["once", "twice", "more or less", "later"],
 )
 def test_a_machine_that_is_faster_for_a_while_is_no_clock(tmp_path: Path, does: tuple[float, ...]) -> None:
     runs, of = made(tmp_path, Changing(does=1.0, later=list(does)), pairs=APART + 8)
     assert not any(run.clocked for run in runs)
     assert any(run.together for run in runs)
     assert not of.notes
+
+
+def test_a_pair_that_does_not_tell_hides_no_clock(tmp_path: Path) -> None:
+    """As where other work had the machine while the runs before it were made alone, so that a clock left them less."""
+    runs, of = made(tmp_path, Changing(later=[0.55, 0.8, 0.55, 0.85, 0.55]), pairs=APART + 8)
+    assert runs[-1].clocked
+    assert len(of.notes) == 1
 
 
 def test_runs_that_are_as_fast_again_alone_are_not_ended_by_a_clock(tmp_path: Path) -> None:

@@ -25,8 +25,9 @@ from perfdiff.records.schema import Note, Phase, Run, Side
 # they always print the same.
 APART = 2
 # Runs that take turns take as much CPU time as alone, or more, and last twice as long; those that a clock ends last as long on half of it.
-# So do some while a busy machine happens to be twice as fast: each of so many first pairs must show it, against runs before and after it.
-DOES_LESS, LASTS_AS_LONG = 0.75, 1.25
+# So do some while a busy machine happens to be twice as fast: so many pairs must show it, against runs before and after them, before any
+# shows that its runs do their work in any case.
+DOES_LESS, DOES_ALL, LASTS_AS_LONG = 0.75, 0.9, 1.25
 SIGNS = 3
 _SHARES = "they seem to share something outside their trees"
 
@@ -39,13 +40,14 @@ class Duets:
     the program: a run with `Target.calm` tells whether it has others, and what a machine that is busy makes it wait is no waiting. Where
     runs are made of requests, both sides' are sent in turns: a server may wait, as nobody uses the CPU meanwhile.
     Runs that fail together, or print what they did not print before, share something outside their trees, and what takes much less CPU time
-    each of the first times ends by the clock: the workload's further runs are made apart, in the latter case marked so, and a note tells.
+    several times ends by the clock: the workload's further runs are made apart, in the latter case marked so, and a note tells.
     """
 
     collector: Collector
     notes: tuple[Note, ...] = ()
     _alone: set[str] = field(default_factory=set)
-    _clocks: dict[str, list[bool]] = field(default_factory=dict)  # whether one seemed to end pairs made together, by workload
+    _clocks: dict[str, int] = field(default_factory=dict)  # signs that one ends runs, by workload
+    _works: set[str] = field(default_factory=set)  # workloads whose runs no clock ends
     _calm: dict[int, bool] = field(default_factory=dict)  # by point
 
     def collect(self, pair: Sequence[Slot], runs: Sequence[Run], advance: Callable[[str], None]) -> Collected:
@@ -53,15 +55,14 @@ class Duets:
         before = [run for run in runs if run.phase is Phase.PLAIN and run.point == pair[0].point.id and not run.together]
         together = self._together(pair, before, advance) if self._may_run_together(pair, before) else None
         if together and not self._seems_clocked(pair, together, before):
-            self._clocks.setdefault(pair[0].point.workload, []).append(False)
             return together
         apart = list(self.collector.collect(pair, advance))
-        if together:
-            seems_clocked = self._seems_clocked(pair, together, [run for run, _ in apart])
-            self._clocks.setdefault(pair[0].point.workload, []).append(seems_clocked)
-            if self._is_clocked(pair[0]):
+        name = pair[0].point.workload
+        if together and self._seems_clocked(pair, together, [run for run, _ in apart]):
+            self._clocks[name] = self._clocks.get(name, 0) + 1
+            if self._clocks[name] == SIGNS:
                 self._part(pair[0], "takes much less CPU time", "it seems to end by the clock")
-        return [(replace(run, clocked=self._is_clocked(pair[0])), kept) for run, kept in apart]
+        return [(replace(run, clocked=self._clocks.get(name, 0) == SIGNS), kept) for run, kept in apart]
 
     def _may_run_together(self, pair: Sequence[Slot], before: Sequence[Run]) -> bool:
         by_side = [[run for run in before if run.side is side] for side in Side]
@@ -103,16 +104,14 @@ class Duets:
         return made
 
     def _seems_clocked(self, pair: Sequence[Slot], together: Collected, alone: Sequence[Run]) -> bool:
-        """Return whether whole runs made together lasted as long as those `alone`, on much less CPU time, and so far all pairs did."""
-        if together[0][0].phase is not Phase.PLAIN or self.collector.takes_turns(pair[0]):
+        """Return whether whole runs made together lasted as long as those `alone`, on much less CPU time; learn where they did it all."""
+        name = pair[0].point.workload
+        if name in self._works or together[0][0].phase is not Phase.PLAIN or self.collector.takes_turns(pair[0]):
             return False
-        if not all(self._clocks.get(pair[0].point.workload, ())):
-            return False
-        return all(_ended_by_the_clock(run, [each for each in alone if each.side is run.side]) for run, _ in together)
-
-    def _is_clocked(self, slot: Slot) -> bool:
-        seen = self._clocks.get(slot.point.workload, ())
-        return len(seen) >= SIGNS and all(seen)
+        runs = [(run, [each for each in alone if each.side is run.side]) for run, _ in together]
+        if all(run.cpu_ns >= DOES_ALL * min(each.cpu_ns for each in others) for run, others in runs):
+            self._works.add(name)
+        return all(_ended_by_the_clock(*each) for each in runs)
 
     def _part(self, slot: Slot, what: str, why: str) -> None:
         name = slot.point.workload
