@@ -173,13 +173,14 @@ def ask(question: Question, ledger: Ledger, points: Sequence[Point]) -> Asked | 
     octaves = panel(*by_label(found, sides, ledger)) if by_octaves else None
     shares = [ledger.grids[side].spread(of.runs, mean[None]) for side, of, mean in zip(Side, tables.members, yardstick.means, strict=True)]
     means = [_mean_costs(question, side, each, ledger) for side, each in zip(Side, shares, strict=True)]
-    costs = means[0] + np.log(shares[0])
+    mixes = [np.log(each) for each in shares]
+    costs = means[0] + mixes[0]
     at = _dearest(costs)
     dearest = None if at is None else (ledger.labels.get(ledger.points[at], ""), math.exp(_middle(costs[at])))
     runs = []
-    for side, of, each, mean, share in zip(Side, sides, found, means, shares, strict=True):
+    for side, of, each, mean, mix in zip(Side, sides, found, means, mixes, strict=True):
         at_points = ledger.grids[side].spread(of.runs, each[:0] if by_octaves else each)
-        runs.append(np.concatenate([at_points, mean, _only_at(mean, at), np.log(share)], axis=1))
+        runs.append(np.concatenate([at_points, mean, _only_at(mean, at), mix], axis=1))
     misfit = _misfit(labels[0], ratios[0]) if by_octaves else 0.0
     return Asked(question, yardstick, _materials(question, yardstick.masks, ledger), (runs[0], runs[1]), octaves, misfit, dearest)
 

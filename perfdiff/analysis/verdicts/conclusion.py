@@ -208,7 +208,8 @@ def _needed(runs: WholeRuns) -> str:
     clocked, opened = runs.of(PointStanding.CLOCKED), runs.of(PointStanding.OPEN)
     if clocked and not any(end.low > 1 for end in opened):
         shown = units.listed([end.point.label for end in clocked], NAMED)
-        return f"whole runs at {shown} end by the clock, and which function they repeat is not known: let it be a fixed number of times"
+        remedy = "have them repeat it a fixed number of times"
+        return f"whole runs at {shown} end by the clock, and which function they repeat is not known: {remedy}"
     worst = max(opened, key=lambda end: (end.low > 1, end.needed or math.inf, end.high))
     if worst.disagree and not worst.needed:
         each = [f"{name} {units.ratio(ratio.value)}" for name, ratio in worst.machines.items()]

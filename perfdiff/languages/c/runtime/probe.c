@@ -359,14 +359,6 @@ static inline bool is_marked(struct pd_thread *thread, const void *key, uintptr_
 	return marked < thread->top->stack;
 }
 
-/* Returns the edge of a call, which knows the last caller. */
-static inline struct pd_edge *edge_from(struct pd_thread *thread, struct pd_local *local, uint32_t caller)
-{
-	if (pd_unlikely(local->edge->caller != caller))
-		local->edge = pd_edge_find(thread, caller, local->probe);
-	return local->edge;
-}
-
 /*
  * Counts a call between two timed ones by its caller, and leaves a mark in place of an entry: what its callees take, the timed ones stand for.
  * Returns false where it has to be looked at: it is timed, one of the first, or from another caller than the last one, or its caller is sampled.
@@ -403,6 +395,7 @@ static inline __attribute__((always_inline)) int enter(struct pd_frame *frame, c
 	struct pd_local *local;
 	struct pd_edge *edge;
 	bool is_extra, is_below_mark;
+	uint32_t caller;
 
 	if (pd_unlikely(!thread)) {
 		thread = pd_thread_open();
@@ -431,7 +424,10 @@ static inline __attribute__((always_inline)) int enter(struct pd_frame *frame, c
 	thread->next = (char *)(entry + 1);
 	pd_order();
 	is_below_mark = is_marked(thread, key, stack);
-	edge = edge_from(thread, local, is_below_mark ? thread->mark.probe : parent->local->probe);
+	caller = is_below_mark ? thread->mark.probe : parent->local->probe;
+	edge = local->edge;
+	if (pd_unlikely(edge->caller != caller))
+		local->edge = edge = pd_edge_find(thread, caller, local->probe);
 	edge->calls++;
 	if (local->granted && !is_extra)
 		count_passed(thread, local, edge, parent);
