@@ -317,9 +317,11 @@ static inline uint64_t pd_paused(void)
 	return atomic_load_explicit(&pd_process.paused, memory_order_relaxed);
 }
 
-/* probe.c */
+/* periods.c */
 void pd_thread_count_passed(struct pd_thread *thread);
 void pd_thread_settle(struct pd_thread *thread);
+
+/* probe.c */
 void pd_thread_close_calls(struct pd_thread *thread, uint64_t now, const uint64_t resources[PD_RESOURCES]);
 
 /* counters.c */
