@@ -498,6 +498,18 @@ def test_who_is_no_suspect_is_left_out_where_what_tells_its_time_exceeds_the_bud
     assert [choice.rate.period for choice in chosen] == periods
 
 
+@pytest.mark.parametrize(("share", "period"), [(0.9, rates.PASSING_RATES[-1].period), (0.05, None)])
+def test_what_takes_most_of_a_run_that_a_clock_ends_is_measured_beyond_the_budget(share: float, period: int | None) -> None:
+    pairs = {1: pair("repeated", Change.UNCHANGED), 2: pair("main", Change.CALLER)}
+    seen = surveyed({1: 1e8, 2: 1.0}, {1: (share * 1e9, share * 1e9), 2: (1e8, 1e8)}, {(0, 2), (2, 1)})
+    found = []
+    for clocked in (False, True):
+        selection = survey.choose(replace(seen, clocked=clocked), pairs, {}, BUDGET)
+        found.append({choice.id: choice.rate.period for choice in selection.choices}.get(1))
+        assert not selection.folds
+    assert found == [None, period]
+
+
 def recursive(calls: float, outermost: float) -> Survey:
     """Return a function that calls itself, whose outermost calls hold its time."""
     seen = surveyed({1: calls, 2: 1.0}, {1: (9e8, 9e8)}, {(0, 2)})

@@ -90,12 +90,12 @@ class Traffic:
 class Candidate:
     """A function worth a probe. The lower its `rank`, the earlier it is served.
 
-    A `suspect` may exceed the budget, by so much that it is folded or, unless it `may_fold`, by whatever it takes.
+    A `required` one may exceed the budget, by so much that it is folded or, unless it `may_fold`, by whatever it takes.
     """
 
     traffic: Traffic
     rank: int
-    suspect: bool
+    required: bool
     may_fold: bool
 
 
@@ -129,10 +129,10 @@ class Allotment:
                 probed = set(rates)
                 continue
             costs = {function: self.candidates[function].traffic.cost(rate, self.cpu_ns) for function, rate in rates.items()}
-            bounded = [each for each in rates if self.candidates[each].may_fold or not self.candidates[each].suspect]
+            bounded = [each for each in rates if self.candidates[each].may_fold or not self.candidates[each].required]
             total = sum((costs[each] for each in bounded), np.zeros_like(self.cpu_ns))
             over = total > np.maximum(self.budget + STRETCH, START_NS / self.cpu_ns)
-            foldable = [each for each in bounded if self.candidates[each].suspect and costs[each][over].any()]
+            foldable = [each for each in bounded if self.candidates[each].required and costs[each][over].any()]
             if not foldable:
                 return rates, folded
             worst = max(foldable, key=lambda each: (float(costs[each][over].max()), each))
@@ -140,7 +140,7 @@ class Allotment:
             folded[worst] = float(costs[worst].max())
 
     def _served(self, probed: Set[int]) -> dict[int, Rate]:
-        """Return the rates of all that fit, and the slowest of suspects that do not.
+        """Return the rates of all that fit, and the slowest of required ones that do not.
 
         The cheap first: they cost next to nothing, and a hot suspect that exceeds the budget alone must not push out its callers.
         """
@@ -153,7 +153,7 @@ class Allotment:
             if fits.any():
                 spent += offer.costs[fits.argmax()]
                 rates[function] = offer.rates[fits.argmax()]
-            elif self.candidates[function].suspect:
+            elif self.candidates[function].required:
                 rates[function] = offer.rates[-1]
         return rates
 

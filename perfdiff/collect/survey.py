@@ -100,7 +100,8 @@ class Survey:
     `calls`, `self_ns`, `wall_ns`: function id -> (cells,) medians over rounds; `reading_ns`: what reading the texts and files of a call
     takes, and `lengths` (cells, 2, classes): how many calls are of which length, and their time in ns, the least of all rounds, as what
     was disturbed once is not long; `cpu_ns` (cells,) CPU time of the plain build; `executions`: (side, function id) -> outcomes
-    per call of each of its conditions; `edges`: pairs (caller, callee) that occurred -> calls (cells,).
+    per call of each of its conditions; `edges`: pairs (caller, callee) that occurred -> calls (cells,). `clocked`: a clock ends runs of the
+    plain build.
     """
 
     cells: tuple[tuple[int, Side], ...]
@@ -112,6 +113,7 @@ class Survey:
     reading_ns: Mapping[int, Floats]
     executions: Mapping[tuple[Side, int], Floats]
     edges: Mapping[tuple[int, int], Floats]
+    clocked: bool = False
 
     @property
     def ran(self) -> frozenset[int]:
@@ -164,6 +166,7 @@ def summarise(
         lengths={function: _over_rounds(seen, rounds, np.min) for function, seen in long_calls.items()},
         executions=executions,
         edges={pair: _over_rounds(seen, rounds, np.median) for pair, seen in made.items()},
+        clocked=any(run.clocked for run in runs),
     )
 
 
@@ -176,9 +179,11 @@ def _over_rounds(by_run: Mapping[int, Floats], rounds: Sequence[Sequence[int]], 
 def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditions, budget: Budget) -> Selection:
     """Return the functions to measure, within the overhead of the plain build's CPU time at every point where that is possible.
 
-    Suspects may exceed it, at worst at the slowest rate that tells their time; those that would exceed it by far are folded. Where few
-    calls hold a function's time, every call is timed. Calls pass the gate only in functions that call no other candidate, as a callee
-    must find its caller on the stack.
+    Suspects may exceed it, at worst at the slowest rate that tells their time; those that would exceed it by far are folded. So may hot
+    functions where a clock ends runs, as nothing but their calls tells how fast the program is then. Where few calls hold a function's
+    time, every call is timed. Calls pass the gate only in functions that call no other candidate, as a callee must find its caller on the
+    stack.
+
     `conditions[side, id]` are the texts of those that can be watched. With events, counters are read of short calls, too, where few
     enough of them are sampled: a call of some ns has no CPU time of its own, but it has instructions.
     """
@@ -226,7 +231,7 @@ def _allotment(survey: Survey, pairs: Mapping[int, Counterpart], priorities: Map
                 survey.calls[function], inner[function], survey.lengths[function], budget.costs[pairs[function].shown.language]
             ),
             rank=priority,
-            suspect=priority is Priority.SUSPECT,
+            required=priority is Priority.SUSPECT or (survey.clocked and priority is Priority.MOVED),
             may_fold=budget.folds and priority is Priority.SUSPECT and not pairs[function].followed,
         )
         for function, priority in priorities.items()
