@@ -33,7 +33,7 @@ from scipy.stats import binom
 import programs
 from perfdiff import configuration, pipeline
 from perfdiff.collect import workloads
-from perfdiff.collect.executor import Command, Execution, ProcessExecutor
+from perfdiff.collect.executor import Command, Execution, ProcessExecutor, Purpose
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Phase, Side
 from perfdiff.request import Request
@@ -99,9 +99,9 @@ class RepeatingExecutor:
 
     def execute(self, command: Command) -> Execution:
         """Run `command` and return what the last run of it cost."""
-        side, steering = _side(command), command.environment.get("PERFDIFF_PLAN")
         if not self._is_measured(command):
             return self._inner.execute(command)
+        side, steering = Side(command.where.split()[0].rstrip(",")), command.environment.get("PERFDIFF_PLAN")
         if steering is None:
             self._plain[side] = command
         elif Path(steering).name.startswith(Phase.TIMED) and side not in self.cpu_ns:
@@ -116,7 +116,7 @@ class RepeatingExecutor:
         raise NotImplementedError
 
     def _is_measured(self, command: Command) -> bool:
-        return re.search(rf"{re.escape(self.point)}\b", command.where) is not None
+        return command.purpose is Purpose.RUN and re.search(rf"{re.escape(self.point)}\b", command.where) is not None
 
     def _repeated(self, commands: Sequence[Command]) -> Floats:
         rng = random.Random(self.seed)
@@ -138,10 +138,6 @@ def instructions(command: Command) -> float:
         [*CALLGRIND, "sh", "-c", command.text], cwd=command.directory, env=command.environment, capture_output=True, text=True, check=True
     )
     return float(sum(map(int, re.findall(r"^==\d+== Collected : (\d+)", ended.stderr, re.MULTILINE))))
-
-
-def _side(command: Command) -> Side:
-    return Side(command.where.split()[0].rstrip(","))
 
 
 def median(ratios: Floats) -> str:
