@@ -50,7 +50,7 @@ UNTIMED = frozenset(
 )
 
 # These look at how threads meet, which takes several CPUs.
-THREADED = frozenset({"test_pmu_counts", "test_runtime", "test_sharing_programs"})
+THREADED = frozenset({"test_pmu_counts", "test_runtime_threads", "test_sharing_programs"})
 
 # How long made-up inputs take tells what else the machine does.
 settings.register_profile("perfdiff", deadline=None, suppress_health_check=[HealthCheck.too_slow])
