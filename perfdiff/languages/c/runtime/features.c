@@ -43,6 +43,13 @@ static size_t text_read(enum pd_guard guard, uintptr_t text, char *copy, size_t 
 		uint64_t word;
 		unsigned end;
 
+		if (!copy && !((text + length) % PD_PEEK_BLOCK)) {
+			uintptr_t block = pd_peek_blocks(guard, text + length, (text + limit) & ~(uintptr_t)(PD_PEEK_BLOCK - 1));
+
+			if (!block)
+				return SIZE_MAX;
+			length = block - text;
+		}
 		if (!pd_peek(guard, text + length - skipped, 8, &word))
 			return SIZE_MAX;
 		word >>= 8 * skipped;

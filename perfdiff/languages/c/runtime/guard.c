@@ -23,6 +23,7 @@ struct peeked pd_peek_1(uintptr_t address) __attribute__((visibility("hidden")))
 struct peeked pd_peek_2(uintptr_t address) __attribute__((visibility("hidden")));
 struct peeked pd_peek_4(uintptr_t address) __attribute__((visibility("hidden")));
 struct peeked pd_peek_8(uintptr_t address) __attribute__((visibility("hidden")));
+struct peeked pd_peek_ahead(uintptr_t address, uintptr_t end) __attribute__((visibility("hidden")));
 extern const char pd_peek_begin[] __attribute__((visibility("hidden")));
 extern const char pd_peek_end[] __attribute__((visibility("hidden")));
 extern const char pd_peek_fault[] __attribute__((visibility("hidden")));
@@ -36,6 +37,12 @@ __asm__(".text\n"
 	PEEK("pd_peek_2", "movzwl (%rdi), %eax")
 	PEEK("pd_peek_4", "movl (%rdi), %eax")
 	PEEK("pd_peek_8", "movq (%rdi), %rax")
+	PEEK("pd_peek_ahead",
+	     "pxor %xmm0, %xmm0\n"
+	     "1: cmpq %rsi, %rdi\n jae 2f\n"
+	     "movdqa (%rdi), %xmm1\n pcmpeqb %xmm0, %xmm1\n pmovmskb %xmm1, %eax\n testl %eax, %eax\n jnz 2f\n"
+	     "addq $16, %rdi\n jmp 1b\n"
+	     "2: movq %rdi, %rax")
 	SYMBOL("pd_peek_end")
 	SYMBOL("pd_peek_fault")
 	"xorl %eax, %eax\n xorl %edx, %edx\n ret\n");
@@ -47,6 +54,11 @@ __asm__(".text\n.balign 4\n"
 	PEEK("pd_peek_2", "ldrh w0, [x0]")
 	PEEK("pd_peek_4", "ldr w0, [x0]")
 	PEEK("pd_peek_8", "ldr x0, [x0]")
+	PEEK("pd_peek_ahead",
+	     "1: cmp x0, x1\n b.hs 2f\n"
+	     "ldr q0, [x0]\n cmeq v0.16b, v0.16b, #0\n umaxv b0, v0.16b\n umov w2, v0.b[0]\n cbnz w2, 2f\n"
+	     "add x0, x0, #16\n b 1b\n"
+	     "2:")
 	SYMBOL("pd_peek_end")
 	SYMBOL("pd_peek_fault")
 	"mov x0, #0\n mov x1, #0\n ret\n");
@@ -86,6 +98,17 @@ bool pd_peek(enum pd_guard guard, uintptr_t address, size_t size, uint64_t *valu
 	}
 	*value = peeked.value;
 	return peeked.read;
+}
+
+/* Returns the first block of a text that has a zero byte, from `address` to `end`, both aligned to blocks; 0 where one cannot be read. */
+uintptr_t pd_peek_blocks(enum pd_guard guard, uintptr_t address, uintptr_t end)
+{
+	struct peeked peeked;
+
+	if (guard != PD_GUARD_HANDLER)
+		return address;
+	peeked = pd_peek_ahead(address, end);
+	return peeked.read ? peeked.value : 0;
 }
 
 #ifdef PD_STATIC

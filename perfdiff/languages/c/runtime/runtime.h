@@ -348,6 +348,8 @@ void pd_types_forget(void);
 enum pd_guard { PD_GUARD_UNKNOWN, PD_GUARD_HANDLER, PD_GUARD_SYSCALL };
 enum pd_guard pd_guard_find(void);
 bool pd_peek(enum pd_guard guard, uintptr_t address, size_t size, uint64_t *value);
+#define PD_PEEK_BLOCK 16u /* bytes */
+uintptr_t pd_peek_blocks(enum pd_guard guard, uintptr_t address, uintptr_t end);
 void pd_guard_begin(void);
 
 /* process.c */
