@@ -10,7 +10,7 @@ import pytest
 
 from perfdiff.records.plan import Entry, Mode
 from probed_runs import edges
-from test_runtime import BUSY, CHAIN, TIME, Build, build, library, probe, row, sample  # noqa: F401 - fixtures
+from test_runtime import BUSY, CHAIN, COUNT, TIME, Build, build, library, probe, row, sample  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.integration
 
@@ -97,6 +97,45 @@ def test_a_sampled_callers_callees_are_looked_at(build: Build) -> None:  # noqa:
     [record] = build(source, *map(probe, (1, 2, 3))).run({1: replace(sample(period=64), marked=True), 2: sample(reservoir=200), 3: TIME})
     assert row(record, 1)["calls"] == edges(record)[2, 1] == 6000
     assert 4000 <= np.nanmedian(record.samples[2].self_ns) < 6000 < np.nanmedian(record.samples[2].wall_ns)
+
+
+@pytest.mark.parametrize("entry", [TIME, MARKED, replace(sample(period=16), passing=True)], ids=["timed", "marked", "passing"])
+def test_of_many_callees_of_a_sampled_call_those_that_are_left_out_leave_marks(entry: Entry, build: Build) -> None:  # noqa: F811
+    """Its own time is what it is: neither that of the callees that are marked, nor that of what these call, whether looked at or passing."""
+    source = (
+        BUSY
+        + """
+    __attribute__((noinline)) void leaf(void) {PD_1 busy(5000); }
+    __attribute__((noinline)) void callee(void) {PD_2 busy(1000); leaf(); leaf(); __asm__ volatile(""); }
+    __attribute__((noinline)) void caller(void) {PD_3 busy(400000); for (int i = 0; i < 300; i++) callee(); __asm__ volatile(""); }
+    int main(void) {PD_4 for (int i = 0; i < 100; i++) caller(); return 0; }
+    """
+    )
+    callee = replace(sample(period=64), marked=True)
+    [record] = build(source, *map(probe, (1, 2, 3, 4))).run({1: entry, 2: callee, 3: sample(reservoir=100), 4: TIME})
+    assert edges(record)[4, 3] == 100
+    assert edges(record)[3, 2] == row(record, 2)["calls"] == 30_000
+    assert edges(record)[2, 1] == pytest.approx(60_000, abs=60 * 64) and row(record, 1)["calls"] == 60_000
+    calls = record.samples[3]
+    assert calls.callee_calls.tolist() == [300] * 100
+    assert np.nanmedian(calls.wall_ns) > 1_000_000
+    assert 400_000 <= np.nanmedian(calls.self_ns) < 0.2 * np.nanmedian(calls.wall_ns)
+
+
+@pytest.mark.parametrize("marked", [False, True])
+def test_a_callee_with_several_callers_in_turn_leaves_marks(marked: bool, build: Build) -> None:  # noqa: F811
+    """The program ends inside three calls: of those, the ones with an entry are unfinished."""
+    source = """
+    #include <stdlib.h>
+    __attribute__((noinline)) int leaf(int n) {PD_1 if (n == 100000) exit(0); return n; }
+    __attribute__((noinline)) int first(int n) {PD_2 return leaf(n) + n; }
+    __attribute__((noinline)) int second(int n) {PD_3 return leaf(n) - n; }
+    int main(void) {PD_4 int s = 0; for (int i = 1;; i++) s += first(i - 1) + second(i); return s; }
+    """
+    entry = replace(MARKED, period=256, marked=marked)
+    [record] = build(source, *map(probe, (1, 2, 3, 4))).run({1: entry, 2: entry, 3: entry, 4: COUNT})
+    assert edges(record) == {(0, 4): 1, (4, 2): 100_000, (4, 3): 100_000, (2, 1): 100_000, (3, 1): 100_000}
+    assert [row(record, number)["unfinished"] for number in (1, 2, 3, 4)] == [not marked, 0, not marked, 1]
 
 
 @pytest.mark.parametrize("flags", [(), ("-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2")], ids=["plain", "fortified"])

@@ -7,7 +7,8 @@
 /* periods.c: which calls are timed, and how many each stands for */
 uint32_t pd_weigh_recursive(struct pd_thread *thread, struct pd_local *local);
 uint32_t pd_share_below(struct pd_thread *thread, struct pd_entry *caller, const struct pd_entry *entry);
-bool pd_passes_anyway(struct pd_thread *thread, struct pd_local *local);
+bool pd_stand_aside(struct pd_entry *caller);
+bool pd_passes_anyway(struct pd_thread *thread, struct pd_local *local, bool is_below_mark);
 void pd_recursion_leave(struct pd_thread *thread, struct pd_local *local, struct pd_entry *payer);
 
 /* samples.c: what is kept of single calls */
@@ -30,6 +31,13 @@ static inline void pd_gates_turn(struct pd_thread *thread)
 
 	if (pd_likely(thread == pd_self.thread))
 		pd_gates = top->record && top->close_passing < PD_CLOSE_PASSING ? thread->shut : thread->gates;
+}
+
+/* Below a marked call gates are open, also where that one is right below a sampled call. */
+static inline void pd_gates_open(struct pd_thread *thread)
+{
+	if (pd_likely(thread == pd_self.thread))
+		pd_gates = thread->gates;
 }
 
 static inline void pd_call_pop(struct pd_thread *thread, struct pd_entry *entry)

@@ -38,15 +38,41 @@ uint32_t pd_share_below(struct pd_thread *thread, struct pd_entry *caller, const
 	return (number & (share - 1)) == caller->close_pick ? share : 0;
 }
 
-/* A call that would have passed the gate, but for its caller, which is sampled. Returns whether it passes all the same. */
-bool pd_passes_anyway(struct pd_thread *thread, struct pd_local *local)
+/*
+ * Whether the next callee of a sampled call with a period is one of those that are left out of its own time, as others stand for them. The first
+ * one of as many as one stands for is never known to be, as it is then that it is drawn which one.
+ */
+bool pd_stand_aside(struct pd_entry *caller)
+{
+	uint32_t share, place;
+
+	if (caller->close_callees < 2 * PD_CLOSE_CALLEES)
+		return false;
+	share = 1u << (31 - __builtin_clz(caller->close_callees / PD_CLOSE_CALLEES));
+	place = caller->close_callees & (share - 1);
+	if (!place || place == caller->close_pick)
+		return false;
+	caller->close_callees++;
+	caller->callee_calls++;
+	return true;
+}
+
+/*
+ * A call that would have passed the gate, but for its caller, which is sampled. Returns whether it passes all the same: the caller has timed enough
+ * of them, or is not the sampled one, but a marked one below.
+ */
+bool pd_passes_anyway(struct pd_thread *thread, struct pd_local *local, bool is_below_mark)
 {
 	struct pd_entry *caller = thread->top;
 
-	if (caller->record && ++caller->close_passing < PD_CLOSE_PASSING && !(local->flags & PD_FLAG_RECURSIVE))
-		return false;
+	if (is_below_mark) {
+		pd_gates_open(thread);
+	} else {
+		if (caller->record && ++caller->close_passing < PD_CLOSE_PASSING && !(local->flags & PD_FLAG_RECURSIVE))
+			return false;
+		pd_gates_turn(thread);
+	}
 	thread->gates[local->probe]--;
-	pd_gates_turn(thread);
 	return true;
 }
 

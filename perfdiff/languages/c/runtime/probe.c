@@ -32,17 +32,30 @@ static inline bool is_marked(struct pd_thread *thread, const void *key, uintptr_
 
 /*
  * Counts a call between two timed ones by its caller, and leaves a mark in place of an entry: what its callees take, the timed ones stand for.
- * Returns false where it has to be looked at: it is timed, one of the first, or from another caller than the last one, or its caller is sampled.
+ * Returns false where it has to be looked at: it is timed, one of the first, or from a caller that is new, or that is sampled and wants it.
  */
 static inline bool mark(struct pd_thread *thread, struct pd_local *local, struct pd_frame *frame, uintptr_t stack)
 {
 	struct pd_entry *top = thread->top;
 	struct pd_edge *edge = local->edge;
+	bool is_below_mark;
+	uint32_t caller;
 
-	if (pd_modes[frame->probe] == PD_OFF || local->countdown < 2 || top->record || top->stack <= stack || local->totals->calls < PD_FIRST_CALLS)
+	if (pd_modes[frame->probe] == PD_OFF || local->countdown < 2 || top->stack <= stack || local->totals->calls < PD_FIRST_CALLS)
 		return false;
-	if (edge->caller != (is_marked(thread, frame, stack) ? thread->mark.probe : top->local->probe))
-		return false;
+	is_below_mark = is_marked(thread, frame, stack);
+	caller = is_below_mark ? thread->mark.probe : top->local->probe;
+	if (pd_unlikely(edge->caller != caller)) {
+		edge = pd_edge_known(thread, caller, local->probe);
+		if (!edge)
+			return false;
+		local->edge = edge;
+	}
+	if (pd_unlikely(top->record)) {
+		if (!is_below_mark && !pd_stand_aside(top))
+			return false;
+		pd_gates_open(thread);
+	}
 	local->countdown--;
 	edge->calls++;
 	local->totals->calls++;
@@ -64,6 +77,8 @@ static inline void unmark(struct pd_thread *thread, const struct pd_frame *frame
 	if (pd_likely(thread && thread->mark.frame && thread->mark.frame <= (uintptr_t)frame)) {
 		thread->mark.frame = frame->entry & ~(uintptr_t)1;
 		thread->mark.probe = frame->reserved;
+		if (pd_unlikely(thread->top->record))
+			pd_gates_turn(thread);
 	}
 }
 
@@ -98,8 +113,6 @@ static inline __attribute__((always_inline)) struct pd_entry *push(struct pd_thr
 	entry->values = thread->values;
 	entry->counters = NULL;
 	entry->call = ++local->totals->calls;
-	parent->callee_calls += !(local->flags & PD_FLAG_PASSING) && !(local->flags & PD_FLAG_RECURSIVE && local->active);
-	local->active++;
 	return entry;
 }
 
@@ -147,15 +160,17 @@ static inline __attribute__((always_inline)) int enter(struct pd_frame *frame, c
 	parent = thread->top;
 	if (pd_unlikely(parent->stack < stack || parent->frame == key))
 		parent = pd_drop_stale(thread, key, stack);
+	is_below_mark = is_marked(thread, key, stack);
 	is_extra = thread->gates[frame->probe] != 0;
-	if (pd_unlikely(is_extra) && pd_passes_anyway(thread, local))
+	if (pd_unlikely(is_extra) && pd_passes_anyway(thread, local, is_below_mark))
 		return 0;
 	if (pd_unlikely(thread->next + sizeof(struct pd_entry) > thread->limit)) {
 		local->totals->calls++;
 		return 0;
 	}
-	is_below_mark = is_marked(thread, key, stack);
 	entry = push(thread, local, parent, key, height, is_below_mark ? thread->mark.probe : parent->local->probe, is_extra);
+	parent->callee_calls += !is_below_mark && !(local->flags & PD_FLAG_PASSING) && !(local->flags & PD_FLAG_RECURSIVE && local->active);
+	local->active++;
 	frame->entry = (uintptr_t)entry;
 	pd_order();
 	thread->top = entry;
@@ -166,7 +181,7 @@ static inline __attribute__((always_inline)) int enter(struct pd_frame *frame, c
 		return 0;
 	if (pd_likely(!is_extra))
 		entry->weight = pd_unlikely(local->flags & PD_FLAG_RECURSIVE) ? pd_weigh_recursive(thread, local) : pd_weigh(thread, local);
-	if (pd_unlikely(parent->record && local->period > 1))
+	if (pd_unlikely(parent->record && local->period > 1) && !is_below_mark)
 		entry->share = pd_share_below(thread, parent, entry);
 	else
 		entry->share = pd_unlikely(is_below_mark) ? 0 : entry->weight;
