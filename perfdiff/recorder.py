@@ -113,13 +113,11 @@ def _chosen(bench: Bench, site: Site, wanted: RecordingOrder) -> Site:
     """Return a site whose selection has no conditions, as these are texts, and reads no texts; of the functions that are wanted."""
     subjects = site.subjects
     probeable = subjects.probeable(bench.request.config.probes.exclude)
-    choices = [replace(choice, branches={Side.BASE: (), Side.HEAD: ()}, far=False) for choice in site.selection.choices]
+    samples, nothing = bench.reservoir, {Side.BASE: (), Side.HEAD: ()}
+    choices = [replace(choice, samples=samples, branches=nothing, far=False) for choice in site.selection.choices]
     if not wanted.survey:
         usual = beginning(probeable, _leaves(site, probeable))
-        choices = [
-            Choice(id_, Priority.SUSPECT, rate, detail=False, far=False, branches={Side.BASE: (), Side.HEAD: ()})
-            for id_, rate in usual.items()
-        ]
+        choices = [Choice(id_, Priority.SUSPECT, rate, samples, detail=False, far=False, branches=nothing) for id_, rate in usual.items()]
     if wanted.functions:
         shown = {id_: pair.shown for id_, pair in probeable.items()}
         choices = [

@@ -9,7 +9,7 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.collect.subjects import Subjects
-from perfdiff.collect.survey import READING_SHARE, Choice
+from perfdiff.collect.survey import Choice
 from perfdiff.records.schema import Note, Phase, Point, Run, Side
 
 # Sizes that lie so many times apart are meant to show growth. Where runs of the largest take so little longer than of the smallest, four
@@ -30,15 +30,14 @@ def changes_not_run(subjects: Subjects, ran: Collection[int]) -> tuple[Note, ...
     return (Note("changes-not-run", f"no workload calls a function that changed ({shown}), so nothing is said of the changes"),)
 
 
-def texts_not_read(subjects: Subjects, choices: Sequence[Choice]) -> tuple[Note, ...]:
-    """Tell of which functions the lengths of texts are no features, because reading them would take too long."""
+def texts_not_read(subjects: Subjects, choices: Sequence[Choice], overhead: float) -> tuple[Note, ...]:
+    """Tell of which functions the lengths of texts are no features, because reading them would take more of a run than probes may."""
     names = subjects.unread(choices)
     if not names:
         return ()
     shown = units.listed([f"`{name}`" for name in names], _SHOWN)
     text = (
-        f"texts and files of {shown} are not read, as that would take more than {100 * READING_SHARE:.0f} % of a run; "
-        "their sizes explain no cost"
+        f"texts and files of {shown} are not read, as that would take more than {100 * overhead:g} % of a run; their sizes explain no cost"
     )
     return (Note("texts-not-read", text),)
 

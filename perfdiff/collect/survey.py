@@ -23,7 +23,7 @@ BRANCH_SHARE = 0.25  # of the budget that conditions may use
 WATCHED = 32  # conditions of a function at most: more cells than its features have would cost more than the call is worth
 MOVED_SHARE = 0.02  # an unchanged function is probed when its own time moves by more of a run's CPU than this …
 HOT_SHARE = 0.10  # … or when it holds more of it than this on either side: slow state made elsewhere shows here
-READING_SHARE = 0.25  # of a run's CPU time that reading texts and files may take; no call's time holds it, but runs and caches do
+FEWEST_READ = 10  # calls of a function whose texts and files are read in a run: ten runs of them are a hundred at each point
 # From this mean length on, reading the counters of a call (about 2 µs, events included) stays below 2 %; as calls lie within each other,
 # all together are read no more often than once in this time of a run's CPU.
 DETAIL_NS = 100_000.0
@@ -57,18 +57,22 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How one function is measured; `detail`: CPU time, faults and switches as well; `far`: texts and files are read."""
+    """How one function is measured: up to `samples` calls of a run are kept; `detail`: CPU time, faults and switches as well; `far`: texts
+    and files are read.
+    """
 
     id: int
     priority: Priority
     rate: Rate
+    samples: int
     detail: bool
     far: bool
     branches: Mapping[Side, tuple[int, ...]]
 
-    def entry(self, reservoir: int) -> plan.Entry:
-        """Return what its probe does in the timed build, where up to `reservoir` calls a run are kept."""
-        return plan.Entry.timed(detail=self.detail, reservoir=reservoir).paced(**self.rate._asdict())
+    @property
+    def entry(self) -> plan.Entry:
+        """Return what its probe does in the timed build."""
+        return plan.Entry.timed(detail=self.detail, reservoir=self.samples).paced(**self.rate._asdict())
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +194,7 @@ def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditi
     priorities = _priorities(survey, pairs)
     allotment = _allotment(survey, pairs, priorities, budget)
     rates, folded = allotment.settle()
-    legible, detailed = _legible(survey, rates.items(), budget.samples), _detailed(survey, rates, priorities, budget)
+    legible, detailed = _legible(survey, rates, budget), _detailed(survey, rates, priorities, budget)
     branch_ns = {function: budget.costs[pairs[function].shown.language].branch_ns for function in rates}
     watched = _watched(survey, branch_ns, conditions, budget.overhead * BRANCH_SHARE)
     choices = tuple(
@@ -198,6 +202,7 @@ def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditi
             id=function,
             priority=priorities[function],
             rate=rate,
+            samples=legible.get(function, budget.samples),
             detail=function in detailed,
             far=function in legible,
             branches={side: watched.get((side, function), ()) for side in Side},
@@ -240,19 +245,29 @@ def _allotment(survey: Survey, pairs: Mapping[int, Counterpart], priorities: Map
     return Allotment(candidates, calls, around, survey.cpu_ns, budget.overhead * (1 - BRANCH_SHARE), marks)
 
 
-def _legible(survey: Survey, choices: Iterable[tuple[int, Rate]], samples: int) -> set[int]:
-    """Return the functions whose texts and files can be read at every call that is kept, the quickest first."""
-    costs = {
-        function: survey.reading_ns[function] * _taken(survey.calls[function] / rate.period, samples) / survey.cpu_ns
-        for function, rate in choices
-    }
-    spent = np.zeros(len(survey.cells))
-    found: set[int] = set()
-    for function in sorted(costs, key=lambda each: (float(costs[each].max()), each)):
-        if np.all(spent + costs[function] <= READING_SHARE):
-            spent += costs[function]
-            found.add(function)
-    return found
+def _legible(survey: Survey, rates: Mapping[int, Rate], budget: Budget) -> dict[int, int]:
+    """Return the functions whose texts and files can be read at every call that is kept, with how many calls of a run these are.
+
+    Reading may take as much of a run as probes may; no call's time holds it, but runs and caches do. Of those that take most fewer calls
+    are kept, and where these are the fewest already, their texts are not read.
+    """
+
+    def cost(function: int, samples: int) -> Floats:
+        return survey.reading_ns[function] * _taken(survey.calls[function] / rates[function].period, samples) / survey.cpu_ns
+
+    kept = dict.fromkeys(rates, budget.samples)
+    costs = {function: cost(function, samples) for function, samples in kept.items()}
+    while True:
+        total = sum(costs.values(), np.zeros(len(survey.cells)))
+        if np.all(total <= budget.overhead):
+            return kept
+        dearest = int(np.argmax(total))
+        worst = max(costs, key=lambda function: (float(costs[function][dearest]), function))
+        if kept[worst] > FEWEST_READ:
+            kept[worst] = max(kept[worst] // 2, FEWEST_READ)
+            costs[worst] = cost(worst, kept[worst])
+        else:
+            del kept[worst], costs[worst]
 
 
 def _detailed(survey: Survey, rates: Mapping[int, Rate], priorities: Mapping[int, Priority], budget: Budget) -> set[int]:

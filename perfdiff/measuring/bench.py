@@ -185,7 +185,7 @@ class Bench:
             notes=(
                 *found.notes,
                 *elsewhere,
-                *caveats.texts_not_read(subjects, selection.choices),
+                *caveats.texts_not_read(subjects, selection.choices, budget.overhead),
                 *folding.note(subjects, selection.folds),
                 *events.notes,
             ),
@@ -240,7 +240,7 @@ class Bench:
     def timed(self, site: Site) -> Recipe:
         """Return what builds of all sides with the chosen probes are made of."""
         probes = {side: site.subjects.timed_probes(side, site.selection.choices) for side in self.sides}
-        modes = {choice.id: choice.entry(self.reservoir) for choice in site.selection.choices}
+        modes = {choice.id: choice.entry for choice in site.selection.choices}
         return Recipe(probes, modes, site.steering)
 
     def followed(self, recipe: Recipe, site: Site) -> Variant:
