@@ -14,7 +14,7 @@ from enum import IntEnum
 import numpy as np
 
 from perfdiff.collect.calling import callers, nearest
-from perfdiff.collect.rates import Allotment, Candidate, Rate, Traffic, may_mark, rings
+from perfdiff.collect.rates import START_NS, Allotment, Candidate, Rate, Traffic, may_mark, rings
 from perfdiff.languages.protocol import Counterpart, ProbeCosts
 from perfdiff.records import plan
 from perfdiff.records.schema import Change, Edges, Floats, Phase, Run, Side, Totals
@@ -23,7 +23,10 @@ BRANCH_SHARE = 0.25  # of the budget that conditions may use
 WATCHED = 32  # conditions of a function at most: more cells than its features have would cost more than the call is worth
 MOVED_SHARE = 0.02  # an unchanged function is probed when its own time moves by more of a run's CPU than this …
 HOT_SHARE = 0.10  # … or when it holds more of it than this on either side: slow state made elsewhere shows here
-FEWEST_READ = 10  # calls of a function whose texts and files are read in a run: ten runs of them are a hundred at each point
+# To keep a call takes so much beside its texts: for its inputs, its counters, and its record, in memory that is touched for the first time.
+KEPT_NS = 300.0
+CLOSE = 64  # callees of a kept call that are timed, at most, for its own time (PD_CLOSE_PASSING of the runtime)
+FEWEST_KEPT = 10  # calls of a function in a run, where keeping more takes too long: ten runs of them are a hundred at each point
 # From this mean length on, reading the counters of a call (about 2 µs, events included) stays below 2 %; as calls lie within each other,
 # all together are read no more often than once in this time of a run's CPU.
 DETAIL_NS = 100_000.0
@@ -194,7 +197,9 @@ def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditi
     priorities = _priorities(survey, pairs)
     allotment = _allotment(survey, pairs, priorities, budget)
     rates, folded = allotment.settle()
-    legible, detailed = _legible(survey, rates, budget), _detailed(survey, rates, priorities, budget)
+    timed_ns = {function: budget.costs[pairs[function].shown.language].timed_ns for function in rates}
+    kept, legible = _kept(survey, rates, timed_ns, budget)
+    detailed = _detailed(survey, rates, priorities, budget)
     branch_ns = {function: budget.costs[pairs[function].shown.language].branch_ns for function in rates}
     watched = _watched(survey, branch_ns, conditions, budget.overhead * BRANCH_SHARE)
     choices = tuple(
@@ -202,7 +207,7 @@ def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditi
             id=function,
             priority=priorities[function],
             rate=rate,
-            samples=legible.get(function, budget.samples),
+            samples=kept[function],
             detail=function in detailed,
             far=function in legible,
             branches={side: watched.get((side, function), ()) for side in Side},
@@ -245,29 +250,46 @@ def _allotment(survey: Survey, pairs: Mapping[int, Counterpart], priorities: Map
     return Allotment(candidates, calls, around, survey.cpu_ns, budget.overhead * (1 - BRANCH_SHARE), marks)
 
 
-def _legible(survey: Survey, rates: Mapping[int, Rate], budget: Budget) -> dict[int, int]:
-    """Return the functions whose texts and files can be read at every call that is kept, with how many calls of a run these are.
+def _kept(
+    survey: Survey, rates: Mapping[int, Rate], timed_ns: Mapping[int, float], budget: Budget
+) -> tuple[dict[int, int], frozenset[int]]:
+    """Return how many calls of each function are kept in a run, and the functions whose texts and files are read of these.
 
-    Reading may take as much of a run as probes may; no call's time holds it, but runs and caches do. Of those that take most fewer calls
-    are kept, and where these are the fewest already, their texts are not read.
+    That may take as much of a run as probes may; no call's time holds it, but runs and caches do. Of those that take most fewer calls are
+    kept, and where these are the fewest already, their texts are not read.
     """
+    aside_ns = {function: KEPT_NS + _close(survey, rates, function) * timed_ns[function] for function in rates}
+    samples, legible = dict.fromkeys(rates, budget.samples), {function for function in rates if survey.reading_ns[function].any()}
+    texts = frozenset(legible)
+    most = np.maximum(budget.overhead, START_NS / survey.cpu_ns)
 
-    def cost(function: int, samples: int) -> Floats:
-        return survey.reading_ns[function] * _taken(survey.calls[function] / rates[function].period, samples) / survey.cpu_ns
+    def cost(function: int) -> Floats:
+        each_ns = aside_ns[function] + (survey.reading_ns[function] if function in legible else 0.0)
+        return each_ns * _taken(survey.calls[function] / rates[function].period, samples[function]) / survey.cpu_ns
 
-    kept = dict.fromkeys(rates, budget.samples)
-    costs = {function: cost(function, samples) for function, samples in kept.items()}
+    costs = {function: cost(function) for function in rates}
     while True:
-        total = sum(costs.values(), np.zeros(len(survey.cells)))
-        if np.all(total <= budget.overhead):
-            return kept
-        dearest = int(np.argmax(total))
-        worst = max(costs, key=lambda function: (float(costs[function][dearest]), function))
-        if kept[worst] > FEWEST_READ:
-            kept[worst] = max(kept[worst] // 2, FEWEST_READ)
-            costs[worst] = cost(worst, kept[worst])
+        over = sum(costs.values(), np.zeros(len(survey.cells))) / most
+        may_take_less = [function for function in rates if samples[function] > FEWEST_KEPT or function in legible]
+        if np.all(over <= 1) or not may_take_less:
+            return samples, frozenset(rates) - (texts - legible)
+        dearest = int(np.argmax(over))
+        worst = max(may_take_less, key=lambda function: (float(costs[function][dearest]), function))
+        if samples[worst] > FEWEST_KEPT:
+            samples[worst] = max(samples[worst] // 2, FEWEST_KEPT)
         else:
-            del kept[worst], costs[worst]
+            legible.remove(worst)
+            samples[worst] = budget.samples
+        costs[worst] = cost(worst)
+
+
+def _close(survey: Survey, rates: Mapping[int, Rate], function: int) -> Floats:
+    """Return how many callees of a call (cells,) are timed for its own time where it is kept, beyond those that are timed in any case."""
+    called = np.zeros(len(survey.cells))
+    for (caller, callee), made in survey.edges.items():
+        if caller == function and callee != function and callee in rates and rates[callee].period > 1:
+            called = called + made
+    return np.minimum(called / np.maximum(survey.calls[function], 1.0), CLOSE)
 
 
 def _detailed(survey: Survey, rates: Mapping[int, Rate], priorities: Mapping[int, Priority], budget: Budget) -> set[int]:
