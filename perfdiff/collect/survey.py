@@ -198,7 +198,7 @@ def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditi
     allotment = _allotment(survey, pairs, priorities, budget)
     rates, folded = allotment.settle()
     timed_ns = {function: budget.costs[pairs[function].shown.language].timed_ns for function in rates}
-    kept, legible = _kept(survey, rates, timed_ns, budget)
+    kept, unread = _kept(survey, rates, timed_ns, budget)
     detailed = _detailed(survey, rates, priorities, budget)
     branch_ns = {function: budget.costs[pairs[function].shown.language].branch_ns for function in rates}
     watched = _watched(survey, branch_ns, conditions, budget.overhead * BRANCH_SHARE)
@@ -209,7 +209,7 @@ def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditi
             rate=rate,
             samples=kept[function],
             detail=function in detailed,
-            far=function in legible,
+            far=function not in unread,
             branches={side: watched.get((side, function), ()) for side in Side},
         )
         for function, rate in rates.items()
@@ -253,43 +253,43 @@ def _allotment(survey: Survey, pairs: Mapping[int, Counterpart], priorities: Map
 def _kept(
     survey: Survey, rates: Mapping[int, Rate], timed_ns: Mapping[int, float], budget: Budget
 ) -> tuple[dict[int, int], frozenset[int]]:
-    """Return how many calls of each function are kept in a run, and the functions whose texts and files are read of these.
+    """Return how many calls of each function are kept in a run, and the functions whose texts and files are not read of these.
 
     That may take as much of a run as probes may; no call's time holds it, but runs and caches do. Of those that take most fewer calls are
     kept, and where these are the fewest already, their texts are not read.
     """
-    aside_ns = {function: KEPT_NS + _close(survey, rates, function) * timed_ns[function] for function in rates}
-    samples, legible = dict.fromkeys(rates, budget.samples), {function for function in rates if survey.reading_ns[function].any()}
-    texts = frozenset(legible)
-    most = np.maximum(budget.overhead, START_NS / survey.cpu_ns)
-
-    def cost(function: int) -> Floats:
-        each_ns = aside_ns[function] + (survey.reading_ns[function] if function in legible else 0.0)
-        return each_ns * _taken(survey.calls[function] / rates[function].period, samples[function]) / survey.cpu_ns
-
-    costs = {function: cost(function) for function in rates}
+    functions, close = list(rates), _close(survey, rates)
+    unread: set[int] = set()
+    timed, aside_ns, reading_ns = (
+        np.array(rows).reshape(len(functions), len(survey.cells))
+        for rows in (
+            [survey.calls[function] / rates[function].period for function in functions],
+            [KEPT_NS + close[function] * timed_ns[function] for function in functions],
+            [survey.reading_ns[function] for function in functions],
+        )
+    )
+    samples, most = np.full(len(functions), budget.samples), np.maximum(budget.overhead, START_NS / survey.cpu_ns)
+    costs = (aside_ns + reading_ns) * _taken(timed, budget.samples) / survey.cpu_ns
     while True:
-        over = sum(costs.values(), np.zeros(len(survey.cells))) / most
-        may_take_less = [function for function in rates if samples[function] > FEWEST_KEPT or function in legible]
-        if np.all(over <= 1) or not may_take_less:
-            return samples, frozenset(rates) - (texts - legible)
-        dearest = int(np.argmax(over))
-        worst = max(may_take_less, key=lambda function: (float(costs[function][dearest]), function))
+        over, may_take_less = costs.sum(axis=0) / most, (samples > FEWEST_KEPT) | reading_ns.any(axis=1)
+        if np.all(over <= 1) or not may_take_less.any():
+            return dict(zip(functions, samples.tolist(), strict=True)), frozenset(unread)
+        worst = int(np.argmax(np.where(may_take_less, costs[:, np.argmax(over)], -1.0)))
         if samples[worst] > FEWEST_KEPT:
             samples[worst] = max(samples[worst] // 2, FEWEST_KEPT)
         else:
-            legible.remove(worst)
-            samples[worst] = budget.samples
-        costs[worst] = cost(worst)
+            unread.add(functions[worst])
+            samples[worst], reading_ns[worst] = budget.samples, 0.0
+        costs[worst] = (aside_ns[worst] + reading_ns[worst]) * _taken(timed[worst], int(samples[worst])) / survey.cpu_ns
 
 
-def _close(survey: Survey, rates: Mapping[int, Rate], function: int) -> Floats:
-    """Return how many callees of a call (cells,) are timed for its own time where it is kept, beyond those that are timed in any case."""
-    called = np.zeros(len(survey.cells))
+def _close(survey: Survey, rates: Mapping[int, Rate]) -> dict[int, Floats]:
+    """Return how many callees of a call (cells,) are timed for its own time where it is kept, beside those that are in any case."""
+    called = {function: np.zeros(len(survey.cells)) for function in rates}
     for (caller, callee), made in survey.edges.items():
-        if caller == function and callee != function and callee in rates and rates[callee].period > 1:
-            called = called + made
-    return np.minimum(called / np.maximum(survey.calls[function], 1.0), CLOSE)
+        if caller in rates and callee != caller and callee in rates and rates[callee].period > 1:
+            called[caller] += made
+    return {function: np.minimum(made / np.maximum(survey.calls[function], 1.0), CLOSE) for function, made in called.items()}
 
 
 def _detailed(survey: Survey, rates: Mapping[int, Rate], priorities: Mapping[int, Priority], budget: Budget) -> set[int]:
