@@ -374,7 +374,7 @@ static void words(const char *text) { while (*text) text = word(text); }
 int main(int argc, char **argv) {
     long n = atol(argv[1]);
     char *text = malloc(n + 1);
-    for (long i = 0; i < n; i++) text[i] = i % 4 == 3 ? ' ' : 'a';
+    for (long i = 0; i < n; i++) text[i] = i % 64 == 63 ? ' ' : 'a';
     text[n] = 0;
     words(text);
     return argc - 2;
@@ -389,7 +389,7 @@ def test_texts_are_features_only_where_reading_them_takes_a_small_part_of_the_ru
         git(asked.repository, "add", "-A")
         git(asked.repository, "commit", "-q", "-m", f"words, {rounds} rounds")
         git(asked.repository, "tag", f"words{rounds}")
-    workload = replace(asked.config.workloads[0], parameters={"n": (100_000, 200_000)}, runs=2)
+    workload = replace(asked.config.workloads[0], parameters={"n": (500_000, 1_000_000)}, runs=2)
     config = replace(asked.config, workloads=(workload,), counters=replace(asked.config.counters, software=False))
     outcome = pipeline.compare(replace(asked, revisions=("words1", "words2"), config=config), Silent())
     numbers = {each.info.name: each.info.id for each in outcome.findings.functions}
