@@ -120,7 +120,8 @@ def test_of_many_callees_of_a_sampled_call_those_that_are_left_out_leave_marks(e
     calls = record.samples[3]
     assert calls.callee_calls.tolist() == [300] * 100
     assert np.nanmedian(calls.wall_ns) > 1_000_000
-    assert 400_000 <= np.nanmedian(calls.self_ns) < 0.2 * np.nanmedian(calls.wall_ns)
+    # What the timed callees stand for varies, the more the busier the machine is.
+    assert 300_000 < np.nanmedian(calls.self_ns) < 0.2 * np.nanmedian(calls.wall_ns)
 
 
 @pytest.mark.parametrize("marked", [False, True])
