@@ -197,10 +197,10 @@ def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditi
     priorities = _priorities(survey, pairs)
     allotment = _allotment(survey, pairs, priorities, budget)
     rates, folded = allotment.settle()
-    timed_ns = {function: budget.costs[pairs[function].shown.language].timed_ns for function in rates}
-    kept, unread = _kept(survey, rates, timed_ns, budget)
+    costs = {function: allotment.candidates[function].traffic.probe for function in rates}
+    kept, unread = _kept(survey, rates, costs, budget)
     detailed = _detailed(survey, rates, priorities, budget)
-    branch_ns = {function: budget.costs[pairs[function].shown.language].branch_ns for function in rates}
+    branch_ns = {function: cost.branch_ns for function, cost in costs.items()}
     watched = _watched(survey, branch_ns, conditions, budget.overhead * BRANCH_SHARE)
     choices = tuple(
         Choice(
@@ -251,7 +251,7 @@ def _allotment(survey: Survey, pairs: Mapping[int, Counterpart], priorities: Map
 
 
 def _kept(
-    survey: Survey, rates: Mapping[int, Rate], timed_ns: Mapping[int, float], budget: Budget
+    survey: Survey, rates: Mapping[int, Rate], probes: Mapping[int, ProbeCosts], budget: Budget
 ) -> tuple[dict[int, int], frozenset[int]]:
     """Return how many calls of each function are kept in a run, and the functions whose texts and files are not read of these.
 
@@ -264,7 +264,7 @@ def _kept(
         np.array(rows).reshape(len(functions), len(survey.cells))
         for rows in (
             [survey.calls[function] / rates[function].period for function in functions],
-            [KEPT_NS + close[function] * timed_ns[function] for function in functions],
+            [KEPT_NS + close[function] * probes[function].timed_ns for function in functions],
             [survey.reading_ns[function] for function in functions],
         )
     )

@@ -18,6 +18,12 @@ uint32_t pd_weigh_recursive(struct pd_thread *thread, struct pd_local *local)
 	return weight;
 }
 
+/* How many callees of a sampled call the one of this number stands for, or is stood for with: 1 of the first ones, then 2, 4, and so on. */
+static uint32_t share_of(uint32_t number)
+{
+	return number < PD_CLOSE_CALLEES ? 1 : 1u << (31 - __builtin_clz(number / PD_CLOSE_CALLEES));
+}
+
 /*
  * How many callees a callee of a sampled call stands for in that one's own time. Before its period begins it stands for itself. As those
  * that the period leaves out would be taken for the caller's own time, it is timed for this alone: each of the first ones, then one at
@@ -32,7 +38,7 @@ uint32_t pd_share_below(struct pd_thread *thread, struct pd_entry *caller, const
 	if (entry->weight == 1)
 		return 1;
 	number = caller->close_callees++;
-	share = number < PD_CLOSE_CALLEES ? 1 : 1u << (31 - __builtin_clz(number / PD_CLOSE_CALLEES));
+	share = share_of(number);
 	if (!(number & (share - 1)))
 		caller->close_pick = (uint32_t)pd_random_below(&thread->random, share);
 	return (number & (share - 1)) == caller->close_pick ? share : 0;
@@ -44,12 +50,8 @@ uint32_t pd_share_below(struct pd_thread *thread, struct pd_entry *caller, const
  */
 bool pd_stand_aside(struct pd_entry *caller)
 {
-	uint32_t share, place;
+	uint32_t place = caller->close_callees & (share_of(caller->close_callees) - 1);
 
-	if (caller->close_callees < 2 * PD_CLOSE_CALLEES)
-		return false;
-	share = 1u << (31 - __builtin_clz(caller->close_callees / PD_CLOSE_CALLEES));
-	place = caller->close_callees & (share - 1);
 	if (!place || place == caller->close_pick)
 		return false;
 	caller->close_callees++;

@@ -181,10 +181,8 @@ static inline __attribute__((always_inline)) int enter(struct pd_frame *frame, c
 		return 0;
 	if (pd_likely(!is_extra))
 		entry->weight = pd_unlikely(local->flags & PD_FLAG_RECURSIVE) ? pd_weigh_recursive(thread, local) : pd_weigh(thread, local);
-	if (pd_unlikely(parent->record && local->period > 1) && !is_below_mark)
-		entry->share = pd_share_below(thread, parent, entry);
-	else
-		entry->share = pd_unlikely(is_below_mark) ? 0 : entry->weight;
+	if (pd_likely(!is_below_mark))
+		entry->share = pd_unlikely(parent->record && local->period > 1) ? pd_share_below(thread, parent, entry) : entry->weight;
 	return entry->weight | entry->share ? start_clock(thread, local, entry, frame) : 0;
 }
 

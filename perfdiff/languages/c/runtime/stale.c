@@ -38,6 +38,16 @@ __attribute__((cold)) struct pd_entry *pd_drop_stale(struct pd_thread *thread, c
 	return entry;
 }
 
+/* Drops the calls above an entry. Returns false for the root, which is no call's. */
+static bool drop_above(struct pd_thread *thread, const struct pd_entry *entry)
+{
+	if (!entry->parent)
+		return false;
+	while (thread->top != entry)
+		abandon(thread, thread->top);
+	return true;
+}
+
 /* Finds an entry that is not on top: calls above it were left without their cleanup, or it was dropped itself. */
 __attribute__((cold)) bool pd_unwind_to(struct pd_thread *thread, const struct pd_frame *frame)
 {
@@ -45,11 +55,7 @@ __attribute__((cold)) bool pd_unwind_to(struct pd_thread *thread, const struct p
 
 	while (entry->parent && ((uintptr_t)entry != frame->entry || entry->frame != frame))
 		entry = entry->parent;
-	if (!entry->parent)
-		return false;
-	while (thread->top != entry)
-		abandon(thread, thread->top);
-	return true;
+	return drop_above(thread, entry);
 }
 
 /*
@@ -64,11 +70,7 @@ __attribute__((cold)) struct pd_entry *pd_unwind_to_key(struct pd_thread *thread
 		return NULL;
 	while (entry->parent && entry->frame != key)
 		entry = entry->parent;
-	if (!entry->parent)
-		return NULL;
-	while (thread->top != entry)
-		abandon(thread, thread->top);
-	return entry;
+	return drop_above(thread, entry) ? entry : NULL;
 }
 
 /* Says that a keyed call goes on: those inside it have ended, also where they could not tell. */
