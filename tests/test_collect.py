@@ -53,7 +53,7 @@ def pair(name: str, change: Change) -> Counterpart:
 
 
 COSTS = ProbeCosts(timed_ns=30.0, counted_ns=10.0, passed_ns=1.5)
-BUDGET = Budget(overhead=0.02, samples=1000, costs={"c": COSTS})
+BUDGET = Budget(overhead=0.02, keeping=0.02, samples=1000, costs={"c": COSTS})
 
 
 def lengths(*classes: tuple[float, float]) -> np.ndarray:
@@ -473,7 +473,7 @@ def test_of_texts_that_take_long_to_read_fewer_calls_are_kept_and_none_is_read_w
     # A reservoir of 1000 takes in 5605 of 100,000 calls; one of 31 281, 8 ms of the second's; one of 15 147, 7 ms of the third's; one of
     # 10 102, 20 ms of the fourth's, which is all that the budget allows.
     assert kept(BUDGET) == {1: (1000, True), 2: (31, True), 3: (15, True), 4: (1000, False)}
-    assert kept(replace(BUDGET, overhead=0.06)) == {1: (1000, True), 2: (62, True), 3: (31, True), 4: (10, True)}
+    assert kept(replace(BUDGET, keeping=0.06)) == {1: (1000, True), 2: (62, True), 3: (31, True), 4: (10, True)}
     assert kept(replace(BUDGET, samples=10)) == {1: (10, True), 2: (10, True), 3: (10, True), 4: (10, False)}
 
 
@@ -497,7 +497,7 @@ def test_what_is_timed_below_kept_calls_for_their_own_time_counts_as_theirs() ->
     caller, callee = survey.choose(seen, pairs, {}, BUDGET).choices
     assert callee.rate.period > 1
     assert (caller.samples, callee.samples) == (1000, 1000)
-    caller, callee = survey.choose(seen, pairs, {}, replace(BUDGET, overhead=0.005)).choices
+    caller, callee = survey.choose(seen, pairs, {}, replace(BUDGET, overhead=0.005, keeping=0.005)).choices
     assert caller.samples < callee.samples
 
 

@@ -128,4 +128,4 @@ def test_functions_of_cython_carry_probes_wherever_a_back_end_has_their_c_made(f
     subprocess.run(command, cwd=checkout, env=environment(), check=True, capture_output=True)
     (one,) = json.loads(found.read_text())["annotations"]
     assert one["function"] == "words.counting.Counter.place"
-    assert one["n"] > 100
+    assert one["n"] > 1000

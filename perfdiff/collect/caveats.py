@@ -30,15 +30,13 @@ def changes_not_run(subjects: Subjects, ran: Collection[int]) -> tuple[Note, ...
     return (Note("changes-not-run", f"no workload calls a function that changed ({shown}), so nothing is said of the changes"),)
 
 
-def texts_not_read(subjects: Subjects, choices: Sequence[Choice], overhead: float) -> tuple[Note, ...]:
-    """Tell of which functions the lengths of texts are no features, because reading them would take more of a run than probes may."""
+def texts_not_read(subjects: Subjects, choices: Sequence[Choice], share: float) -> tuple[Note, ...]:
+    """Tell of which functions the lengths of texts are no features, because reading them would take more than this `share` of a run."""
     names = subjects.unread(choices)
     if not names:
         return ()
     shown = units.listed([f"`{name}`" for name in names], _SHOWN)
-    text = (
-        f"texts and files of {shown} are not read, as that would take more than {100 * overhead:g} % of a run; their sizes explain no cost"
-    )
+    text = f"texts and files of {shown} are not read, as that would take more than {100 * share:g} % of a run; their sizes explain no cost"
     return (Note("texts-not-read", text),)
 
 

@@ -26,6 +26,7 @@ HOT_SHARE = 0.10  # … or when it holds more of it than this on either side: sl
 # To keep a call takes so much beside its texts: for its inputs, its counters, and its record, in memory that is touched for the first time.
 KEPT_NS = 300.0
 CLOSE = 64  # callees of a kept call that are timed, at most, for its own time (PD_CLOSE_PASSING of the runtime)
+ALONE_SHARE = 0.25  # of a run that keeping calls may take where one side is measured: single calls are what is asked for then
 FEWEST_KEPT = 10  # calls of a function in a run, where keeping more takes too long: ten runs of them are a hundred at each point
 # From this mean length on, reading the counters of a call (about 2 µs, events included) stays below 2 %; as calls lie within each other,
 # all together are read no more often than once in this time of a run's CPU.
@@ -46,12 +47,14 @@ class Priority(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What probes may do: add `overhead` to the CPU time of a run, keep `samples` calls of a function; `events` are counted, too.
+    """What probes may do: add `overhead` to the CPU time of a run, and keep `samples` calls of a function, which may take the share
+    `keeping` of a run; `events` are counted, too.
 
-    `costs` are those of probes, by language. With `folds`, suspects that exceed it by far are folded into their callers.
+    `costs` are those of probes, by language. With `folds`, suspects that exceed the overhead by far are folded into their callers.
     """
 
     overhead: float
+    keeping: float
     samples: int
     costs: Mapping[str, ProbeCosts]
     events: bool = False
@@ -255,8 +258,8 @@ def _kept(
 ) -> tuple[dict[int, int], frozenset[int]]:
     """Return how many calls of each function are kept in a run, and the functions whose texts and files are not read of these.
 
-    That may take as much of a run as probes may; no call's time holds it, but runs and caches do. Of those that take most fewer calls are
-    kept, and where these are the fewest already, their texts are not read.
+    No call's time holds what that takes, but runs and caches do. Of those that take most fewer calls are kept, and where these are the
+    fewest already, their texts are not read.
     """
     functions, close = list(rates), _close(survey, rates)
     unread: set[int] = set()
@@ -268,7 +271,7 @@ def _kept(
             [survey.reading_ns[function] for function in functions],
         )
     )
-    samples, most = np.full(len(functions), budget.samples), np.maximum(budget.overhead, START_NS / survey.cpu_ns)
+    samples, most = np.full(len(functions), budget.samples), np.maximum(budget.keeping, START_NS / survey.cpu_ns)
     costs = (aside_ns + reading_ns) * _taken(timed, budget.samples) / survey.cpu_ns
     while True:
         over, may_take_less = costs.sum(axis=0) / most, (samples > FEWEST_KEPT) | reading_ns.any(axis=1)

@@ -171,7 +171,9 @@ class Bench:
         events = counters.choose(config.counters)
         probeable = subjects.probeable(config.probes.exclude)
         seen, lost, elsewhere = self._survey(site, probeable, plain)
-        budget = Budget(config.probes.overhead, self.reservoir, self._probe_costs(site), bool(events.events), folds=len(self.sides) > 1)
+        overhead, compares = config.probes.overhead, len(self.sides) > 1
+        keeping = overhead if compares else max(overhead, survey.ALONE_SHARE)
+        budget = Budget(overhead, keeping, self.reservoir, self._probe_costs(site), bool(events.events), folds=compares)
         selection = survey.choose(seen, probeable, subjects.conditions(), budget)
         subjects = folding.stood_in_for(subjects, selection.folds)
         measured = {choice.id for choice in selection.choices}
@@ -185,7 +187,7 @@ class Bench:
             notes=(
                 *found.notes,
                 *elsewhere,
-                *caveats.texts_not_read(subjects, selection.choices, budget.overhead),
+                *caveats.texts_not_read(subjects, selection.choices, budget.keeping),
                 *folding.note(subjects, selection.folds),
                 *events.notes,
             ),
