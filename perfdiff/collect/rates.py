@@ -15,8 +15,8 @@ from perfdiff.records.schema import Floats
 
 SAMPLING_ERROR = 0.05  # of a run's CPU time, one standard deviation: from the smallest effect of interest on, few timed calls mislead
 BEARABLE = 4.0  # of a run's CPU time: what a function may add that is measured in any case, before its timed calls may mislead
-# Of a run's CPU time, what suspects may add beyond the budget before they are folded. In programs of tiny functions a probe costs up to
-# twice what it does in a loop of its own (scripts/bench overhead: inlining and registers lost); no run must grow by more than a quarter.
+# Of a run's CPU time, what suspects may add beyond the budget before they are folded. Some programs' probes cost twice what they do in
+# others (scripts/bench overhead: inlining and registers lost); no run must grow by more than a quarter.
 STRETCH = 0.10
 START_NS = 0.8e6  # at most, what the runtime takes to start in a process (docs/figures.md): who takes less hardly makes a short run longer
 
