@@ -605,6 +605,25 @@ def test_suspects_that_would_exceed_the_budget_by_far_are_folded_the_most_expens
     assert ({choice.id for choice in alone.choices}, alone.folds) == ({1, 2, 3, 4}, ())
 
 
+@pytest.mark.parametrize(
+    ("calls", "long", "folds"),
+    [
+        (1e8, (0.0, 0.0), [1]),  # 17 % of a run, for calls of some ns
+        (1e8, (3e5, 3e3), []),  # as much, but two thirds of the time lie in calls of 3 µs
+        (2e8, (3e5, 3e3), [1]),  # more than a quarter
+    ],
+)
+def test_suspects_whose_calls_are_long_anywhere_are_folded_where_they_would_exceed_a_quarter_of_a_run(
+    calls: float, long: tuple[float, float], folds: list[int]
+) -> None:
+    pairs = {1: pair("find", Change.CHANGED), 2: pair("main", Change.CALLER)}
+    seen = surveyed({1: calls, 2: 1.0}, {}, {(0, 2), (2, 1)})
+    found = lengths((calls, 5.0), long)
+    found[0, :, 1] = 0.0  # none on base
+    selection = survey.choose(replace(seen, lengths={**seen.lengths, 1: found}), pairs, {}, BUDGET)
+    assert [fold.id for fold in selection.folds] == folds
+
+
 @pytest.mark.parametrize(("cpu_ns", "folds"), [(1.5e6, []), (6e6, [1])])
 def test_in_runs_as_short_as_the_start_of_the_runtime_nothing_is_folded(cpu_ns: float, folds: list[int]) -> None:
     pairs = {1: pair("pop", Change.CHANGED), 2: pair("main", Change.CALLER)}

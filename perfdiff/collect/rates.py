@@ -16,8 +16,10 @@ from perfdiff.records.schema import Floats
 SAMPLING_ERROR = 0.05  # of a run's CPU time, one standard deviation: from the smallest effect of interest on, few timed calls mislead
 BEARABLE = 4.0  # of a run's CPU time: what a function may add that is measured in any case, before its timed calls may mislead
 # Of a run's CPU time, what suspects may add beyond the budget before they are folded. Some programs' probes cost twice what they do in
-# others (scripts/bench overhead: inlining and registers lost); no run must grow by more than a quarter.
+# others (scripts/bench overhead: inlining and registers lost); no run must grow by more than a quarter …
 STRETCH = 0.10
+MOST = 0.25  # … and by so much only for suspects with long calls: what is folded of these is not short, but what was to be told
+LONG = 10.0  # probes: a call that lasts as long is told to a tenth, though a probe took twice what it is known to take
 START_NS = 0.8e6  # at most, what the runtime takes to start in a process (docs/figures.md): who takes less hardly makes a short run longer
 
 
@@ -69,6 +71,13 @@ class Traffic:
     def cost(self, rate: Rate, cpu_ns: Floats) -> Floats:
         """Return what probing costs at each cell, as a share of CPU time."""
         return ((self.calls - self.inner) * rate.ns(self.probe) + self.inner * rate.inner_ns(self.probe)) / cpu_ns
+
+    @property
+    def is_long(self) -> bool:
+        """Return whether calls as long as `LONG` probes hold half of the time of all at some cell; a part of a call counts as one, too."""
+        calls, ns = self.lengths[:, 0], self.lengths[:, 1]
+        held = np.where(ns >= LONG * self.probe.timed_ns * calls, ns, 0.0).sum(axis=1)
+        return bool(np.any(held > ns.sum(axis=1) / 2))
 
     def tells(self, rate: Rate, cpu_ns: Floats) -> bool:
         """Return whether the timed calls tell the function's time, and with it that of its callers, of every run.
@@ -122,6 +131,7 @@ class Allotment:
         What those take that are measured in any case makes nobody else fold.
         """
         probed = set(self.candidates)
+        short = {function for function, candidate in self.candidates.items() if not candidate.traffic.is_long}
         folded: dict[int, float] = {}
         while True:
             rates = self._served(probed)
@@ -129,15 +139,22 @@ class Allotment:
                 probed = set(rates)
                 continue
             costs = {function: self.candidates[function].traffic.cost(rate, self.cpu_ns) for function, rate in rates.items()}
-            bounded = [each for each in rates if self.candidates[each].may_fold or not self.candidates[each].required]
-            total = sum((costs[each] for each in bounded), np.zeros_like(self.cpu_ns))
-            over = total > np.maximum(self.budget + STRETCH, START_NS / self.cpu_ns)
-            foldable = [each for each in bounded if self.candidates[each].required and costs[each][over].any()]
-            if not foldable:
+            worst = self._too_dear(costs, short)
+            if worst is None:
                 return rates, folded
-            worst = max(foldable, key=lambda each: (float(costs[each][over].max()), each))
             probed.remove(worst)
             folded[worst] = float(costs[worst].max())
+
+    def _too_dear(self, costs: Mapping[int, Floats], short: Set[int]) -> int | None:
+        """Return the suspect to fold next, of those with `short` calls first, or None where they all can be borne."""
+        bounded = {each: self.candidates[each] for each in costs if self.candidates[each].may_fold or not self.candidates[each].required}
+        for most, among in ((self.budget + STRETCH, [each for each in bounded if each in short]), (MOST, list(bounded))):
+            total = sum((costs[each] for each in among), np.zeros_like(self.cpu_ns))
+            over = total > np.maximum(most, START_NS / self.cpu_ns)
+            foldable = [each for each in among if bounded[each].required and costs[each][over].any()]
+            if foldable:
+                return max(foldable, key=lambda each: (float(costs[each][over].max()), each))
+        return None
 
     def _served(self, probed: Set[int]) -> dict[int, Rate]:
         """Return the rates of all that fit, and the slowest of required ones that do not.

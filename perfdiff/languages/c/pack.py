@@ -50,7 +50,7 @@ class C:
         """Return what a call costs in real programs, two to four times what it does in a loop of `scripts/bench probe`: caches are shared
         with the program there, branches are harder to foretell, and callees are not inlined (docs/figures.md).
         """
-        return ProbeCosts(timed_ns=60.0, counted_ns=40.0, passed_ns=3.0, marked_ns=25.0)
+        return ProbeCosts(timed_ns=60.0, counted_ns=40.0, passed_ns=1.5, marked_ns=25.0)
 
     def runs_on(self, built: PlainBuild) -> tuple[str, ...]:
         """Return nothing: programs tell their libraries themselves."""
