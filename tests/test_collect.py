@@ -508,6 +508,7 @@ def test_what_is_timed_below_kept_calls_for_their_own_time_counts_as_theirs() ->
         ((10, 1e6), 256),  # 1 % of the run, missed in most runs
         ((200, 1e6), 4),  # a fifth of the run, which one call in 16 tells to 5.5 % of it
         ((1, 5e8), 1),  # half of the run in a single call
+        ((10_000, 5e5), 16),  # five times the run, as probes of callees made them as long: a fifth of that holds the time
     ],
 )
 def test_where_few_calls_hold_the_time_more_are_timed_beyond_the_budget(expensive: tuple[float, float], period: int) -> None:
@@ -603,6 +604,14 @@ def test_suspects_that_would_exceed_the_budget_by_far_are_folded_the_most_expens
     assert ({choice.id for choice in selection.choices}, [fold.id for fold in selection.folds]) == ({1, 2, 3}, [4])
     alone = survey.choose(seen, pairs, {}, replace(BUDGET, folds=False))
     assert ({choice.id for choice in alone.choices}, alone.folds) == ({1, 2, 3, 4}, ())
+
+
+def test_a_leaf_is_folded_before_its_caller_that_costs_more_where_that_costs_least_without_it() -> None:
+    pairs = {1: pair("parse", Change.CHANGED), 2: pair("token", Change.CHANGED), 3: pair("main", Change.CALLER)}
+    seen = surveyed({1: 8e6, 2: 4e7, 3: 1.0}, {}, {(0, 3), (3, 1), (1, 2)})
+    selection = survey.choose(seen, pairs, {}, BUDGET)
+    assert [(fold.id, fold.hosts) for fold in selection.folds] == [(2, (1,))]
+    assert {choice.id: choice.rate for choice in selection.choices} == {1: rates.PASSING_RATES[-1], 3: Rate(1)}
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ BEARABLE = 4.0  # of a run's CPU time: what a function may add that is measured 
 STRETCH = 0.10
 MOST = 0.25  # … and by so much only for suspects with long calls: what is folded of these is not short, but what was to be told
 LONG = 10.0  # probes: a call that lasts as long is told to a tenth, though a probe took twice what it is known to take
+CONTENDERS = 3  # for being folded next: a leaf takes less than its caller, which without it may take less still
 START_NS = 0.8e6  # at most, what the runtime takes to start in a process (docs/figures.md): who takes less hardly makes a short run longer
 
 
@@ -72,11 +73,10 @@ class Traffic:
         """Return what probing costs at each cell, as a share of CPU time."""
         return ((self.calls - self.inner) * rate.ns(self.probe) + self.inner * rate.inner_ns(self.probe)) / cpu_ns
 
-    @property
-    def is_long(self) -> bool:
+    def is_long(self, cpu_ns: Floats) -> bool:
         """Return whether calls as long as `LONG` probes hold half of the time of all at some cell; a part of a call counts as one, too."""
-        calls, ns = self.lengths[:, 0], self.lengths[:, 1]
-        held = np.where(ns >= LONG * self.probe.timed_ns * calls, ns, 0.0).sum(axis=1)
+        ns = self._ns(cpu_ns)
+        held = np.where(ns >= LONG * self.probe.timed_ns * self.lengths[:, 0], ns, 0.0).sum(axis=1)
         return bool(np.any(held > ns.sum(axis=1) / 2))
 
     def tells(self, rate: Rate, cpu_ns: Floats) -> bool:
@@ -88,11 +88,19 @@ class Traffic:
         """
         if rate.period == 1:
             return True
-        calls, ns = self.lengths[:, 0], self.lengths[:, 1]
+        calls, ns = self.lengths[:, 0], self._ns(cpu_ns)
         is_missed = calls < rate.period - 1
         variance = np.where(is_missed, 0.0, np.square(ns) * (rate.period - 1) / np.maximum(calls, 1.0)).sum(axis=1)
         missed = np.where(is_missed, ns, 0.0).sum(axis=1)
         return bool(np.all(np.hypot(np.sqrt(variance), missed) <= SAMPLING_ERROR * cpu_ns))
+
+    def _ns(self, cpu_ns: Floats) -> Floats:
+        """Return the time (c, classes) of calls by length: all together last no longer than the run, whose probes in callees made them
+        longer in the survey.
+        """
+        ns = self.lengths[:, 1]
+        longer: Floats = np.maximum(ns.sum(axis=1) / cpu_ns, 1.0)
+        return ns / longer[:, None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,34 +135,42 @@ class Allotment:
     def settle(self) -> tuple[dict[int, Rate], dict[int, float]]:
         """Return the rates of those that are probed, in the order in which they were served, and what folded suspects would have taken.
 
-        Who is folded, or does not fit, may leave its callers as leaves, whose calls can pass the gate: the most expensive one goes first.
-        What those take that are measured in any case makes nobody else fold.
+        Who is folded, or does not fit, may leave its callers as leaves, whose calls can pass the gate: of the most expensive ones that one
+        goes first without which the others take least. What those take that are measured in any case makes nobody else fold.
         """
         probed = set(self.candidates)
-        short = {function for function, candidate in self.candidates.items() if not candidate.traffic.is_long}
+        short = {function for function, candidate in self.candidates.items() if not candidate.traffic.is_long(self.cpu_ns)}
         folded: dict[int, float] = {}
         while True:
             rates = self._served(probed)
             if len(rates) < len(probed):
                 probed = set(rates)
                 continue
-            costs = {function: self.candidates[function].traffic.cost(rate, self.cpu_ns) for function, rate in rates.items()}
-            worst = self._too_dear(costs, short)
-            if worst is None:
+            costs = self._costs(rates)
+            dear = self._too_dear(costs, short)
+            if not dear:
                 return rates, folded
+            worst = min(dear, key=lambda each: self._spent(self._served(probed - {each})))
             probed.remove(worst)
             folded[worst] = float(costs[worst].max())
 
-    def _too_dear(self, costs: Mapping[int, Floats], short: Set[int]) -> int | None:
-        """Return the suspect to fold next, of those with `short` calls first, or None where they all can be borne."""
+    def _spent(self, rates: Mapping[int, Rate]) -> float:
+        """Return what probing at these rates costs where it costs most, as a share of CPU time."""
+        return float(sum(self._costs(rates).values(), np.zeros_like(self.cpu_ns)).max())
+
+    def _costs(self, rates: Mapping[int, Rate]) -> dict[int, Floats]:
+        return {function: self.candidates[function].traffic.cost(rate, self.cpu_ns) for function, rate in rates.items()}
+
+    def _too_dear(self, costs: Mapping[int, Floats], short: Set[int]) -> list[int]:
+        """Return the dearest suspects, of those with `short` calls first, one of which must be folded; none where they all can be borne."""
         bounded = {each: self.candidates[each] for each in costs if self.candidates[each].may_fold or not self.candidates[each].required}
         for most, among in ((self.budget + STRETCH, [each for each in bounded if each in short]), (MOST, list(bounded))):
             total = sum((costs[each] for each in among), np.zeros_like(self.cpu_ns))
             over = total > np.maximum(most, START_NS / self.cpu_ns)
             foldable = [each for each in among if bounded[each].required and costs[each][over].any()]
             if foldable:
-                return max(foldable, key=lambda each: (float(costs[each][over].max()), each))
-        return None
+                return sorted(foldable, key=lambda each: (-float(costs[each][over].max()), each))[:CONTENDERS]
+        return []
 
     def _served(self, probed: Set[int]) -> dict[int, Rate]:
         """Return the rates of all that fit, and the slowest of required ones that do not.
