@@ -20,7 +20,7 @@ BEARABLE = 4.0  # of a run's CPU time: what a function may add that is measured 
 STRETCH = 0.10
 MOST = 0.25  # … and by so much only for suspects with long calls: what is folded of these is not short, but what was to be told
 LONG = 10.0  # probes: a call that lasts as long is told to a tenth, though a probe took twice what it is known to take
-CONTENDERS = 3  # for being folded next: a leaf takes less than its caller, which without it may take less still
+RIVALS = 2  # callees that may be folded in the place of the dearest suspect, which may take less than they do where it is left as a leaf
 START_NS = 0.8e6  # at most, what the runtime takes to start in a process (docs/figures.md): who takes less hardly makes a short run longer
 
 
@@ -135,8 +135,8 @@ class Allotment:
     def settle(self) -> tuple[dict[int, Rate], dict[int, float]]:
         """Return the rates of those that are probed, in the order in which they were served, and what folded suspects would have taken.
 
-        Who is folded, or does not fit, may leave its callers as leaves, whose calls can pass the gate: of the most expensive ones that one
-        goes first without which the others take least. What those take that are measured in any case makes nobody else fold.
+        Who is folded, or does not fit, may leave its callers as leaves, whose calls can pass the gate: the dearest one goes first, or a
+        callee of it where the others take less without that. What those take that are measured in any case makes nobody else fold.
         """
         probed = set(self.candidates)
         short = {function for function, candidate in self.candidates.items() if not candidate.traffic.is_long(self.cpu_ns)}
@@ -150,7 +150,9 @@ class Allotment:
             dear = self._too_dear(costs, short)
             if not dear:
                 return rates, folded
-            worst = min(dear, key=lambda each: self._spent(self._served(probed - {each})))
+            callees = nearest(dear[0], self.calls, probed)
+            rivals = [dear[0], *[each for each in dear[1:] if each in callees][:RIVALS]]
+            worst = min(rivals, key=lambda each: self._spent(self._served(probed - {each}))) if len(rivals) > 1 else dear[0]
             probed.remove(worst)
             folded[worst] = float(costs[worst].max())
 
@@ -162,14 +164,14 @@ class Allotment:
         return {function: self.candidates[function].traffic.cost(rate, self.cpu_ns) for function, rate in rates.items()}
 
     def _too_dear(self, costs: Mapping[int, Floats], short: Set[int]) -> list[int]:
-        """Return the dearest suspects, of those with `short` calls first, one of which must be folded; none where they all can be borne."""
+        """Return the suspects of which one must be folded, the dearest first: those with `short` calls alone, before any."""
         bounded = {each: self.candidates[each] for each in costs if self.candidates[each].may_fold or not self.candidates[each].required}
         for most, among in ((self.budget + STRETCH, [each for each in bounded if each in short]), (MOST, list(bounded))):
             total = sum((costs[each] for each in among), np.zeros_like(self.cpu_ns))
             over = total > np.maximum(most, START_NS / self.cpu_ns)
             foldable = [each for each in among if bounded[each].required and costs[each][over].any()]
             if foldable:
-                return sorted(foldable, key=lambda each: (-float(costs[each][over].max()), each))[:CONTENDERS]
+                return sorted(foldable, key=lambda each: (-float(costs[each][over].max()), each))
         return []
 
     def _served(self, probed: Set[int]) -> dict[int, Rate]:
