@@ -328,16 +328,30 @@ def test_intervals_are_wider_for_few_blocks_and_say_who_is_first() -> None:
     assert sum(first.values()) == pytest.approx(1)
 
 
-def test_the_only_slower_function_is_told_although_no_extra_cost_of_a_run_is_put_down_to_it() -> None:
-    def dearer(side: str, x: Columns) -> np.ndarray:
-        return np.where(x["n"] < 2000, 1.0 if side == BASE else 1.04, 1.0 if side == BASE else 0.97) * 200 * x["n"]
+def dearer_at_small_inputs(factor: float) -> Made:
+    def cost(side: str, x: Columns) -> np.ndarray:
+        return np.where(x["n"] < 2000, 1.0 if side == BASE else factor, 1.0 if side == BASE else 0.97) * 200 * x["n"]
 
-    work = Made("work", dearer, Change.CHANGED, lambda side, n: {"main": 20})
-    world = World((MAIN, work), plain=lambda side: 2e7 * (1.3 if side == HEAD else 1.0))
+    return Made("work", cost, Change.CHANGED, lambda side, n: {"main": 20})
+
+
+def test_the_only_slower_function_is_told_although_no_extra_cost_of_a_run_is_put_down_to_it() -> None:
+    world = World((MAIN, dearer_at_small_inputs(1.04)), plain=lambda side: 2e7 * (1.3 if side == HEAD else 1.0))
     found = named(analyse(world.experiment(), world.samples, CompareConfig()), "work")
     assert found.verdict is Verdict.REGRESSION
     assert found.reason == "whole runs are slower, and it is the only changed function whose own calls are"
     assert found.causes
+
+
+@pytest.mark.parametrize(("blocks", "guilty"), [(8e5, "work"), (5e6, "key")])
+def test_who_is_slower_comes_before_who_executes_more_unless_that_surely_takes_as_much(blocks: float, guilty: str) -> None:
+    """Of a run of 20 ms that became 26 ms, blocks take 0.16 ms at least, and may explain the rest; or 1 ms at least."""
+    key = Made("key", same(50.0), Change.CHANGED, lambda side, n: {"main": 20})
+    functions, quiet = (MAIN, dearer_at_small_inputs(1.06), key), Noise(run=0.005, function=0.005)
+    world = World(functions, noise=quiet, plain=lambda side: 2e7 * (1.3 if side == HEAD else 1.0))
+    more = {("key", HEAD): blocks}
+    experiment = counted(world, lambda name, side, n, rng: {"blocks": 2e7 + more.get((name, side), 0.0)}, rounds=2)
+    assert ranks(analyse(experiment, world.samples, CompareConfig()))[:1] == [guilty]
 
 
 def hashed(alike: float) -> Findings:

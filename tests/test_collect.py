@@ -606,14 +606,6 @@ def test_suspects_that_would_exceed_the_budget_by_far_are_folded_the_most_expens
     assert ({choice.id for choice in alone.choices}, alone.folds) == ({1, 2, 3, 4}, ())
 
 
-def test_a_leaf_is_folded_before_its_caller_that_costs_more_where_that_costs_least_without_it() -> None:
-    pairs = {1: pair("parse", Change.CHANGED), 2: pair("token", Change.CHANGED), 3: pair("main", Change.CALLER)}
-    seen = surveyed({1: 8e6, 2: 4e7, 3: 1.0}, {}, {(0, 3), (3, 1), (1, 2)})
-    selection = survey.choose(seen, pairs, {}, BUDGET)
-    assert [(fold.id, fold.hosts) for fold in selection.folds] == [(2, (1,))]
-    assert {choice.id: choice.rate for choice in selection.choices} == {1: rates.PASSING_RATES[-1], 3: Rate(1)}
-
-
 @pytest.mark.parametrize(
     ("calls", "long", "folds"),
     [

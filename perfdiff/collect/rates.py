@@ -20,7 +20,6 @@ BEARABLE = 4.0  # of a run's CPU time: what a function may add that is measured 
 STRETCH = 0.10
 MOST = 0.25  # … and by so much only for suspects with long calls: what is folded of these is not short, but what was to be told
 LONG = 10.0  # probes: a call that lasts as long is told to a tenth, though a probe took twice what it is known to take
-RIVALS = 2  # callees that may be folded in the place of the dearest suspect, which may take less than they do where it is left as a leaf
 START_NS = 0.8e6  # at most, what the runtime takes to start in a process (docs/figures.md): who takes less hardly makes a short run longer
 
 
@@ -135,8 +134,8 @@ class Allotment:
     def settle(self) -> tuple[dict[int, Rate], dict[int, float]]:
         """Return the rates of those that are probed, in the order in which they were served, and what folded suspects would have taken.
 
-        Who is folded, or does not fit, may leave its callers as leaves, whose calls can pass the gate: the dearest one goes first, or a
-        callee of it where the others take less without that. What those take that are measured in any case makes nobody else fold.
+        Who is folded, or does not fit, may leave its callers as leaves, whose calls can pass the gate: the most expensive one goes first.
+        What those take that are measured in any case makes nobody else fold.
         """
         probed = set(self.candidates)
         short = {function for function, candidate in self.candidates.items() if not candidate.traffic.is_long(self.cpu_ns)}
@@ -146,33 +145,23 @@ class Allotment:
             if len(rates) < len(probed):
                 probed = set(rates)
                 continue
-            costs = self._costs(rates)
-            dear = self._too_dear(costs, short)
-            if not dear:
+            costs = {function: self.candidates[function].traffic.cost(rate, self.cpu_ns) for function, rate in rates.items()}
+            worst = self._too_dear(costs, short)
+            if worst is None:
                 return rates, folded
-            callees = nearest(dear[0], self.calls, probed)
-            rivals = [dear[0], *[each for each in dear[1:] if each in callees][:RIVALS]]
-            worst = min(rivals, key=lambda each: self._spent(self._served(probed - {each}))) if len(rivals) > 1 else dear[0]
             probed.remove(worst)
             folded[worst] = float(costs[worst].max())
 
-    def _spent(self, rates: Mapping[int, Rate]) -> float:
-        """Return what probing at these rates costs where it costs most, as a share of CPU time."""
-        return float(sum(self._costs(rates).values(), np.zeros_like(self.cpu_ns)).max())
-
-    def _costs(self, rates: Mapping[int, Rate]) -> dict[int, Floats]:
-        return {function: self.candidates[function].traffic.cost(rate, self.cpu_ns) for function, rate in rates.items()}
-
-    def _too_dear(self, costs: Mapping[int, Floats], short: Set[int]) -> list[int]:
-        """Return the suspects of which one must be folded, the dearest first: those with `short` calls alone, before any."""
+    def _too_dear(self, costs: Mapping[int, Floats], short: Set[int]) -> int | None:
+        """Return the suspect to fold next, of those with `short` calls first, or None where they all can be borne."""
         bounded = {each: self.candidates[each] for each in costs if self.candidates[each].may_fold or not self.candidates[each].required}
         for most, among in ((self.budget + STRETCH, [each for each in bounded if each in short]), (MOST, list(bounded))):
             total = sum((costs[each] for each in among), np.zeros_like(self.cpu_ns))
             over = total > np.maximum(most, START_NS / self.cpu_ns)
             foldable = [each for each in among if bounded[each].required and costs[each][over].any()]
             if foldable:
-                return sorted(foldable, key=lambda each: (-float(costs[each][over].max()), each))
-        return []
+                return max(foldable, key=lambda each: (float(costs[each][over].max()), each))
+        return None
 
     def _served(self, probed: Set[int]) -> dict[int, Rate]:
         """Return the rates of all that fit, and the slowest of required ones that do not.

@@ -28,21 +28,23 @@ def eliminated(cases: Sequence[Case], evidence: Evidence) -> dict[int, Decision]
 
     By exact counts it is the one that executes most of what changed functions execute more, if that is certainly a material part of a run
     at a point where runs are slower, or could explain a telling part of the slow-down there; where lines are counted, which others may
-    make do more, that part must be certain, and no other way of writing the same. Else it is the only changed function whose
-    own calls are slower beyond chance, by however little, or else the only one whose
-    lines run so much more often that this can explain the difference.
+    make do more, that part must be certain, and no other way of writing the same. What only could explain it does not stand against
+    slower calls of other changed functions. Else it is the only changed function whose own calls are slower beyond chance, by however
+    little, or else the only one whose lines run so much more often that this can explain the difference.
     """
     if not evidence.runs.slower:
         return {}
     suspects = {case.info.id: case for case in cases if case.info.change.is_suspect}
     total_ns = sum(each.total_ns for each in evidence.suspects)
     sees_all = all(is_bounded(case.counts) for case in suspects.values() if work_counters(case.counts))
+    slower = [case for case in suspects.values() if _is_slower(case)]
     for work in evidence.suspects[:1]:
-        if work.function in suspects and work.repeats and work.total_ns >= MOST_WORK * total_ns and _is_enough(work, evidence, sees_all):
+        is_most = work.function in suspects and work.repeats and work.total_ns >= MOST_WORK * total_ns
+        is_told_otherwise = slower and suspects.get(work.function) not in slower and not _is_certain(work, evidence)
+        if is_most and not is_told_otherwise and _is_enough(work, evidence, sees_all):
             share = units.significant(100 * work.total_ns / total_ns)
             reason = f"whole runs are slower, and it {work.says}, {share} % of what changed functions execute more"
             return {work.function: Decision(Verdict.REGRESSION, reason, tuple(work.by_counter))}
-    slower = [case for case in suspects.values() if _is_slower(case)]
     if len(slower) == 1:
         reason = "whole runs are slower, and it is the only changed function whose own calls are"
         return {slower[0].info.id: Decision(Verdict.REGRESSION, reason)}
@@ -68,6 +70,12 @@ def _is_enough(work: ExtraWork, evidence: Evidence, sees_all: bool) -> bool:
         if not sees_all and work.beyond_rewriting and least >= telling_ns > 0:
             return True
     return False
+
+
+def _is_certain(work: ExtraWork, evidence: Evidence) -> bool:
+    """Return whether extra work takes a material part of a run where runs are slower at the least that it can take."""
+    least_ns = dict(zip(work.points, work.priced_ns.tolist(), strict=True))
+    return any(least_ns.get(end.point.id, 0.0) >= MATERIAL * end.base_ns for end in evidence.runs.slower)
 
 
 def _grown(suspects: Sequence[Case], evidence: Evidence) -> Case | None:
