@@ -19,6 +19,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from perfdiff import languages
 from perfdiff.collect import assembly, calling, caveats, census, counting, folding, printed, rates, schedule, survey, tally, workloads
 from perfdiff.collect.collector import PADDING, Collector, Target
 from perfdiff.collect.disturbance import Referee
@@ -499,6 +500,11 @@ def test_what_is_timed_below_kept_calls_for_their_own_time_counts_as_theirs() ->
     assert (caller.samples, callee.samples) == (1000, 1000)
     caller, callee = survey.choose(seen, pairs, {}, replace(BUDGET, overhead=0.005, keeping=0.005)).choices
     assert caller.samples < callee.samples
+
+
+def test_the_runtime_times_as_many_callees_of_a_kept_call_as_the_survey_reckons_with() -> None:
+    header = Path(languages.__path__[0], "c", "runtime", "runtime.h").read_text(encoding="utf-8")
+    assert f"#define PD_CLOSE_PASSING {survey.CLOSE}u\n" in header
 
 
 @pytest.mark.parametrize(
