@@ -5,7 +5,7 @@ Whole runs have judged *whether*; what is left is *where*, and a witness of that
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from perfdiff import units
 from perfdiff.analysis.compare.comparison import tested
 from perfdiff.analysis.compare.judgement import enough_runs
 from perfdiff.analysis.counts.suspects import ExtraWork
-from perfdiff.analysis.findings import Verdict
+from perfdiff.analysis.findings import EndToEnd, Verdict
 from perfdiff.analysis.policy import MATERIAL, MOST_WORK, REMAINS, REWRITTEN, TELLING
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import Evidence
@@ -37,17 +37,17 @@ def eliminated(cases: Sequence[Case], evidence: Evidence) -> dict[int, Decision]
     suspects = {case.info.id: case for case in cases if case.info.change.is_suspect}
     total_ns = sum(each.total_ns for each in evidence.suspects)
     sees_all = all(is_bounded(case.counts) for case in suspects.values() if work_counters(case.counts))
-    slower = [case for case in suspects.values() if _is_slower(case)]
+    slower = [id_ for id_, case in suspects.items() if _is_slower(case)]
     for work in evidence.suspects[:1]:
         is_most = work.function in suspects and work.repeats and work.total_ns >= MOST_WORK * total_ns
-        is_told_otherwise = slower and suspects.get(work.function) not in slower and not _is_certain(work, evidence)
+        is_told_otherwise = slower and work.function not in slower and not _is_certain(work, evidence)
         if is_most and not is_told_otherwise and _is_enough(work, evidence, sees_all):
             share = units.significant(100 * work.total_ns / total_ns)
             reason = f"whole runs are slower, and it {work.says}, {share} % of what changed functions execute more"
             return {work.function: Decision(Verdict.REGRESSION, reason, tuple(work.by_counter))}
     if len(slower) == 1:
         reason = "whole runs are slower, and it is the only changed function whose own calls are"
-        return {slower[0].info.id: Decision(Verdict.REGRESSION, reason)}
+        return {slower[0]: Decision(Verdict.REGRESSION, reason)}
     grown = _grown(list(suspects.values()), evidence) if not slower else None
     if grown is None:
         return {}
@@ -60,22 +60,23 @@ def _is_enough(work: ExtraWork, evidence: Evidence, sees_all: bool) -> bool:
 
     Unless counts see all work, it must certainly explain such a part.
     """
-    slower = {end.point.id: end for end in evidence.runs.slower}
-    for point, least, most in zip(work.points, work.priced_ns.tolist(), work.dearest_ns.tolist(), strict=True):
-        if (end := slower.get(point)) is None:
-            continue
-        telling_ns = TELLING * (end.head_ns - end.base_ns)
-        if sees_all and (least >= MATERIAL * end.base_ns or most >= telling_ns > 0):
-            return True
-        if not sees_all and work.beyond_rewriting and least >= telling_ns > 0:
-            return True
-    return False
+    telling = [(least, most, TELLING * (end.head_ns - end.base_ns)) for end, least, most in _where_slower(work, evidence)]
+    if sees_all:
+        return _is_certain(work, evidence) or any(most >= ns > 0 for _, most, ns in telling)
+    return bool(work.beyond_rewriting) and any(least >= ns > 0 for least, _, ns in telling)
 
 
 def _is_certain(work: ExtraWork, evidence: Evidence) -> bool:
-    """Return whether extra work takes a material part of a run where runs are slower at the least that it can take."""
-    least_ns = dict(zip(work.points, work.priced_ns.tolist(), strict=True))
-    return any(least_ns.get(end.point.id, 0.0) >= MATERIAL * end.base_ns for end in evidence.runs.slower)
+    """Return whether extra work is a material part of a run where runs are slower, at the least that it can take."""
+    return any(least >= MATERIAL * end.base_ns for end, least, _ in _where_slower(work, evidence))
+
+
+def _where_slower(work: ExtraWork, evidence: Evidence) -> Iterator[tuple[EndToEnd, float, float]]:
+    """Yield the points at which runs are slower, with what extra work takes there at least and at most."""
+    slower = {end.point.id: end for end in evidence.runs.slower}
+    for point, least, most in zip(work.points, work.priced_ns.tolist(), work.dearest_ns.tolist(), strict=True):
+        if point in slower:
+            yield slower[point], least, most
 
 
 def _grown(suspects: Sequence[Case], evidence: Evidence) -> Case | None:
