@@ -65,7 +65,7 @@ def test_how_the_time_of_trifles_grows_is_not_learnt() -> None:
     experiment = made.experiment()
     ledger = open_ledger(experiment)
     looked = study_decisive(experiment, made.samples, ledger, CONFIG)
-    end = study_all(experiment, made.samples, ledger, CONFIG)
+    end = [*study_all(experiment, made.samples, ledger, CONFIG)]
     assert end[0].growth is not None
     trifles = [full for seen, full in zip(looked, end, strict=True) if not seen.comparisons]
     assert any(each.info.change.is_suspect for each in trifles)
@@ -79,7 +79,7 @@ def test_small_ones_of_many_functions_are_compared_and_not_learnt(monkeypatch: p
     made = world(1.3)
     experiment = made.experiment()
     ledger = open_ledger(experiment)
-    few = study_all(experiment, made.samples, ledger, CONFIG)
+    few = [*study_all(experiment, made.samples, ledger, CONFIG)]
     monkeypatch.setattr("perfdiff.analysis.compare.shares.MANY", SMALL)
     work, *small = study_all(experiment, made.samples, ledger, CONFIG)
     assert work.comparisons["self_ns"].base == few[0].comparisons["self_ns"].base is not None
@@ -121,7 +121,7 @@ def test_small_functions_that_cost_more_by_other_inputs_are_learnt_as_far_as_the
     still = replace(grown, name="still", inputs=lambda side, n, count, rng: {"k": rng.integers(1, 20, count)})
     several = [replace(grown, name=f"grown {number}") for number in range(count)]
     made = World((Made("rest", same(1e6), change=Change.CHANGED, calls=lambda side, n: {"": 10}), *several, still))
-    studies = study_all(made.experiment(), made.samples, open_ledger(made.experiment()), CONFIG)
+    studies = [*study_all(made.experiment(), made.samples, open_ledger(made.experiment()), CONFIG)]
     own = {each.info.name: each.comparisons["self_ns"] for each in studies}
     found = [own[each.name] for each in several if own[each.name].base is not None]
     assert len(found) == learnt
@@ -149,7 +149,7 @@ def test_a_look_learns_own_time_alone_where_inputs_did_not_move() -> None:
     work = Made("work", same(2000.0), change=Change.CHANGED, calls=lambda side, n: {"": 50})
     made = World((work, callee))
     ledger = open_ledger(made.experiment())
-    looked, end = (study(made.experiment(), made.samples, ledger, CONFIG)[0] for study in (study_decisive, study_all))
+    looked, end = (next(iter(study(made.experiment(), made.samples, ledger, CONFIG))) for study in (study_decisive, study_all))
     assert not np.array_equal(*(made.samples(1, Side.BASE).metrics[metric] for metric in ("self_ns", "wall_ns")))  # type: ignore[union-attr]
     assert (looked.comparisons["self_ns"].base, looked.comparisons["wall_ns"].base) == (end.comparisons["self_ns"].base, None)
     assert end.comparisons["wall_ns"].base is not None

@@ -32,7 +32,7 @@ def said(slower: float, noise: float) -> tuple[str, str]:
 
     at = levelled(counted(world, counts, rounds=2), world.samples)
     ledger, samples = at_usual_pace(at.experiment, at.samples, CONFIG)
-    found = gathered(known(at, ledger, CONFIG), study_all(at.experiment, samples, ledger, CONFIG), None)
+    found = gathered(known(at, ledger, CONFIG), [*study_all(at.experiment, samples, ledger, CONFIG)], None)
     case = next(each for each in found.cases if each.info.name == "scan")
     proof = proved_by_counts(case)
     assert proof is not None

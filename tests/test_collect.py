@@ -466,7 +466,7 @@ def test_the_budget_is_kept_by_sampling_and_leaving_out() -> None:
 def test_of_texts_that_take_long_to_read_fewer_calls_are_kept_and_none_is_read_where_these_still_take_too_long() -> None:
     pairs = {i: pair(f"f{i}", Change.CHANGED) for i in (1, 2, 3, 4)}
     reading_ns = {1: np.full(2, 10.0), 2: np.array([20.0, 3e4]), 3: np.full(2, 5e4), 4: np.full(2, 2e5)}
-    seen = replace(surveyed(dict.fromkeys(pairs, 1e5), {}), reading_ns=reading_ns)
+    seen = replace(surveyed(dict.fromkeys(pairs, 1e5), dict.fromkeys(pairs, (2e7, 2e7))), reading_ns=reading_ns)
 
     def kept(budget: Budget) -> dict[int, tuple[int, bool]]:
         return {choice.id: (choice.samples, choice.far) for choice in survey.choose(seen, pairs, {}, budget).choices}
@@ -490,6 +490,16 @@ def test_of_many_functions_fewer_calls_are_kept_than_of_few_but_not_in_runs_as_s
     assert set(found[1e9, 50]) == {250, 500}
     assert found[1e6, 5] == [1000] * 5
     assert found[1e6, 50] == [1000] * 50
+
+
+def test_of_hundreds_of_functions_in_a_short_run_those_that_cost_little_of_any_keep_the_fewest_calls() -> None:
+    pairs = {i: pair(f"f{i}", Change.CHANGED) for i in range(1, 301)}
+    costly = {1: (1e5, 0.0), 2: (0.0, 1e5), 3: (9e4, 9e4)}  # the first two cost 1 % of a run, one of them on one side each
+    seen = replace(surveyed(dict.fromkeys(pairs, 100.0), costly), cpu_ns=np.full(2, 1e7))
+    kept = {choice.id: choice.samples for choice in survey.choose(seen, pairs, {}, replace(BUDGET, overhead=1.0)).choices}
+    # Ten of a hundred calls are what 33 are taken in for, 3 ms for all functions of a run of 10 ms; two are what ten are taken in for.
+    assert (kept[1], kept[2], kept[3]) == (10, 10, 2)
+    assert sum(kept.values()) == 2 * 10 + 298 * 2
 
 
 def test_what_is_timed_below_kept_calls_for_their_own_time_counts_as_theirs() -> None:

@@ -93,7 +93,8 @@ def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and
 def _studied(of: Levelled, config: CompareConfig, lines: MatchedLines | None, engine: Engine | None) -> tuple[Ledger, Gathered, Samples]:
     """Return all that is known of an experiment at one pace, and its samples at the usual one."""
     ledger, samples = at_usual_pace(of.experiment, of.samples, config)
-    return ledger, gathered(known(of, ledger, config), study_all(of.experiment, samples, ledger, config, engine), lines), samples
+    studies = study_all(of.experiment, samples, ledger, config, engine)  # under way, while what is known without them is put together
+    return ledger, gathered(known(of, ledger, config), [*studies], lines), samples
 
 
 def _counted(functions: Iterable[FunctionFinding], counted: Ledger) -> Iterator[FunctionFinding]:

@@ -27,7 +27,9 @@ HOT_SHARE = 0.10  # … or when it holds more of it than this on either side: sl
 KEPT_NS = 300.0
 CLOSE = 64  # callees of a kept call that are timed, at most, for its own time (PD_CLOSE_PASSING of the runtime)
 ALONE_SHARE = 0.25  # of a run that keeping calls may take where one side is measured: single calls are what is asked for then
-FEWEST_KEPT = 10  # calls of a function in a run, where keeping more takes too long: ten runs of them are a hundred at each point
+FEWEST_KEPT = 10  # calls of a function in a run, where keeping more takes too long: ten runs of them are a hundred at each point …
+FEWEST_OF_LITTLE = 2  # … and of one that, with all it calls, costs less than this share of any run: exact sums say what it costs there
+LITTLE = 0.01
 # From this mean length on, reading the counters of a call (about 2 µs, events included) stays below 2 %; as calls lie within each other,
 # all together are read no more often than once in this time of a run's CPU.
 DETAIL_NS = 100_000.0
@@ -259,9 +261,11 @@ def _kept(
     """Return how many calls of each function are kept in a run, and the functions whose texts and files are not read of these.
 
     No call's time holds what that takes, but runs and caches do. Of those that take most fewer calls are kept, and where these are the
-    fewest already, their texts are not read.
+    fewest already, their texts are not read. Of hundreds of functions ten calls each would take longer than a short run.
     """
     functions, close = list(rates), _close(survey, rates)
+    costly = np.array([np.any(survey.wall_ns[function] >= LITTLE * survey.cpu_ns) for function in functions], dtype=bool)
+    fewest = np.where(costly, FEWEST_KEPT, FEWEST_OF_LITTLE)
     unread: set[int] = set()
     timed, aside_ns, reading_ns = (
         np.array(rows).reshape(len(functions), len(survey.cells))
@@ -274,12 +278,12 @@ def _kept(
     samples, most = np.full(len(functions), budget.samples), np.maximum(budget.keeping, START_NS / survey.cpu_ns)
     costs = (aside_ns + reading_ns) * _taken(timed, budget.samples) / survey.cpu_ns
     while True:
-        over, may_take_less = costs.sum(axis=0) / most, (samples > FEWEST_KEPT) | reading_ns.any(axis=1)
+        over, may_take_less = costs.sum(axis=0) / most, (samples > fewest) | reading_ns.any(axis=1)
         if np.all(over <= 1) or not may_take_less.any():
             return dict(zip(functions, samples.tolist(), strict=True)), frozenset(unread)
         worst = int(np.argmax(np.where(may_take_less, costs[:, np.argmax(over)], -1.0)))
-        if samples[worst] > FEWEST_KEPT:
-            samples[worst] = max(samples[worst] // 2, FEWEST_KEPT)
+        if samples[worst] > fewest[worst]:
+            samples[worst] = max(samples[worst] // 2, fewest[worst])
         else:
             unread.add(functions[worst])
             samples[worst], reading_ns[worst] = budget.samples, 0.0

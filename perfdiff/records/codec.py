@@ -47,7 +47,10 @@ def _decode(kind: Any, data: Any) -> Any:  # noqa: PLR0911 - one return a kind o
     if origin in (Union, types.UnionType):
         return _decode_union(arguments, data)
     if origin is tuple:
-        return tuple(_decode(arguments[0], item) for item in _expect(list, data))
+        items = _expect(list, data)
+        if arguments[0] is str and all(type(item) is str for item in items):  # as the lines of whole files are
+            return tuple(items)
+        return tuple(_decode(arguments[0], item) for item in items)
     if origin is frozenset:
         return frozenset(_decode(arguments[0], item) for item in _expect(list, data))
     if origin is not None and issubclass(origin, Mapping):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -69,8 +69,13 @@ class Study:
     waits: Waits | None = None
 
 
-def study_all(experiment: Experiment, samples: Samples, ledger: Ledger, config: CompareConfig, engine: Engine | None = None) -> list[Study]:
-    """Return the studies of all functions, in their order; many are made side by side by the engine, a batch at a time."""
+def study_all(
+    experiment: Experiment, samples: Samples, ledger: Ledger, config: CompareConfig, engine: Engine | None = None
+) -> Iterator[Study]:
+    """Yield the studies of all functions, in their order; many are made side by side by the engine, a batch at a time.
+
+    This machine's processes begin at once, and go on while the caller does something else.
+    """
     functions = experiment.functions
     trifles = trifles_of(functions, ledger)
     engine = chosen(engine, len(functions))
@@ -79,7 +84,7 @@ def study_all(experiment: Experiment, samples: Samples, ledger: Ledger, config: 
     batches = [functions[first : first + BATCH] for first in range(0, len(functions), BATCH)]
     loaders = with_tables(engine, [[info.id for info in batch] for batch in batches], samples)
     studied = engine.map(_studied, zip(batches, loaders, strict=True), ground, trifles)
-    return [each for batch in studied for each in batch]
+    return (each for batch in studied for each in batch)
 
 
 def _studied(batch: tuple[Sequence[FunctionInfo], Samples], ground: _Ground, trifles: set[int]) -> list[Study]:

@@ -59,14 +59,14 @@ class MatchedLines:
     """How often lines ran on both sides, line by line.
 
     `before` (places of head, points) is what base counted of each, 0 where a place `is_new`; `blocks` are the counts of blocks (places,
-    points) of each side, and `by_file` the places of each file (indices).
+    points) of each side, and `by_line` the places of each file's lines (indices).
     """
 
     experiment: PlaceExperiment
     before: Floats
     is_new: npt.NDArray[np.bool_]
     blocks: Mapping[Side, Floats]
-    by_file: Mapping[Side, Mapping[str, Sequence[int]]]
+    by_line: Mapping[Side, Mapping[str, Mapping[int, Sequence[int]]]]
 
     def of(self, infos: Iterable[FunctionInfo]) -> Stretch:
         """Return what is code of functions."""
@@ -117,9 +117,8 @@ class MatchedLines:
         """Return the places (indices) that are code of a function."""
         if source is None:
             return _NOWHERE
-        places, code = self.experiment.sides[side].places, source.code
-        found = [number for number in self.by_file[side].get(source.file, ()) if places[number].line in code]
-        return np.array(found, dtype=np.int64)
+        of_lines = self.by_line[side].get(source.file, {})
+        return np.array([number for line in source.code for number in of_lines.get(line, ())], dtype=np.int64)
 
     def _rows(self, places: Ints) -> _Rows:
         """Return the lines of places; several places on one line, such as instances of a template, count together."""
@@ -143,13 +142,13 @@ def matched(experiment: PlaceExperiment | None) -> MatchedLines | None:
         return None
     before, is_new = carried_over(experiment, counterparts(experiment))
     blocks = {side: block_counts(each) for side, each in experiment.sides.items()}
-    return MatchedLines(experiment, before, is_new, blocks, {side: _by_file(each) for side, each in experiment.sides.items()})
+    return MatchedLines(experiment, before, is_new, blocks, {side: _by_line(each) for side, each in experiment.sides.items()})
 
 
-def _by_file(counted: PlaceCounts) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = defaultdict(list)
+def _by_line(counted: PlaceCounts) -> dict[str, dict[int, list[int]]]:
+    found: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
     for number, place in enumerate(counted.places):
-        found[place.file].append(number)
+        found[place.file][place.line].append(number)
     return found
 
 
