@@ -8,6 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from perfdiff.analysis.compare.phases import with_phase
+from perfdiff.analysis.stats.clocks import clocks
+from perfdiff.analysis.stats.rows import without_features
 from perfdiff.models.annotation import Annotation, Levels
 from perfdiff.models.digits import six_digits
 from perfdiff.models.fitting import fit
@@ -25,7 +27,7 @@ def annotate(function: str, table: SampleTable, metrics: Sequence[str], *, seed:
 
     No `metrics` means the usual ones without those that tell nothing: a count that is always 0, and own time where it is all the time.
     """
-    table = with_phase(table)
+    table = with_phase(without_features(table, clocks([table])))
     for metric in metrics or telling(table):
         if metric in table.metrics and np.isfinite(table.metrics[metric]).any():
             annotation = fit(table, metric, seed=seed, function=function)

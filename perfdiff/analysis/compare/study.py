@@ -18,6 +18,7 @@ from perfdiff.analysis.compare.trend import over_runs
 from perfdiff.analysis.compare.waits import Waits, waits
 from perfdiff.analysis.findings import MetricFinding, Ratio
 from perfdiff.analysis.policy import MATERIAL
+from perfdiff.analysis.stats.clocks import clocks
 from perfdiff.analysis.stats.inference import clear_shifts, contrasts
 from perfdiff.analysis.stats.panel import panel
 from perfdiff.analysis.stats.rows import thinned, without_features
@@ -319,14 +320,14 @@ def _alone(info: FunctionInfo, samples: Samples, config: CompareConfig) -> dict[
 
 
 def both_tables(function: int, samples: Samples) -> tuple[SampleTable, SampleTable] | None:
-    """Return a function's tables of both sides with the features that both have, or None where one side has no calls."""
+    """Return a function's tables of both sides with the inputs that both have, or None where one side has no calls."""
     base, head = samples(function, Side.BASE), samples(function, Side.HEAD)
     if base is None or head is None or not len(base) or not len(head):
         return None
     names = ({feature.name for feature in base.features}, {feature.name for feature in head.features})
     base, head = without_features(base, names[0] - names[1]), without_features(head, names[1] - names[0])
-    unsteady = _passed_with_other_values(base, head)
-    return without_features(base, unsteady), without_features(head, unsteady)
+    no_inputs = _passed_with_other_values(base, head) | clocks([base, head])
+    return without_features(base, no_inputs), without_features(head, no_inputs)
 
 
 def phased_tables(function: int, samples: Samples) -> Phased | None:
