@@ -76,6 +76,16 @@ def test_compiler_behind_a_compiler_cache_is_the_one_told(tmp_path: Path) -> Non
     assert named(checks, "C compiler").says == f"own compiler 7.1 at {tmp_path / 'own-gcc'}"
 
 
+def test_the_cache_is_made_for_its_user_alone_and_one_that_others_can_write_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    assert named(doctor.examine(folder, os.environ, tmp_path), "cache").found
+    assert folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(0o777)
+    open_to_all = named(doctor.examine(folder, os.environ, tmp_path), "cache")
+    assert not open_to_all.found
+    assert "chmod 700" in open_to_all.says
+
+
 def test_cache_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     checks = doctor.examine(tmp_path / "file" / "cache", os.environ, tmp_path)

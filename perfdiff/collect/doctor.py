@@ -10,12 +10,13 @@ from pathlib import Path
 
 from perfdiff import units
 from perfdiff.build import compilers
+from perfdiff.build.cache import claim
 from perfdiff.collect import counters, javahost, machine, phphost, pythonhost, servicehost
 from perfdiff.collect.check import Check, refused
 from perfdiff.collect.counters import Library
 from perfdiff.collect.machine import Pmu
 from perfdiff.config import Config
-from perfdiff.errors import RevisionError
+from perfdiff.errors import RevisionError, StoreError
 from perfdiff.revisions.repository import find_repository
 
 # A build tree, its probed copies and the recordings of a middle-sized project; less room rarely lasts for one comparison.
@@ -113,11 +114,13 @@ def _build_tools(variables: Mapping[str, str]) -> Iterator[Check]:
 
 def _cache_writable(cache: Path) -> Check:
     try:
-        cache.mkdir(parents=True, exist_ok=True)
+        claim(cache)
         writable = os.access(cache, os.W_OK | os.X_OK)
         says = str(cache) if writable else f"{cache} is read-only"
     except OSError as error:
         writable, says = False, f"{cache} cannot be made: {error.strerror}"
+    except StoreError as error:
+        writable, says = False, str(error)
     return Check("cache", needed=True, found=writable, says=says, remedy="choose another folder with --cache or PERFDIFF_CACHE")
 
 
