@@ -114,6 +114,7 @@ def test_numbers_parameters_and_variables_are_no_secrets(command: str) -> None:
         ("see https://a.org/x?mail=a@b.org", "see https://a.org/x?mail=a@b.org"),
         ("GET /x?n=3&access_token=hunter22hunter22&m=1", "GET /x?n=3&access_token=…&m=1"),
         ("curl -H 'Authorization: Bearer hunter22'", "curl -H 'Authorization: Bearer …'"),
+        ("AUTH='Bearer hunter22' ./words", "AUTH='Bearer …' ./words"),
         ("Authorization: Basic amFuZTpodW50ZXIyMg==", "Authorization: Basic …"),
         ('{"authorization": "Bearer hunter22"}', '{"authorization": "Bearer …"}'),
         ("X-Api-Key: hunter22 sent", "X-Api-Key: … sent"),

@@ -72,7 +72,7 @@ _PLACES = tuple(
         r"(?P<before>[?&](?i:key|api_?key|\w*token|sig(?:nature)?|secret|passw(?:or)?d|X-Amz-(?:Signature|Credential))=)[^&\s'\"#${%<]{8,}",
         rf"(?P<before>\b(?i:(?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?(?:basic|bearer|digest|token|apikey|negotiate))\s+){_VALUE}{{6,}}",
         rf"(?P<before>\b(?i:(?:proxy-)?authorization)[\"']?\s*[:=]\s*[\"']?){_VALUE}{{16,}}",
-        rf"(?P<before>\b(?i:bearer)\s+)(?=[^\s\d]*\d){_VALUE}{{16,}}",
+        rf"(?P<before>\b(?i:bearer)\s+)(?=[^\s\d]*\d){_VALUE}{{8,}}",
         rf"(?P<before>\b(?i:(?:x-[a-z-]*|private-|job-|deploy-)(?:key|token|secret|auth))\s*:\s*){_VALUE}{{6,}}",
         r"(?P<before>\b(?i:(?:set-)?cookie)\s*:\s*[\w.-]+=)[^\s;'\"]{6,}",
         # An assignment of a text: `"password": "…"`, `api_key = '…'`, `secret => "…"`.
