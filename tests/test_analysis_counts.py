@@ -312,3 +312,19 @@ def test_runs_whose_first_calls_cost_much_at_all_sizes_are_told_to_grow_as_their
     of_all = Counted(nothing, RunCounts(runs, experiment.points, 1), open_ledger(experiment))
     (found,) = with_counted_growth([warming], world.samples, of_all, CompareConfig())
     assert growths(found, RUN) == [told, CostClass.CONSTANT]
+
+
+@pytest.mark.parametrize(("loads", "told"), [(0.0078, "linear → quadratic (by counts)"), (1e-5, "linear")])
+def test_runs_of_few_sizes_whose_times_scatter_grow_as_their_exact_loads(loads: float, told: str) -> None:
+    """As a list that is walked to its end at each of n steps: times of three sizes, by which a line from below zero is as plain."""
+    took_ns = {20_000: 11.4e6, 50_000: 62.6e6, 100_000: 203.5e6}
+
+    def cost(side: Side, inputs: Columns) -> np.ndarray | float:
+        n = inputs["n"]
+        return 3.0 * n if side is BASE else np.array([took_ns[int(each)] for each in n.tolist()])
+
+    world = World((Made("append", cost, Change.CHANGED),), sizes=tuple(took_ns), noise=Noise(run=0.1))
+    experiment = counted(world, lambda name, side, n, rng: {"loads": 2 * n if side is BASE else loads * n**2}, rounds=2)
+    found = one(analyse(experiment, world.samples, CompareConfig()), "append")
+    assert classes(found.metrics[RUN]) == told
+    assert found.metrics[RUN].class_changed is (told != "linear")

@@ -21,7 +21,8 @@ from perfdiff.models.workcounter import WORK_COUNTERS
 from perfdiff.records.recorded import Samples
 from perfdiff.records.schema import SampleTable, Side
 
-COUNTERS = ("bytecode_blocks", "heap_bytes")  # what a call does that takes time at least in proportion
+COUNTERS = ("bytecode_blocks", "heap_bytes")  # what a call does that takes time at least in proportion …
+EXACT = ("loads",)  # … and what does so without a warm-up, the same in every run: a few sizes whose times scatter may look like a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Counted:
 def with_counted_growth(
     functions: Sequence[FunctionFinding], samples: Samples, counted: Counted, config: CompareConfig
 ) -> list[FunctionFinding]:
-    """Return findings that tell the growth of counts where these grow faster than the time of calls that warm up shows."""
+    """Return findings that tell the growth of counts where these grow faster than time shows: of calls that warm up, and of whole runs."""
     return [_with_growth(each, samples, counted, config) if each.verdict is not Verdict.UNCHANGED else each for each in functions]
 
 
@@ -88,38 +89,50 @@ def _with_growth(found: FunctionFinding, samples: Samples, counted: Counted, con
     metrics = dict(found.metrics)
     for side, warm_up in found.warm_up.items():
         times, counts = (_behind(load(found.info.id, side), warm_up.calls) for load in (samples, counted.calls))
-        for name in (*LEARNT, RUN):
-            metric = metrics.get(name)
-            annotation = None if metric is None else metric.base if side is Side.BASE else metric.head
-            if metric is None or annotation is None:
-                continue
-            if name == RUN:
-                metrics[name] = _replaced(metric, side, _of_runs(annotation, side, found.info.id, counted))
-            elif times is not None and counts is not None:
-                metrics[name] = _replaced(metric, side, _counted(annotation, times, counts, config))
+        for name in LEARNT:
+            if name in metrics and times is not None and counts is not None and (learnt := _of(metrics[name], side)) is not None:
+                metrics[name] = _replaced(metrics[name], side, _counted(learnt, times, counts, config))
+    if RUN in metrics:
+        metrics[RUN] = _of_runs(metrics[RUN], found, counted)
     return replace(found, metrics=metrics)
 
 
-def _of_runs(annotation: Annotation, side: Side, function: int, counted: Counted) -> Annotation:
-    """Return the annotation of runs with the growth of what they count, if it is faster than theirs and a material part of their time.
+def _of_runs(metric: MetricFinding, found: FunctionFinding, counted: Counted) -> MetricFinding:
+    """Return the growth of runs as that of what they count, where it is faster and counts are a material part of their time.
 
     All that a function calls counts. Where its first calls are much of a run, as many of them cost the same in runs of all sizes.
     """
-    if counted.runs is None or annotation.growth not in RISING:
+    told = metric
+    for side in Side:
+        annotation = _of(metric, side)
+        if annotation is not None and annotation.growth in RISING:
+            counters = (*EXACT, *(COUNTERS if side in found.warm_up else ()))
+            told = _replaced(told, side, _by_counts(annotation, counters, found.info.id, side, counted))
+    if told is metric or told.base is None or told.head is None:
+        return told
+    return replace(told, class_changed=told.base.growth is not told.head.growth)
+
+
+def _by_counts(annotation: Annotation, counters: Sequence[str], function: int, side: Side, counted: Counted) -> Annotation:
+    if counted.runs is None:
         return annotation
-    told = annotation.growth
-    for counter in COUNTERS:
-        work = counted.runs.work(_below(function, side, counted.ledger), side, counter)
+    growth, functions = annotation.growth, _below(function, side, counted.ledger)
+    for counter in counters:
+        work = counted.runs.work(functions, side, counter)
         if work is not None and work.growth in RISING:
             time_ns = median(counted.ledger.books[work.point, side].wall_ns[:, counted.ledger.place[function]])
             if usual_ns(counter) * work.most > MATERIAL_NOISY * time_ns > 0:
-                told = max(told, work.growth, key=RISING.index)
-    return annotation if told is annotation.growth else replace(annotation, by_counts=told)
+                growth = max(growth, work.growth, key=RISING.index)
+    return annotation if growth is annotation.growth else replace(annotation, by_counts=growth)
 
 
 def _behind(table: SampleTable | None, calls: int) -> SampleTable | None:
     """Return the calls behind the first ones of each thread, None where there are none."""
     return table.rows(np.flatnonzero(table.call > calls)) if table is not None and (table.call > calls).any() else None
+
+
+def _of(metric: MetricFinding, side: Side) -> Annotation | None:
+    return metric.base if side is Side.BASE else metric.head
 
 
 def _replaced(metric: MetricFinding, side: Side, annotation: Annotation) -> MetricFinding:
