@@ -27,7 +27,7 @@ from perfdiff.collect.executor import TAIL_BYTES, Command, Execution, ProcessExe
 from perfdiff.collect.rates import Rate
 from perfdiff.collect.schedule import Slot
 from perfdiff.collect.subjects import Subjects
-from perfdiff.collect.survey import Budget, Fold, Priority, Survey
+from perfdiff.collect.survey import Budget, Fold, Priority, Selection, Survey
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import WorkloadError
 from perfdiff.languages.protocol import Counterpart, FeaturePlan, FunctionDefinition, Load, ProbeCosts
@@ -443,6 +443,19 @@ def test_suspects_are_probed_first_and_beyond_the_budget() -> None:
     assert 3 not in by_id
 
 
+def test_callers_that_do_not_fit_the_budget_are_told_with_who_holds_their_time() -> None:
+    pairs = {
+        1: pair("hash", Change.CHANGED),
+        2: pair("find", Change.CALLER),
+        3: pair("count", Change.CALLER),
+        4: pair("rest", Change.UNCHANGED),
+    }
+    seen = surveyed({1: 1e8, 2: 1e8, 3: 1.0, 4: 1e9}, {1: (5e8, 5e8)}, {(0, 3), (3, 2), (2, 1), (3, 4)})
+    selection = survey.choose(seen, pairs, {}, BUDGET)
+    assert 2 not in {choice.id for choice in selection.choices}
+    assert selection.left_out == {2: (3,)}
+
+
 def test_where_probes_cost_more_fewer_calls_are_timed() -> None:
     changed = pair("parse", Change.CHANGED)
     interpreted = replace(changed, head=replace(definition("parse"), language="python"))
@@ -702,11 +715,9 @@ def test_callers_of_folded_functions_are_affected_by_them() -> None:
     found = folding.stood_in_for(subjects, [fold]).pairs
     assert {id_: found[id_].change for id_ in (2, 3, 4)} == {2: Change.AFFECTED, 3: Change.CHANGED, 4: Change.ADDED}
     assert (found[2].reasons, found[2].culprits) == (("holds function pop, which changed (a.c:1)",), ("function pop",))
-    (skipped,) = folding.untimed(subjects, [fold])
-    assert (
-        skipped.reason
-        == "called, but too often for what a call takes to be timed by itself: its time counts as that of `step`, `run`, `new`"
-    )
+    skipped = folding.untimed(subjects, Selection((), (fold,), {2: (3,)}))
+    why = "called, but too often for what a call takes to be timed by itself: its time counts as that of"
+    assert {each.name: each.reason for each in skipped} == {"pop": f"{why} `step`, `run`, `new`", "step": f"{why} `run`"}
     (note,) = folding.note(subjects, [fold])
     assert note.text.startswith("no times are told of `pop` alone, as probes would take up to 140 % of a run")
 

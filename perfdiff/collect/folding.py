@@ -64,15 +64,15 @@ def unprobed(subjects: Subjects, exclude: Sequence[str], timed: Collection[int])
     return tuple(Folded(info, hosts[info.id], {}, {}, 0.0, 0.0, subjects.obstacle(info.id, exclude)) for info in infos)
 
 
-def untimed(subjects: Subjects, folds: Iterable[Fold]) -> tuple[Skipped, ...]:
-    """Return the folded functions as those of which no times are told, with where these are."""
+def untimed(subjects: Subjects, selection: Selection) -> tuple[Skipped, ...]:
+    """Return the functions of which no times are told, folded or callers that did not fit the budget, with where these are."""
     return tuple(
         Skipped(
-            subjects.pairs[fold.id].shown.name,
-            subjects.pairs[fold.id].shown.file,
-            f"called, but too often for what a call takes to be timed by itself: its time counts as that of {_hosts(subjects, fold)}",
+            subjects.pairs[function].shown.name,
+            subjects.pairs[function].shown.file,
+            f"called, but too often for what a call takes to be timed by itself: its time counts as that of {_hosts(subjects, hosts)}",
         )
-        for fold in folds
+        for function, hosts in ({fold.id: fold.hosts for fold in selection.folds} | dict(selection.left_out)).items()
     )
 
 
@@ -83,14 +83,14 @@ def note(subjects: Subjects, folds: Sequence[Fold]) -> tuple[Note, ...]:
     worst = max(folds, key=lambda fold: fold.overhead)
     text = (
         f"no times are told of {_listed([subjects.pairs[fold.id].shown.name for fold in folds])} alone, as probes would take up to "
-        f"{100 * worst.overhead:.0f} % of a run: their time counts as that of their callers ({_hosts(subjects, worst)}), "
+        f"{100 * worst.overhead:.0f} % of a run: their time counts as that of their callers ({_hosts(subjects, worst.hosts)}), "
         "and what they count is exact"
     )
     return (Note("functions-folded", text),)
 
 
-def _hosts(subjects: Subjects, fold: Fold) -> str:
-    return _listed([subjects.pairs[host].shown.name for host in fold.hosts]) or "the whole run"
+def _hosts(subjects: Subjects, hosts: Iterable[int]) -> str:
+    return _listed([subjects.pairs[host].shown.name for host in hosts]) or "the whole run"
 
 
 def _listed(names: Sequence[str]) -> str:

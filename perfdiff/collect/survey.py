@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 import numpy as np
@@ -99,10 +99,13 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What is probed in timed runs, and what is folded into that."""
+    """What is probed in timed runs, and what is folded into that; `left_out` are callers of suspects that did not fit the budget, with the
+    nearest probed functions above them, whose time holds theirs.
+    """
 
     choices: tuple[Choice, ...] = ()
     folds: tuple[Fold, ...] = ()
+    left_out: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,17 +223,19 @@ def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditi
         for function, rate in rates.items()
     )
     above = callers(allotment.calls)
+    hosts = {function: tuple(sorted(nearest(function, above, rates))) for function in priorities if function not in rates}
     folds = (
         Fold(
             id=function,
-            hosts=tuple(sorted(nearest(function, above, rates))),
+            hosts=hosts[function],
             calls=survey.calls[function],
             call_ns=_mean_ns(survey, function),
             overhead=overhead,
         )
         for function, overhead in folded.items()
     )
-    return Selection(choices, tuple(folds))
+    left_out = {each: found for each, found in hosts.items() if each not in folded and priorities[each] is Priority.CALLER}
+    return Selection(choices, tuple(folds), left_out)
 
 
 def _allotment(survey: Survey, pairs: Mapping[int, Counterpart], priorities: Mapping[int, Priority], budget: Budget) -> Allotment:

@@ -183,7 +183,7 @@ class Bench:
             selection=selection,
             folded=(*folding.folded(found.subjects, selection, seen), *found.folded),
             steering=events.steering(),
-            skipped=(*folding.untimed(subjects, selection.folds), *found.skipped),
+            skipped=(*folding.untimed(subjects, selection), *found.skipped),
             notes=(
                 *found.notes,
                 *elsewhere,
