@@ -64,6 +64,20 @@ def test_a_returned_value_that_changed_comes_before_a_field_that_is_written() ->
     assert named(found, "hash").chain[0] == "`hash` (changed) returns other values"
 
 
+@pytest.mark.parametrize(("calls", "told"), [(10, "its change adds"), (400, "µs became")], ids=["elsewhere", "in its own calls"])
+def test_a_ratio_of_a_guilty_functions_own_calls_is_told_where_most_of_the_cost_is_theirs(calls: int, told: str) -> None:
+    """A hash that takes 15 % more itself, and whose values make its caller much slower."""
+
+    def own(side: Side, x: Columns) -> np.ndarray | float:
+        return 4e4 if side is BASE else 4.6e4
+
+    found = found_in(Made("find", slower, calls=once), Made("hash", own, Change.CHANGED, lambda side, n: {"find": calls}, text=HASH))
+    sentence = named(found, "hash").headline
+    assert ranks(found)[0] == "hash"
+    assert told in sentence
+    assert ("CI" in sentence) is (calls == 400)
+
+
 def test_a_function_that_returns_a_mere_status_is_not_suspected_of_it() -> None:
     assert ranks(lookup(STATUS))[0] == "note"
 

@@ -24,6 +24,8 @@ from perfdiff.records.schema import Side
 
 # Cost functions are told where they meet the costs that the sentence quotes by this much; else a reader would find it contradicts itself.
 EXPLAINED = 0.2
+# Of what a change costs, the part that a function's own calls must take more before a sentence about it speaks of these.
+TELLING_ITSELF = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +48,21 @@ def headline(
     cause = f"; cause: {causes[0].says}" if causes and decision.verdict is Verdict.REGRESSION else ""
     rests_on = metric_of_verdict(case, decision)
     main = rests_on if rests_on in metrics else main_metric(metrics, decision.verdict)
-    if main is None or main not in metrics or metrics[main].ratio is None:
+    if main is None or main not in metrics or metrics[main].ratio is None or (main == rests_on and _shows_elsewhere(case, main)):
         return f"{name} {case.info.change}: {decision.reason}{cause}"
     if too_short(case.info.id, main, case.ledger):
         return f"{name} {_all_calls(case, main)}{cause}"
     whose = " of its own" if main == "self_ns" and "wall_ns" in metrics else ""  # with callees it did not clearly move
     beside = _beside(case, main) if metrics[main].overstates else ""
     return f"{name} {sentence(metrics[main], spots.get(main), case.config, whose)}{beside}{cause}"
+
+
+def _shows_elsewhere(case: Case, metric: str) -> bool:
+    """Return whether most of what a change costs is no part of what all its calls take: then their own ratio is not what happened."""
+    if case.guilt is None or metric_of(metric).unit != "ns":
+        return False
+    base, head = (case.ledger.at_points(metric, side, case.info.id) for side in Side)
+    return float((head - base).sum()) < TELLING_ITSELF * case.guilt.total_ns
 
 
 def _all_calls(case: Case, metric: str) -> str:
