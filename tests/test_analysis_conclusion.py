@@ -226,3 +226,14 @@ def test_a_function_that_executes_less_is_a_saver_and_no_suspect() -> None:
     arguments = (counts, open_ledger(experiment), experiment.functions, {})
     assert suspects_by_counts(*arguments) == ()
     assert [each.says for each in work_by_counts(*arguments)] == ["executes 12,000,000 fewer basic blocks in one run of each point"]
+
+
+@pytest.mark.parametrize(
+    ("misses", "says"),
+    [(6.0, "executes 1,000,000 more basic blocks"), (100.0, "executes 1,000,000 more basic blocks and 100 more last-level cache misses")],
+)
+def test_counts_that_take_next_to_nothing_beside_others_are_not_told(misses: float, says: str) -> None:
+    """A million blocks take 200 µs at least; six misses at the dearest half a per cent of that, a hundred a tenth."""
+    counts = {"blocks": (0.0, 1e6), "llc_misses": (0.0, misses)}
+    work = ExtraWork(1, "scan", (0,), np.array([2e5]), np.array([5e6]), counts, repeats=True)
+    assert work.says == f"{says} in one run of each point"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.counts.library import Departure
-from perfdiff.analysis.policy import REWRITTEN
+from perfdiff.analysis.policy import MATERIAL, REWRITTEN
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.models.middle import median
 from perfdiff.models.prices import DEAREST_NS, WORK_NS
@@ -51,11 +52,16 @@ class ExtraWork:
 
     @property
     def says(self) -> str:
-        """Say what it counts more, or less if that is what it does in all, dearest first, as the end of a sentence on it."""
+        """Say what it counts more, or less if that is what it does in all, dearest first, as the end of a sentence on it.
+
+        Some misses beside millions of blocks are no part of that, however dear they are.
+        """
         sign, word = (1, "more") if self.total_ns >= 0 else (-1, "fewer")
         differing = [(sign * (head - base), counter) for counter, (base, head) in self.by_counter.items() if sign * (head - base) > 0]
         dearest = sorted(differing, key=lambda each: -each[0] * WORK_NS.get(each[1], _CALL_NS))[:TOLD]
-        counts = " and ".join(f"{units.count(extra)} {word} {_plain(counter)}" for extra, counter in dearest)
+        least_ns = MATERIAL * max((extra * WORK_NS.get(counter, _CALL_NS) for extra, counter in dearest), default=0.0)
+        told = [(extra, counter) for extra, counter in dearest if extra * DEAREST_NS.get(counter, math.inf) >= least_ns]
+        counts = " and ".join(f"{units.count(extra)} {word} {_plain(counter)}" for extra, counter in told)
         return f"executes {counts} in one run of each point"
 
 
