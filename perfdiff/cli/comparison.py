@@ -95,7 +95,7 @@ def _version(asked: bool) -> None:
 @groups.expanded
 def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
-    revisions: Annotated[list[str], typer.Argument(metavar="REVISION", hidden=True)],
+    revisions: Annotated[list[str], typer.Argument(metavar="BASE", hidden=True)],
     output_files: options.Outputs = None,
     report_format: options.ReportFormat = None,
     strict: options.Strict = False,

@@ -61,7 +61,8 @@ def conclude(functions: Sequence[FunctionFinding], evidence: Evidence, config: C
     guilty, runs = by[Verdict.REGRESSION], evidence.runs
     if config.judge == "program":
         found = program or _undecided(_needed(runs), Rung.RUNS, runs)
-        told = f"; slower functions that it does not feel: {len(guilty)}" if guilty and found.verdict is not Verdict.REGRESSION else ""
+        names = units.listed([f"`{each.info.name}`" for each in guilty], NAMED)
+        told = f"; slower functions that it does not feel: {names}" if guilty and found.verdict is not Verdict.REGRESSION else ""
         return replace(found, sentence=f"{found.sentence}{told}")
     if guilty and not _are_outweighed(guilty, runs):
         whose = f"Regression of a function, not of the program ({_excluded(runs, config)})" if runs.are_not_slower else "Regression"
