@@ -174,10 +174,8 @@ def test_runs_that_have_no_part_in_the_verdict_are_no_regression_beyond_what_is_
 def test_a_program_that_alone_is_judged_is_not_slower_by_what_it_does_not_feel() -> None:
     whole = with_runs(1.2, 2e6)
     beside = replace(whole, functions=(*whole.functions, slower(Ratio(2.0, 1.9, 2.1, 10, 10))))
-    told = {judge: apply(beside, [known()], TODAY, CompareConfig(judge=judge)) for judge in ("function", "program")}
-    assert {judge: each.verdict for judge, each in told.items()} == {"function": Verdict.REGRESSION, "program": Verdict.UNCHANGED}
-    unfelt = [f"`{each.info.name}`" for each in told["program"].functions if each.verdict is Verdict.REGRESSION]
-    assert told["program"].sentence.endswith(f"; slower functions that it does not feel: {', '.join(unfelt)}")
+    verdicts = {judge: apply(beside, [known()], TODAY, CompareConfig(judge=judge)).verdict for judge in ("function", "program")}
+    assert verdicts == {"function": Verdict.REGRESSION, "program": Verdict.UNCHANGED}
 
 
 def test_without_entries_nothing_changes() -> None:

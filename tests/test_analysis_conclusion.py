@@ -85,6 +85,13 @@ def test_slower_runs_that_places_of_code_may_make_are_no_regression_where_counts
     assert ("the place of code in memory" in found.sentence) is (verdict is Verdict.INCONCLUSIVE)
 
 
+def test_where_the_program_is_judged_functions_that_it_does_not_feel_are_named() -> None:
+    end = EndToEnd(Point(0, "run", {}, "./prog"), 1e8, 1e8, Ratio(1.0, 0.99, 1.01, 20, 20), None, PointStanding.NOT_SLOWER)
+    found = conclude((made.regressed(),), Evidence(WholeRuns((end,))), CompareConfig(judge="program"))
+    assert found.verdict is Verdict.UNCHANGED
+    assert found.sentence.endswith("; slower functions that it does not feel: `insert`")
+
+
 def test_what_few_runs_exclude_is_no_answer() -> None:
     end = EndToEnd(Point(0, "run", {}, "./prog"), 1e8, 1.05e8, Ratio(1.1, 0.5, 2.4, 5, 5), None, needed=160)
     found = conclude((), Evidence(WholeRuns((end,))), CompareConfig())
