@@ -513,6 +513,8 @@ def test_of_hundreds_of_functions_in_a_short_run_those_that_cost_little_of_any_k
     # Ten of a hundred calls are what 33 are taken in for, 3 ms for all functions of a run of 10 ms; two are what ten are taken in for.
     assert (kept[1], kept[2], kept[3]) == (10, 10, 2)
     assert sum(kept.values()) == 2 * 10 + 298 * 2
+    longer = replace(seen, wall_ns={**seen.wall_ns, 300: np.full(2, 5e7)})  # the survey's probes made a run five times as long
+    assert [choice.samples for choice in survey.choose(longer, pairs, {}, replace(BUDGET, overhead=1.0)).choices] == [2] * 299 + [10]
 
 
 def test_what_is_timed_below_kept_calls_for_their_own_time_counts_as_theirs() -> None:

@@ -269,7 +269,8 @@ def _kept(
     fewest already, their texts are not read. Of hundreds of functions ten calls each would take longer than a short run.
     """
     functions, close = list(rates), _close(survey, rates)
-    costly = np.array([np.any(survey.wall_ns[function] >= LITTLE * survey.cpu_ns) for function in functions], dtype=bool)
+    whole = np.maximum.reduce([survey.cpu_ns, *survey.wall_ns.values()])  # as long as the survey's probes made it
+    costly = np.array([np.any(survey.wall_ns[function] >= LITTLE * whole) for function in functions], dtype=bool)
     fewest = np.where(costly, FEWEST_KEPT, FEWEST_OF_LITTLE)
     unread: set[int] = set()
     timed, aside_ns, reading_ns = (
