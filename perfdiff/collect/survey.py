@@ -27,9 +27,9 @@ HOT_SHARE = 0.10  # … or when it holds more of it than this on either side: sl
 KEPT_NS = 300.0
 CLOSE = 64  # callees of a kept call that are timed, at most, for its own time (PD_CLOSE_PASSING of the runtime)
 ALONE_SHARE = 0.25  # of a run that keeping calls may take where one side is measured: single calls are what is asked for then
-FEWEST_KEPT = 10  # calls of a function in a run, where keeping more takes too long: ten runs of them are a hundred at each point …
-FEWEST_OF_LITTLE = 2  # … and of one that, with all it calls, costs less than this share of any run: exact sums say what it costs there
-LITTLE = 0.01
+FEWEST_KEPT = 10  # calls of a function in a run, where keeping more takes too long: ten runs of them are a hundred at each point
+LITTLE = 0.01  # of a run: of a function that with all it calls costs less of any …
+FEWEST_OF_LITTLE = 2  # … fewer are enough, as exact sums say what it costs there
 # From this mean length on, reading the counters of a call (about 2 µs, events included) stays below 2 %; as calls lie within each other,
 # all together are read no more often than once in this time of a run's CPU.
 DETAIL_NS = 100_000.0
@@ -223,18 +223,21 @@ def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditi
         for function, rate in rates.items()
     )
     above = callers(allotment.calls)
-    hosts = {function: tuple(sorted(nearest(function, above, rates))) for function in priorities if function not in rates}
+
+    def hosts(function: int) -> tuple[int, ...]:
+        return tuple(sorted(nearest(function, above, rates)))
+
     folds = (
         Fold(
             id=function,
-            hosts=hosts[function],
+            hosts=hosts(function),
             calls=survey.calls[function],
             call_ns=_mean_ns(survey, function),
             overhead=overhead,
         )
         for function, overhead in folded.items()
     )
-    left_out = {each: found for each, found in hosts.items() if each not in folded and priorities[each] is Priority.CALLER}
+    left_out = {each: hosts(each) for each, priority in priorities.items() if priority is Priority.CALLER and each not in rates}
     return Selection(choices, tuple(folds), left_out)
 
 

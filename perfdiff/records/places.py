@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -83,6 +84,13 @@ class PlaceCounts:
         features = {name: values[points] for name, values in self.features.items()}
         ran = tuple(self.points[number] for number in points.tolist())
         return replace(self, points=ran, counts=self.counts[:, points], features=features, lost=(), instances=self.instances.at(points))
+
+    def by_line(self) -> dict[str, dict[int, list[int]]]:
+        """Return the places (indices, rising) of each line of each file."""
+        found: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+        for number, place in enumerate(self.places):
+            found[place.file][place.line].append(number)
+        return found
 
     @property
     def apart(self) -> PlaceCounts:

@@ -18,7 +18,7 @@ from perfdiff.models.laws import plain_power
 from perfdiff.models.shift import LEAST_SHIFT
 from perfdiff.models.trend import Fit, Growth, Interval
 from perfdiff.models.trendlines import fits
-from perfdiff.records.places import PlaceCounts, PlaceExperiment
+from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.schema import Floats, FunctionInfo, Ints, Side, Source
 
 MOST_LINES = 3
@@ -142,14 +142,7 @@ def matched(experiment: PlaceExperiment | None) -> MatchedLines | None:
         return None
     before, is_new = carried_over(experiment, counterparts(experiment))
     blocks = {side: block_counts(each) for side, each in experiment.sides.items()}
-    return MatchedLines(experiment, before, is_new, blocks, {side: _by_line(each) for side, each in experiment.sides.items()})
-
-
-def _by_line(counted: PlaceCounts) -> dict[str, dict[int, list[int]]]:
-    found: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for number, place in enumerate(counted.places):
-        found[place.file][place.line].append(number)
-    return found
+    return MatchedLines(experiment, before, is_new, blocks, {side: each.by_line() for side, each in experiment.sides.items()})
 
 
 def _begin_blocks(rows: _Rows) -> npt.NDArray[np.bool_]:

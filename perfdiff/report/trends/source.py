@@ -67,11 +67,9 @@ class PlacesByLine:
 
 def lines_of(found: TrendFindings, side: Side) -> PlacesByLine:
     """Return the places of one side by file and line."""
-    by_file: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for index, place in enumerate(found.experiment.sides[side].places):
-        by_file[place.file][place.line].append(index)
     pairs = [(base, head) for base, head in enumerate(found.experiment.heads.tolist()) if head >= 0]
-    return PlacesByLine(found, side, by_file, {head: base for base, head in pairs} if side is Side.HEAD else dict(pairs))
+    other = {head: base for base, head in pairs} if side is Side.HEAD else dict(pairs)
+    return PlacesByLine(found, side, found.experiment.sides[side].by_line(), other)
 
 
 def listings(lines: PlacesByLine, members: Sequence[int], point: int) -> tuple[Listing, ...]:
