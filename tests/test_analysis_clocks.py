@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from perfdiff.analysis.annotations.annotating import annotate
+from perfdiff.analysis.compare.clocks import FEWEST_RUNS, clocks
 from perfdiff.analysis.compare.study import both_tables
-from perfdiff.analysis.stats.clocks import FEWEST_RUNS, clocks
 from perfdiff.models.annotation import CostClass
 from perfdiff.records.recorded import Held
 from perfdiff.records.schema import Ints, SampleTable, Side

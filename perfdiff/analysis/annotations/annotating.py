@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from perfdiff.analysis.compare.clocks import clocks
 from perfdiff.analysis.compare.phases import with_phase
-from perfdiff.analysis.stats.clocks import clocks
 from perfdiff.analysis.stats.rows import without_features
 from perfdiff.models.annotation import Annotation, Levels
 from perfdiff.models.digits import six_digits

@@ -151,6 +151,12 @@ class Members:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(sums / np.bincount(self.place, weight, len(self.runs)))
 
+    @property
+    def grouped(self) -> tuple[Ints, Ints]:
+        """Return the rows in the order of their runs, and where the rows of each run (r,) begin among them."""
+        order = np.argsort(self.place, kind="stable")
+        return order, np.searchsorted(self.place[order], np.arange(len(self.runs)))
+
 
 def members(table: SampleTable) -> Members:
     """Return the calls of a table by run."""

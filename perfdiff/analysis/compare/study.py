@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from perfdiff.analysis.compare.clocks import clocks
 from perfdiff.analysis.compare.comparison import Asked, Comparison, answer, ask, resolved
 from perfdiff.analysis.compare.judgement import hidden
 from perfdiff.analysis.compare.mix import Question, Tables, members
@@ -18,7 +19,6 @@ from perfdiff.analysis.compare.trend import over_runs
 from perfdiff.analysis.compare.waits import Waits, waits
 from perfdiff.analysis.findings import MetricFinding, Ratio
 from perfdiff.analysis.policy import MATERIAL
-from perfdiff.analysis.stats.clocks import clocks
 from perfdiff.analysis.stats.inference import clear_shifts, contrasts
 from perfdiff.analysis.stats.panel import panel
 from perfdiff.analysis.stats.rows import thinned, without_features
@@ -363,8 +363,7 @@ def _run_means(table: SampleTable, names: Sequence[str]) -> dict[int, Floats]:
     of = members(table)
     place = {feature.name: column for column, feature in enumerate(table.features)}
     values = table.values[:, [place[name] for name in names]]
-    order = np.argsort(of.place, kind="stable")
-    first = np.searchsorted(of.place[order], np.arange(len(of.runs)))
+    order, first = of.grouped
     known = ~np.isnan(values[order])
     with np.errstate(invalid="ignore"):
         sums = np.add.reduceat(np.where(known, values[order], 0.0), first)
