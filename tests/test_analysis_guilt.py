@@ -78,6 +78,16 @@ def test_a_ratio_of_a_guilty_functions_own_calls_is_told_where_most_of_the_cost_
     assert ("CI" in sentence) is (calls == 400)
 
 
+def test_an_improvement_is_told_by_the_ratio_of_its_calls() -> None:
+    def faster(side: Side, x: Columns) -> np.ndarray | float:
+        return 4e6 if side is BASE else 2e6
+
+    found = named(found_in(Made("sort", faster, Change.CHANGED, calls=once)), "sort")
+    assert found.verdict is Verdict.IMPROVEMENT
+    assert "became" in found.headline
+    assert "CI" in found.headline
+
+
 def test_a_function_that_returns_a_mere_status_is_not_suspected_of_it() -> None:
     assert ranks(lookup(STATUS))[0] == "note"
 

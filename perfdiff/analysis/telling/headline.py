@@ -59,7 +59,7 @@ def headline(
 
 def _shows_elsewhere(case: Case, metric: str) -> bool:
     """Return whether most of what a change costs is no part of what all its calls take: then their own ratio is not what happened."""
-    if case.guilt is None or metric_of(metric).unit != "ns":
+    if case.guilt is None or case.guilt.total_ns <= 0 or metric_of(metric).unit != "ns":
         return False
     base, head = (case.ledger.at_points(metric, side, case.info.id) for side in Side)
     return float((head - base).sum()) < TELLING_ITSELF * case.guilt.total_ns
