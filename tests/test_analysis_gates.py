@@ -9,11 +9,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from experiments import HEAD, Made, World, same
+from perfdiff.analysis import analyse
 from perfdiff.analysis.compare.comparison import Comparison, StratumContrast
 from perfdiff.analysis.compare.judgement import Direction, judge, smallest
 from perfdiff.analysis.compare.ratios import as_ratio, with_hidden
 from perfdiff.analysis.stats.inference import Group, Pair, contrast
 from perfdiff.config import CompareConfig
+from perfdiff.records.schema import Change
 
 CONFIG = CompareConfig()
 FAMILY = 20  # changed functions, of which this one alone differs
@@ -67,3 +70,14 @@ def test_own_times_of_changed_functions_are_tested_against_the_smallest_effect_n
     assert seen.p < 1e-6
     assert seen.p_beyond(math.log(1.05)) == 1.0
     assert seen.p_beyond(math.log(1.02)) < 1e-6
+
+
+def test_what_is_no_material_share_of_a_run_is_not_tested() -> None:
+    """A changed function of 0.008 % of a run is half as slow again: no claim on it takes certainty from others."""
+    tiny = Made("tiny", lambda side, inputs: 300.0 if side is HEAD else 200.0, Change.CHANGED, calls=lambda side, n: {"main": 20})
+    large = Made("large", same(1e6), calls=lambda side, n: {"main": 50})
+    world = World((Made("main", same(2e4)), large, tiny), runs=10)
+    found = {each.info.name: each for each in analyse(world.experiment(), world.samples, CompareConfig()).functions}
+    assert found["tiny"].metrics["self_ns"].q == 1.0
+    assert found["tiny"].reason == "its own cost is less than 1 % of a run: no difference of a call matters"
+    assert found["large"].metrics["self_ns"].q < 1.0

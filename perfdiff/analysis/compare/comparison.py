@@ -99,6 +99,11 @@ class Comparison:
         """Return whether any stratum is a share of a run worth reporting on."""
         return any(each.material for each in self.strata)
 
+    @property
+    def p_anywhere(self) -> float:
+        """Return the p-value of no effect in any stratum, be it a share of a run or not, for all of them at once."""
+        return min(1.0, len(self.strata) * min((each.contrast.p for each in self.strata), default=1.0))
+
     def p_beyond(self, least: float) -> float:
         """Return the p-value of no effect beyond `least` (log scale) in any material stratum, for all of them at once."""
         return min(1.0, _tested(self.strata) * min((each.contrast.p_beyond(least) for each in self.strata if each.material), default=1.0))
@@ -130,6 +135,10 @@ class Asked:
     octaves: Panel | None
     misfit: float
     dearest: tuple[str, float] | None = None
+
+    def is_material(self, point: str) -> bool:
+        """Return whether the calls of a point, by its label, cost a share of a run worth reporting on; those of any where it is ""."""
+        return any(material for stratum, material in zip(self.yardstick.strata, self.material, strict=True) if stratum.name == point)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,11 +219,12 @@ def _compared(asked: Asked, of: Panel, first: int, found: Sequence[Contrast | No
         ]
     else:
         seen = [*_shown(asked, of, first, at_points)]
-        label = f"{MEAN} at {asked.dearest[0]}" if asked.dearest else ""
-        for row, (name, shown) in enumerate([(MEAN, mean), (label, at_dearest)], first + len(at_points)):
+        at = asked.dearest[0] if asked.dearest else ""
+        for row, (point, shown) in enumerate([("", mean), (at, at_dearest)], first + len(at_points)):
             if seen and shown is not None:
+                name = f"{MEAN} at {point}" if point else MEAN
                 everything = Stratum(name, np.ones(len(asked.question.base), bool), np.ones(len(asked.question.head), bool))
-                seen.append(_Seen(everything, of, row, StratumContrast(name, False, shown, True)))
+                seen.append(_Seen(everything, of, row, StratumContrast(name, False, shown, asked.is_material(point))))
     strata = tuple(each.summary for each in seen)
     worst = _worst(strata, config, {each.summary.name: each.stratum for each in seen}, asked)
     place = None if worst is None else next(each for each in seen if each.summary is worst)

@@ -256,7 +256,7 @@ def _predictions(base: Annotation, head: Annotation, feature: str, *tables: Samp
 
 
 def _crossing(base: Annotation, head: Annotation, feature: str, table: SampleTable) -> float | None:
-    """Return the input, up to 10 times the largest measured, from which head costs twice what base costs; None if always or never."""
+    """Return the input from which on head costs twice what base costs, up to 10 times the largest measured; None if always or never."""
     low, high = base.ranges.get(feature) or head.ranges.get(feature, (0.0, 0.0))
     if high <= 0:
         return None
@@ -264,10 +264,9 @@ def _crossing(base: Annotation, head: Annotation, feature: str, table: SampleTab
     before, after = (np.maximum(each.predict({feature: inputs}), 0.0) for each in (base, head))
     least = float(np.nanquantile(table.metrics[base.metric], 0.01)) / 2
     twice = after >= TWICE * np.maximum(before, least)
-    if twice.all() or not twice.any():
+    if twice.all() or not twice[-1]:
         return None
-    first = int(np.argmax(twice))
-    return float(inputs[first]) if first > 0 else None
+    return float(inputs[np.flatnonzero(~twice)[-1] + 1])
 
 
 def leading_term(annotation: Annotation, feature: str | None) -> Term | None:

@@ -119,12 +119,13 @@ def _by_switch(base: SampleTable, head: SampleTable, switches: Sequence[Switch],
             yield Stratum(name, switch.base == mode, switch.head == mode, narrows=True)
             if largest is not None:
                 here = (base.point == largest.id, head.point == largest.id)
-                yield Stratum(name, (switch.base == mode) & here[0], (switch.head == mode) & here[1], narrows=True)
+                at = f"{name} at {largest.label}"
+                yield Stratum(at, (switch.base == mode) & here[0], (switch.head == mode) & here[1], narrows=True)
 
 
 def is_of_a_phase(name: str) -> bool:
     """Return whether a stratum is the calls of a phase of the run."""
-    return name == AFTER_WARM_UP or name.startswith(WHILE_WARMING)
+    return name.startswith((AFTER_WARM_UP, WHILE_WARMING))
 
 
 def _calls(feature: Feature, mode: float) -> str:

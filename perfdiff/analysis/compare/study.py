@@ -259,7 +259,7 @@ def _must_be_learnt(subject: _Subject, found: Mapping[str, Comparison]) -> bool:
         return False
     if own is not None and ground.small[subject.info.id] * hidden(own, ground.config) >= MATERIAL:
         return True
-    differs = own is None or own.disjoint or own.p <= SEEN
+    differs = own is None or own.disjoint or own.p_anywhere <= SEEN
     return differs and subject.info.id not in ground.alike and _moved_inputs(*subject.both.sides)
 
 

@@ -236,7 +236,7 @@ def _taken_over(case: Case) -> str:
 def _how_little(own: Comparison, config: CompareConfig) -> str:
     """Say why a difference is none, by the interval that is told beside it."""
     if not own.is_material:
-        return f"its cost is less than {units.significant(100 * MATERIAL)} % of a run: no difference of a call matters"
+        return f"its own cost is less than {units.significant(100 * MATERIAL)} % of a run: no difference of a call matters"
     least, ratio = 1 + config.min_effect, own.ratio
     if _differs(own, config):
         return "its cost differs by too little of a run to matter, or by no more than layout, probes and the machine make"
