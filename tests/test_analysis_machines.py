@@ -17,7 +17,7 @@ from perfdiff.analysis.stats.machines import spread
 from perfdiff.analysis.stats.pairs import shift
 from perfdiff.analysis.sums.levelling import levelled
 from perfdiff.analysis.verdicts.disagreement import Disagreement, settled
-from perfdiff.analysis.verdicts.wholeruns import whole_runs
+from perfdiff.analysis.verdicts.wholeruns import pairs_of, whole_runs
 from perfdiff.config import CompareConfig
 from perfdiff.records.kinds import differences, kinds
 from perfdiff.records.recorded import Held
@@ -343,6 +343,31 @@ def test_whole_runs_pair_runs_of_one_machine_and_tell_each() -> None:
     assert end.machines["a"].high < 1.05
     assert end.machines["b"].low > 1.15
     assert end.ratio == end.machines["b"]
+
+
+def draws(hosts: int) -> list[Run]:
+    """Return ten pairs of runs on each host, which are as the analysis sees those of many: in one block a host."""
+    rng = np.random.default_rng(3)
+    cost = iter(1e7 * np.exp(0.1 * rng.normal(size=20 * hosts)))
+    runs = []
+    for host in range(hosts):
+        for pair in range(10):
+            for side in Side:
+                ns = float(next(cost))
+                runs.append(Run(len(runs), Phase.PLAIN, 0, side, host, ns, ns, 1e6, None, None, "", layout=pair))
+    return runs
+
+
+def test_runs_of_one_host_of_many_are_one_pair() -> None:
+    runs = draws(12)
+    base, head = pairs_of(*([run for run in runs if run.side is side] for side in Side))
+    assert len(base) == len(head) == 12
+    for pair, of_host in zip(head, np.split(np.array([run.cpu_ns for run in runs]), 12), strict=True):
+        assert math.log(pair.cpu_ns) == pytest.approx(np.log(of_host[1::2]).mean())
+    (end,) = whole_runs([Point(0, "w", {}, "")], runs, CompareConfig()).ends
+    assert end.ratio is not None
+    assert end.ratio.low < 1 < end.ratio.high
+    assert end.ratio.runs_base == 12
 
 
 # Kinds ---------------------------------------------------------------------------------------------------------------------------------

@@ -335,6 +335,17 @@ def test_latencies_are_compared_pair_by_pair() -> None:
     assert found.ratio.low < 3.0 < found.ratio.high
 
 
+def test_latencies_of_one_host_of_many_are_one_pair() -> None:
+    experiment = measured(Point(0, "w", {}, ""), 300.0, 30.0)
+    in_tens = SimpleNamespace(
+        points=experiment.points, runs=tuple(replace(run, block=run.block % 10, layout=run.block % 3) for run in experiment.runs)
+    )
+    (found,) = request_findings(in_tens, CompareConfig())
+    assert found.ratio is not None
+    assert found.ratio.low < 3.0 < found.ratio.high
+    assert found.ratio.runs_base == 10
+
+
 def test_requests_stand_in_the_reports() -> None:
     found = RequestFinding(Point(0, "w", {"n": 9}, ""), "list", 40, 2, 2.1e6, 8.4e6, 3.0e6, None, Ratio(4.0, 3.9, 4.1, 10, 10))
     findings = replace(examples.findings(), requests=(found,))

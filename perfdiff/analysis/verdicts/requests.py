@@ -11,7 +11,7 @@ from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio, RequestFinding
 from perfdiff.analysis.policy import BUSIER
 from perfdiff.analysis.stats.pairs import Shift, shift
-from perfdiff.analysis.verdicts.wholeruns import WholeRuns, comparable, shift_of
+from perfdiff.analysis.verdicts.wholeruns import WholeRuns, comparable, in_blocks, shift_of
 from perfdiff.config import CompareConfig
 from perfdiff.records.requests import RequestTimes
 from perfdiff.records.schema import Experiment, Floats, Note, Phase, Point, Run, Side
@@ -78,22 +78,25 @@ def _plain(runs: Sequence[Run], point: Point, side: Side) -> list[Run]:
 
 
 def _finding(point: Point, kind: str, base: Sequence[Run], head: Sequence[Run], config: CompareConfig) -> RequestFinding:
-    before, after = ({(run.machine, run.block): _of(run, kind) for run in runs} for runs in (base, head))
-    blocks = [block for block in after if _median(after, block) and _median(before, block)]
-    logs: list[Floats] = [np.log([_median(side, block) or 1.0 for block in blocks]) for side in (before, after)]
-    paired = [run for run in head if (run.machine, run.block) in blocks]
-    layouts, machines = (np.array([getattr(run, of) for run in paired], dtype=np.int64) for of in ("layout", "machine"))
-    seen = shift(logs[0], logs[1], layouts, machines) if blocks else None
-    some = next(each for each in (*before.values(), *after.values()) if each is not None)
+    before, after = (in_blocks(run for run in runs if _median_ns(run, kind)) for runs in (base, head))
+    both = [block for block in after if block in before]
+    logs: list[Floats] = [
+        np.array([np.log([_median_ns(run, kind) for run in side[block]]).mean() for block in both]) for side in (before, after)
+    ]
+    firsts = [after[block][0] for block in both]
+    layouts, machines = (np.array([getattr(run, of) for run in firsts], dtype=np.int64) for of in ("layout", "machine"))
+    seen = shift(logs[0], logs[1], layouts, machines) if both else None
+    times = [[each for run in runs if (each := _of(run, kind))] for runs in (base, head)]
+    some = next(each for side in times for each in side)
     return RequestFinding(
         point=point,
         name=kind,
         made=some.made,
         failed=sum(some.failed.values()),
-        base_ns=_over_runs([each.median_ns for each in before.values() if each]),
-        head_ns=_over_runs([each.median_ns for each in after.values() if each]),
-        base_tail_ns=_over_runs([each.tail_ns for each in before.values() if each]),
-        head_tail_ns=_over_runs([each.tail_ns for each in after.values() if each]),
+        base_ns=_over_runs([each.median_ns for each in times[0]]),
+        head_ns=_over_runs([each.median_ns for each in times[1]]),
+        base_tail_ns=_over_runs([each.tail_ns for each in times[0]]),
+        head_tail_ns=_over_runs([each.tail_ns for each in times[1]]),
         ratio=_ratio(seen, config),
     )
 
@@ -102,8 +105,8 @@ def _of(run: Run, kind: str) -> RequestTimes | None:
     return next((each for each in run.requests if each.name == kind), None)
 
 
-def _median(runs: dict[tuple[int, int], RequestTimes | None], block: tuple[int, int]) -> float | None:
-    found = runs.get(block)
+def _median_ns(run: Run, kind: str) -> float | None:
+    found = _of(run, kind)
     return found.median_ns if found else None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -100,10 +100,28 @@ def shift_of(base: Sequence[Run], head: Sequence[Run], cost: str) -> Shift | Non
 
 
 def pairs_of(base: Sequence[Run], head: Sequence[Run]) -> tuple[list[Run], list[Run]]:
-    """Return the runs of both sides that were made next to each other, on one machine."""
-    before = {(run.machine, run.block): run for run in base}
-    after = [run for run in head if (run.machine, run.block) in before]
-    return [before[run.machine, run.block] for run in after], after
+    """Return the runs of both sides that were made next to each other, on one machine.
+
+    Runs of one side that share a block, as all of a host do where hosts are many, are one draw: their mean stands for them.
+    """
+    before, after = (in_blocks(side) for side in (base, head))
+    both = [block for block in after if block in before]
+    return [_mean(before[block]) for block in both], [_mean(after[block]) for block in both]
+
+
+def in_blocks(runs: Iterable[Run]) -> dict[tuple[int, int], list[Run]]:
+    """Return runs by their machine and block."""
+    found: dict[tuple[int, int], list[Run]] = {}
+    for run in runs:
+        found.setdefault((run.machine, run.block), []).append(run)
+    return found
+
+
+def _mean(runs: Sequence[Run]) -> Run:
+    """Return a run that costs as much as the geometric mean of `runs`."""
+    if len(runs) == 1:
+        return runs[0]
+    return replace(runs[0], **{cost: math.exp(float(_logs(runs, cost).mean())) for cost in ("cpu_ns", "wall_ns")})
 
 
 def _logs(runs: Sequence[Run], cost: str) -> Floats:
