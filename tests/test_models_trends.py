@@ -9,6 +9,7 @@ import pytest
 
 from perfdiff.models.clusters import ALPHA, Clustering, clustered, least_variation
 from perfdiff.models.joint import joint
+from perfdiff.models.laws import laws
 from perfdiff.models.powerlaw import power_laws
 from perfdiff.models.shift import cost_ratio, exponent_shift
 from perfdiff.models.trend import Fit, Growth
@@ -330,3 +331,16 @@ def test_a_second_feature_that_tells_nothing_more_is_left_out() -> None:
     n, m = np.exp(rng.uniform(3, 8, (2, 40))).round()
     for cost in (3 * n, rng.poisson(n**2), rng.poisson(n * np.log2(n))):
         assert joint({"n": n, "m": m}, cost.astype(float)) is None
+
+
+def test_a_phase_rests_on_three_values_whose_cost_is_known() -> None:
+    """Of the first three values two cost five times as much; with the third at 0, or without it, these two are no phase."""
+    x = np.geomspace(10, 10_000, 12)
+    cost = 3 * x * np.exp(0.02 * np.random.default_rng(0).standard_normal(12))
+    cost[1:3] *= 5
+    unknown = np.where(np.arange(12) == 0, 0.0, cost)
+    (with_zero,), (without,) = laws("n", x, unknown[None]), laws("n", x[1:], cost[None, 1:])
+    assert with_zero is not None
+    assert without is not None
+    assert "phases" not in with_zero.says
+    assert with_zero.says == without.says

@@ -258,15 +258,17 @@ def _phases(x: Floats, costs: Costs, power: Fitted) -> tuple[Floats, Fitted]:
 
 
 def _likeliest_break(x: Floats, y: Floats, known: npt.NDArray[np.bool_]) -> Floats:
-    """Return the value after which two lines through `y` (costs, points) part best; NaN where too few values of x lie on a side."""
+    """Return the value after which two lines through `y` (costs, points) part best; NaN where too few values with a cost lie on a side."""
     order = np.argsort(x, kind="stable")
-    values = x[order]
-    left = _left_by_lines(np.log(values), y[:, order], known[:, order].astype(np.float64))
-    is_last = np.append(np.diff(values) > 0, False)
-    rank = np.cumsum(np.append(True, is_last[:-1]))
-    possible = is_last & (rank >= _FEWEST_VALUES) & (rank[-1] - rank >= _FEWEST_VALUES)
+    values, known = x[order], known[:, order]
+    left = _left_by_lines(np.log(values), y[:, order], known.astype(np.float64))
+    is_last = np.append(np.diff(values) > 0, True)
+    starts = np.flatnonzero(np.append(True, is_last[:-1]))
+    ranks = np.zeros(known.shape, dtype=np.int64)  # of a value, at its last point: how many up to it have a cost
+    ranks[:, is_last] = np.logical_or.reduceat(known, starts, axis=1).cumsum(axis=1)
+    possible = is_last & (ranks >= _FEWEST_VALUES) & (ranks[:, -1:] - ranks >= _FEWEST_VALUES)
     best = np.where(possible, left, np.inf).argmin(axis=1)
-    return np.where(possible[best], values[best], np.nan)
+    return np.where(possible.any(axis=1), values[best], np.nan)
 
 
 def _left_by_lines(logs: Floats, y: Floats, weights: Floats) -> Floats:

@@ -150,13 +150,13 @@ def _first_sums(unit: Floats, products: Floats, costs: Costs) -> Floats:
 def _short_enough(step: Floats, unit: Floats, fitted: Floats, known: npt.NDArray[np.bool_]) -> Floats:
     """Return what a step moves fitted costs, halved in place until none loses most of itself; 0 where that takes too long."""
     moved = np.asarray(step @ unit.T)
-    for _ in range(_HALVINGS):
+    for halvings in range(_HALVINGS + 1):
         long = ((fitted + moved < _SHORTEST * fitted) & known).any(axis=1)
         if not long.any():
-            return moved
-        step[long] /= 2
-        moved[long] /= 2
-    step[long], moved[long] = 0.0, 0.0
+            break
+        shorter = 0.5 if halvings < _HALVINGS else 0.0
+        step[long] *= shorter
+        moved[long] *= shorter
     return moved
 
 

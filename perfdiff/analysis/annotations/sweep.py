@@ -6,6 +6,7 @@ the delay, from runs that do the same at each delay.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -227,13 +228,14 @@ def _cells(
 
 
 def _sensitivity(info: FunctionInfo, cells: Sequence[_Cell], functions: int, config: CompareConfig) -> Sensitivity | None:
-    """Return how a function's time follows the delay; None where it ran at fewer than two delays of each point."""
+    """Return how a function's time follows the delay; None where it ran at fewer than two delays of each point, or once at each."""
     points = {name: [cell for cell in cells if cell.point == name] for name in dict.fromkeys(cell.point for cell in cells)}
     points = {name: those for name, those in points.items() if len(those) > 1}
-    if not points:
+    freedom = sum(len(cell.calls) - 1 for those in points.values() for cell in those)
+    if not freedom:
         return None
     rng = np.random.default_rng(config.seed)
-    quantile = _quantile(config.confidence, functions)
+    quantile = _quantile(config.confidence, functions, freedom)
     wall = {name: _slopes(those, lambda cell: cell.wall_ns, rng) for name, those in points.items()}
     own = {name: _slopes(those, lambda cell: cell.self_ns, rng) for name, those in points.items()}
     weights = {name: median(those[0].calls) for name, those in points.items()}
@@ -256,28 +258,34 @@ def _sensitivity(info: FunctionInfo, cells: Sequence[_Cell], functions: int, con
     )
 
 
-def _quantile(confidence: float, comparisons: int) -> float:
-    """Return the half width, in standard errors, of intervals that hold for all of `comparisons` (Bonferroni)."""
-    from scipy.special import ndtri
+def _quantile(confidence: float, comparisons: int, freedom: int) -> float:
+    """Return the half width, in standard errors of so much freedom, of intervals that hold for all of `comparisons` (Bonferroni)."""
+    from scipy.special import stdtrit
 
-    return float(ndtri(1 - (1 - confidence) / (2 * max(1, comparisons))))
+    return float(stdtrit(freedom, 1 - (1 - confidence) / (2 * max(1, comparisons))))
 
 
 def _slopes(cells: Sequence[_Cell], cost: Callable[[_Cell], Floats], rng: np.random.Generator) -> tuple[float, Floats]:
     """Return the slope of the cost of a call over the delay, and that of runs drawn anew (draws,).
 
-    The line of Theil and Sen through the medians over runs: the median of the slopes between all pairs of delays.
+    The line of Theil and Sen through the medians over runs: the median of the slopes between all pairs of delays. What is drawn of r runs
+    varies by (r - 1)/r of what they do (Efron and Tibshirani 1993, §5.3), and is moved away from their median by that much.
     """
     rates = [cost(cell) / cell.calls for cell in cells]
     delays = np.array([cell.delay_ns for cell in cells])
     first, second = np.triu_indices(len(cells), 1)
-    drawn = np.array([np.median(rng.choice(rate, (_DRAWS, len(rate))), axis=1) for rate in rates])
+    drawn = np.array([_drawn_medians(rate, rng) for rate in rates])
 
     def slope(medians: Floats) -> Floats:
         return np.asarray(np.median((medians[second] - medians[first]) / (delays[second] - delays[first])[:, None], axis=0))
 
     middle = np.array([[median(rate)] for rate in rates])
     return float(slope(middle)[0]), slope(drawn)
+
+
+def _drawn_medians(rate: Floats, rng: np.random.Generator) -> Floats:
+    medians, middle = np.median(rng.choice(rate, (_DRAWS, len(rate))), axis=1), median(rate)
+    return np.asarray(middle + (medians - middle) * math.sqrt(len(rate) / max(len(rate) - 1, 1)))
 
 
 def _pooled(slopes: Mapping[str, tuple[float, Floats]], weights: Mapping[str, float]) -> tuple[float, float]:

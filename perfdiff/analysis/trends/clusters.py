@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -92,7 +93,6 @@ def _overtakes(cluster: Cluster, above: Sequence[Cluster], features: Mapping[str
         theirs = next((fit for fit in other.fits if fit.feature == own.feature), None)
         if theirs is None or own.ci_b[0] <= theirs.ci_b[1]:
             return None
-        crossings.append((theirs.a / own.a) ** (1 / (own.b - theirs.b)))
-    beyond = max(crossings)
-    measured = float(np.nanmax(features[own.feature]))
-    return beyond if measured < beyond <= _FORESEEN * measured else None
+        crossings.append(math.log(theirs.a / own.a) / (own.b - theirs.b))
+    beyond, measured = max(crossings), math.log(float(np.nanmax(features[own.feature])))
+    return math.exp(beyond) if measured < beyond <= measured + math.log(_FORESEEN) else None
