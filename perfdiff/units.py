@@ -24,7 +24,7 @@ def significant(value: float, digits: int = 3) -> str:
     """Return `value` with at most `digits` significant digits, without an exponent where it can be avoided."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
-    if abs(value) >= 10**digits:
+    if abs(value) >= 10**digits - 0.5:
         return f"{value:,.0f}"
     return f"{value:.{digits}g}"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import findings as made
-from experiments import BASE, HEAD, Made, World, same
+from experiments import BASE, HEAD, Made, Noise, World, same
 from perfdiff.analysis import analyse, look
 from perfdiff.analysis.counts.suspects import ExtraWork, suspects_by_counts, work_by_counts
 from perfdiff.analysis.counts.work import Work
@@ -244,3 +244,13 @@ def test_counts_that_take_next_to_nothing_beside_others_are_not_told(misses: flo
     counts = {"blocks": (0.0, 1e6), "llc_misses": (0.0, misses)}
     work = ExtraWork(1, "scan", (0,), np.array([2e5]), np.array([5e6]), counts, repeats=True)
     assert work.says == f"{says} in one run of each point"
+
+
+def test_of_open_functions_the_one_that_may_cost_most_is_named_first() -> None:
+    def made(name: str, factor: float) -> Made:
+        return Made(name, lambda side, _: 1e4 * (factor if side is HEAD else 1.0), Change.CHANGED, calls=lambda *_: {"main": 20})
+
+    world = World((Made("main", same(2e4)), made("cheaper", 0.97), made("dearer", 1.12)), runs=6, noise=Noise(run=0.12), seed=0)
+    found = analyse(world.experiment(), world.samples, CompareConfig())
+    assert [each.info.name for each in found.functions if each.verdict is Verdict.INCONCLUSIVE] == ["dearer", "cheaper"]
+    assert found.sentence.startswith("Inconclusive: `dearer`")

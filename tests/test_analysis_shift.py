@@ -59,3 +59,21 @@ def test_a_scope_says_nothing_of_sizes_that_only_others_have() -> None:
     middle = found.predictions[0]
     assert middle.base == pytest.approx(0.25 * 8e6, rel=0.1)
     assert middle.head == pytest.approx(1.4 * middle.base, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("head", "crosses"),
+    [
+        pytest.param(lambda n: 1000 + 100 * n, None, id="only in between"),
+        pytest.param(lambda n: 1000 + 4 * n**2, 22.4, id="from there on"),
+    ],
+)
+def test_head_costs_twice_as_much_only_from_where_it_stays_so(head: Callable[[Floats], Floats], crosses: float | None) -> None:
+    n = np.repeat(np.geomspace(2, 140, 40), 5)
+    noise = np.exp(0.01 * np.random.default_rng(4).standard_normal((2, len(n))))
+    base, later = (
+        table({"n": n}, law(n) * of, run=first + np.arange(len(n)) % 10)
+        for law, of, first in ((lambda n: 1000 + n**2, noise[0], 0), (head, noise[1], 10))
+    )
+    found = describe(fit(base, "wall_ns", seed=1), base, later, differs=True, config=CompareConfig())
+    assert found.crosses == (crosses and pytest.approx(crosses, rel=0.15))

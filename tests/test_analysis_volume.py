@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from experiments import BASE, Columns, Made, World, same
+from experiments import BASE, Columns, Made, Noise, World, same
 from perfdiff.analysis import analyse
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.config import CompareConfig
@@ -50,3 +50,18 @@ def test_a_function_that_was_not_compared_shows_no_ratio_of_another_metric() -> 
     overview = document.build(found).overview
     (row,) = [row for row in overview.rows if "work" in [cell.text for cell in row]]
     assert not any("×1, exact" in cell.text for cell in row)
+
+
+def test_runs_that_became_faster_take_no_longer_for_their_inputs() -> None:
+    """`work` gets larger inputs, but the changed `make` saves more."""
+    work = Made(
+        "work",
+        same(lambda x: 3 * x["size"]),
+        calls=lambda side, n: {"": 200},
+        inputs=lambda side, n, count, rng: {"size": np.exp(rng.normal(0, 0.3, count)) * n * (1.0 if side == BASE else 1.6)},
+    )
+    make = Made("make", lambda side, x: 6e4 if side == BASE else 2e4, Change.CHANGED, calls=lambda side, n: {"": 60})
+    world = World((work, make), runs=10, noise=Noise(run=0.01))
+    found = analyse(world.experiment(), world.samples, CompareConfig())
+    assert found.verdict is Verdict.IMPROVEMENT
+    assert not any(note.slug == "workload-grown" for note in found.notes)

@@ -164,10 +164,11 @@ def test_inconclusive_says_why_and_how_many_runs_would_help() -> None:
     assert "effects from 18 % on are visible with 6 runs a side; four times as many halve that" in said
 
 
-def test_a_ratio_of_cpu_time_is_told_as_that_where_times_by_the_clock_go_another_way() -> None:
+@pytest.mark.parametrize("by_clock", [0.9, 30.0])
+def test_a_ratio_of_cpu_time_is_told_as_that_where_times_by_the_clock_are_others(by_clock: float) -> None:
     found = made.findings()
     assert "ratio of CPU time" not in text(found)
-    waiting = tuple(replace(end, head_ns=0.9 * end.base_ns) for end in found.end_to_end)
+    waiting = tuple(replace(end, head_ns=by_clock * end.base_ns) for end in found.end_to_end)
     assert "ratio of CPU time" in text(replace(found, end_to_end=waiting))
     assert "ratio of CPU time" not in text(replace(found, end_to_end=tuple(replace(end, by="wall_ns") for end in waiting)))
 

@@ -106,16 +106,29 @@ def _counted(functions: Iterable[FunctionFinding], counted: Ledger) -> Iterator[
 
 
 def _functions(gathered: Gathered, samples: Samples, points: Sequence[Point]) -> list[FunctionFinding]:
-    """Return the findings on all functions: guilty ones by rank, their victims, then the others by what they cost."""
+    """Return the findings on all functions: guilty ones by rank, their victims, open ones by what they may cost, the others by what they do."""
     cases, ruling = gathered.cases, rule(gathered.cases, gathered.evidence)
     told = {case.info.id: _metrics(case, ruling.decisions[case.info.id], gathered, samples, points) for case in cases}
     metrics = {function: found for function, (found, _) in told.items()}
     sure = {case.info.id: case.guilt.interval for case in cases if case.info.id in ruling.guilty and case.guilt and case.guilt.interval}
     firsts = how_often_first(sure)
     found = [replace(_function(case, cases, ruling, metrics, told[case.info.id][1]), first=firsts.get(case.info.id)) for case in cases]
-    return sorted(
-        found, key=lambda each: (each.verdict.order, each.rank or 0, each.extra_ns, not each.info.change.is_suspect, each.info.id)
-    )
+    costs = {case.info.id: _may_cost_ns(case, metrics[case.info.id]) for case in cases}
+
+    def place(each: FunctionFinding) -> tuple[int, int, float, bool, int]:
+        cost = costs[each.info.id] if each.verdict is Verdict.INCONCLUSIVE else abs(each.extra_ns)
+        return each.verdict.order, each.rank or 0, -cost, not each.info.change.is_suspect, each.info.id
+
+    return sorted(found, key=place)
+
+
+def _may_cost_ns(case: Case, metrics: Mapping[str, MetricFinding]) -> float:
+    """Return how much more of its own time a function may take, by the upper bound of its calls' ratio, in one run of each point."""
+    found = metrics.get("self_ns")
+    if found is None or found.ratio is None:
+        return 0.0
+    (own_ns,) = case.ledger.of_a_run("self_ns", Side.BASE, case.info.id)
+    return float(own_ns) * max(found.ratio.high - 1, 0.0)
 
 
 def _function(

@@ -131,7 +131,7 @@ def told(of: Disagreement, parts: Sequence[MachinePart]) -> str:
     if of.others and says:
         says.append(f"{'neither' if of.is_opposite else 'not'} on {_listed(of.others, of.metric.machines)}")
     if not says:
-        says.append(f"by other factors on {_listed([*of.metric.machines], of.metric.machines)}")
+        says.append(f"changed by other factors on {_listed([*of.metric.machines], of.metric.machines)}")
     return f"{', '.join(says)}{in_what(of, parts)}"
 
 

@@ -23,7 +23,8 @@ def volume_note(
     """
     extra = np.array([float(part.head.sum() - part.base.sum()) for part in attribution.parts])
     grown = attribution.workload
-    if not np.any(grown > config.min_effect * attribution.run_ns) or grown.sum() <= MOSTLY_GROWN * extra.sum():
+    is_material = np.any(grown > config.min_effect * attribution.run_ns)
+    if not is_material or extra.sum() <= 0 or grown.sum() <= MOSTLY_GROWN * extra.sum():
         return
     inputs = np.sum([part.inputs for part in attribution.parts], axis=0)
     place = int(np.argmax(inputs))

@@ -21,6 +21,8 @@ from perfdiff.report.wording import ABSENT, ANSWERS, percent, plural
 _MOST_OF_ALL = 0.99
 # Overtaking clusters, and places that changed theirs, that are told of; later ones are further from what is run today, or cost less.
 _TOLD = 5
+# The largest R² with three decimals that is not 1.
+_SHORT_OF_ONE = 0.999
 # Characters of a line that a sentence quotes.
 _LONGEST = 80
 
@@ -64,7 +66,7 @@ def quality(r2: float) -> str:
     """Return R² with three decimals; a fit that leaves something open is not said to be 1."""
     if not math.isfinite(r2):
         return ABSENT
-    return f"{r2:.3f}"
+    return f"{r2 if r2 == 1 else min(r2, _SHORT_OF_ONE):.3f}"
 
 
 def predicted(prediction: Prediction, feature: str) -> str:
