@@ -81,7 +81,7 @@ def _finding(point: Point, kind: str, base: Sequence[Run], head: Sequence[Run], 
     before, after = (in_blocks(run for run in runs if _median_ns(run, kind)) for runs in (base, head))
     both = [block for block in after if block in before]
     logs: list[Floats] = [
-        np.array([np.log([_median_ns(run, kind) for run in side[block]]).mean() for block in both]) for side in (before, after)
+        np.array([np.mean([math.log(_median_ns(run, kind) or 1.0) for run in side[block]]) for block in both]) for side in (before, after)
     ]
     firsts = [after[block][0] for block in both]
     layouts, machines = (np.array([getattr(run, of) for run in firsts], dtype=np.int64) for of in ("layout", "machine"))

@@ -121,7 +121,8 @@ def _mean(runs: Sequence[Run]) -> Run:
     """Return a run that costs as much as the geometric mean of `runs`."""
     if len(runs) == 1:
         return runs[0]
-    return replace(runs[0], **{cost: math.exp(float(_logs(runs, cost).mean())) for cost in ("cpu_ns", "wall_ns")})
+    cpu_ns, wall_ns = (math.exp(float(_logs(runs, cost).mean())) for cost in ("cpu_ns", "wall_ns"))
+    return replace(runs[0], cpu_ns=cpu_ns, wall_ns=wall_ns)
 
 
 def _logs(runs: Sequence[Run], cost: str) -> Floats:
