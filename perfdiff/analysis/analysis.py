@@ -106,7 +106,7 @@ def _counted(functions: Iterable[FunctionFinding], counted: Ledger) -> Iterator[
 
 
 def _functions(gathered: Gathered, samples: Samples, points: Sequence[Point]) -> list[FunctionFinding]:
-    """Return the findings on all functions: guilty ones by rank, their victims, open ones by what they may cost, others by their difference."""
+    """Return findings on all functions: guilty ones by rank, their victims, open ones by what they may cost, the others by what they do."""
     cases, ruling = gathered.cases, rule(gathered.cases, gathered.evidence)
     told = {case.info.id: _metrics(case, ruling.decisions[case.info.id], gathered, samples, points) for case in cases}
     metrics = {function: found for function, (found, _) in told.items()}
