@@ -1,4 +1,4 @@
-"""Growth that is plain to see: a cost that rises from size to size to a multiple, in every run.
+"""Growth that is plain to see: a cost that rises from size to size, to a multiple in every run.
 
 Of a few sizes whose costs follow no formula exactly, as where they outgrow caches, none of the shapes earns its terms by BIC: calls of one
 size deviate from each together, and three sizes count as three observations. That the cost grows is known all the same.
@@ -24,7 +24,7 @@ _CALLS = 5  # of a size, at least, so that its median is its own
 
 
 def growing(rows: Observations, usable: Mapping[str, Floats]) -> tuple[str, ...]:
-    """Return the features among `usable` columns (n,) over whose few values the cost rises to a multiple, in every run."""
+    """Return the features among `usable` columns (n,) over whose few values the cost rises, to a multiple of the least in every run."""
     return tuple(name for name, column in usable.items() if _grows(rows, column))
 
 

@@ -18,7 +18,6 @@ class Growth(StrEnum):
     QUADRATIC = "quadratic"
     CUBIC = "cubic"
     POWER = "power law"  # an exponent that none of the above has
-    PRODUCT = "product"  # of several features
     PIECEWISE = "piecewise"  # two phases
     NONE = "none"  # no feature tells it
 
