@@ -18,7 +18,7 @@ from perfdiff.build.calls import Build, Call
 # Options by which a compiler writes or reads more than its text tells, or hides paths in what it writes.
 _OTHERWISE = (
     *("-save-temps", "--save-temps", "-fplugin", "-fprofile", "-fauto-profile", "-fbranch", "-ftest-coverage", "--coverage", "-fcoverage"),
-    *("-gsplit-dwarf", "-gz", "-flto", "-fmodules", "-fdump", "-fstack-usage", "-fcallgraph-info", "-fopt-info", "-frecord", "-ftime-"),
+    *("-gsplit-dwarf", "-gz", "-flto", "-fmodule", "-fprebuilt-module", "-fdump", "-fstack-usage", "-fcallgraph-info", "-fopt-info", "-frecord", "-ftime-"),
     *(
         "-grecord-command",
         "-Wp,",
@@ -38,6 +38,7 @@ _OTHERWISE = (
 _DEPENDENCIES = ("-MD", "-MMD", "-MP", "-MF", "-MT", "-MQ")  # of `-M…`, what is understood
 _NAMING = frozenset(("-MF", "-MT", "-MQ"))
 _READING = (b".incbin", b".include", b"#embed")  # what reads files when the text is compiled
+_MODULES = (b"import", b"module", b"export", b"__import", b"__module", b"__export")  # ahead of what is not in the text
 _VARIABLES = ("COMPILER_PATH", "GCC_EXEC_PREFIX", "SOURCE_DATE_EPOCH")
 _NOTES = "-ftest-coverage"  # by which gcc writes notes beside an object
 _WINDOW = 4  # bytes of a path that an instruction may hold by themselves
@@ -98,7 +99,7 @@ class Reuse:
         from _blake2 import blake2b  # hashlib would load OpenSSL
 
         text = self._preprocessed(path)
-        if text is None or any(word in text for word in _READING):
+        if text is None or any(word in text for word in _READING) or _has_modules(text):
             return None
         told = os.stat(os.path.realpath(self._compiler))
         place = os.path.relpath(os.path.realpath(self._directory), self._build.tree)
@@ -204,6 +205,13 @@ class Reuse:
             os.rename(draft, os.path.join(self._objects, digest))
         except OSError:  # the compiler has written elsewhere, or the disk is full: the other side compiles for itself
             return
+
+
+def _has_modules(text: bytes) -> bool:
+    """Return whether a text may have declarations of C++ modules, which bring in code that it does not have."""
+    if not any(word in text for word in _MODULES[:3]):
+        return False
+    return any(line.lstrip().startswith(_MODULES) for line in text.splitlines())
 
 
 def _described(file: str) -> tuple[str, int, int]:
