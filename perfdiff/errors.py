@@ -70,6 +70,10 @@ class WorkloadError(MeasurementError):
     """A workload failed, hung or crashed on one side."""
 
 
+class RunFailedError(WorkloadError):
+    """A run of a workload crashed, failed or hung."""
+
+
 class DiskFilledError(WorkloadError):
     """A workload wrote so much that the disk got full; what it wrote lies in the built tree."""
 

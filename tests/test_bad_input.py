@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -319,6 +320,59 @@ def test_program_beside_which_no_probe_compiles_is_an_error_that_says_so(make_pl
     base, head = (own.sub(r"\1#define __attribute__ 5\n", program(body), count=1) for body in ("", "n += 1;"))
     place = make_place(base, head, {"perfdiff.toml": '[build]\ncommand = "make"\n'})
     perfdiff(place, "base", "head", "--thorough", *WORKLOAD).refuses(3, "nothing-to-probe", "probes compiles", "main.c")
+
+
+def without_calls(answer: Answer) -> tuple[dict[str, Any], str]:
+    """Return the report of a comparison that no call was timed in, and what it says of that."""
+    report = json.loads(answer.out)
+    (said,) = (note["text"] for note in report["notes"] if note["slug"] == "calls-not-timed")
+    assert {each["verdict"] for each in report["functions"]} == {"inconclusive"}
+    return report, said
+
+
+LOOP = "long s = 0; for (long i = 0; i < n; i++) s += i ^ s;"
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_build_that_fails_with_probes_alone_leaves_the_answer_to_whole_runs(make_place: Make, perfdiff: Run, repeats: int) -> None:
+    makefile = f"{MAKEFILE}boot: boot.o\n\t$(CC) -nostdlib -static -o boot boot.o\n"
+    slower = program().replace(LOOP, LOOP + LOOP.removeprefix("long s = 0;").replace("i ^ s", "s ^ i") * (repeats - 1) + "s ^= n;")
+    files = {"Makefile": makefile, "boot.c": "void _start(void) { for (;;); }\n", ".gitignore": "prog\nboot\n*.o\n"}
+    place = make_place(program(), slower, files)
+    answer = perfdiff(place, "base", "head", "--build", "make prog boot", "--format", "json", "--", "./prog 20000000")
+    report, said = without_calls(answer)
+    assert "exited 2 in " in said
+    assert " with probes (" in said
+    assert answer.code == (repeats > 1)
+    if repeats > 1:
+        assert report["sentence"].startswith("Regression, not located: whole runs ")
+
+
+def test_recursion_that_only_a_build_without_probes_has_stack_for_leaves_the_answer_to_whole_runs(make_place: Make, perfdiff: Run) -> None:
+    main = """\
+#include <stdio.h>
+#include <stdlib.h>
+static long count(long n, long sum) { for (long i = 0; i < STEPS; i++) sum = sum * 31 + i; return n ? count(n - 1, sum) : sum; }
+int main(int argc, char **argv) { return printf("%ld\\n", count(atol(argv[1]), argc)) < 0; }
+"""
+    place = make_place(*(main.replace("STEPS", steps) for steps in ("10", "30")), {"Makefile": MAKEFILE.replace("-O1", "-O2")})
+    answer = perfdiff(place, "base", "head", "--build", "make", "--format", "json", "--", "./prog 1000000")
+    report, said = without_calls(answer)
+    assert "'./prog 1000000' was killed by SIGSEGV (" in said
+    assert (answer.code, report["verdict"]) == (1, "regression")
+
+
+def test_function_whose_only_call_is_cut_short_is_not_measured(make_place: Make, perfdiff: Run) -> None:
+    body = (
+        "int p[2]; char x; if (pipe(p)) return 1; pid_t k = fork(); if (!k) endless(p[1], n); if (read(p[0], &x, 1) == 1) kill(k, SIGKILL);"
+    )
+    endless = 'static void endless(int out, long n) { if (work(n) != 1 && write(out, "x", 1) == 1) for (;;) pause(); }\n'
+    main = program(f"{body} wait(0);").replace("int main", f"{endless}int main")
+    place = make_place(main, main.replace("work(n) != 1", "work(2 * n) != 1"))
+    report = json.loads(perfdiff(place, "base", "head", *QUICK, "--format", "json", *WORKLOAD).out)
+    assert "endless" not in {function["name"] for function in report["functions"]}
+    reason = "no call of it had ended when its process was killed"
+    assert {"name": "endless", "file": "main.c", "reason": reason} in report["skipped"]
 
 
 def test_changes_that_no_workload_reaches_are_a_note(make_place: Make, perfdiff: Run) -> None:

@@ -63,7 +63,8 @@ class Job:
     def failure(self, status: int | None) -> BuildError:
         """Return what is wrong with a build whose command ended with this status, None where its time was over."""
         request, log = self.request, self.log
-        command, where, failure = request.config.command, f"{request.side} ({name(request)})", read_failure(log, self.tree)
+        where, failure = f"{request.side}{request.variant.build} ({name(request)})", read_failure(log, self.tree)
+        command = request.config.command
         if status is None:
             return BuildError(
                 f"'{command}' did not end within {request.config.timeout_s:g} s in {where}; raise build.timeout_s (whole log: {log})",

@@ -18,7 +18,19 @@ from perfdiff.build.calls import Build, Call
 # Options by which a compiler writes or reads more than its text tells, or hides paths in what it writes.
 _OTHERWISE = (
     *("-save-temps", "--save-temps", "-fplugin", "-fprofile", "-fauto-profile", "-fbranch", "-ftest-coverage", "--coverage", "-fcoverage"),
-    *("-gsplit-dwarf", "-gz", "-flto", "-fmodule", "-fprebuilt-module", "-fdump", "-fstack-usage", "-fcallgraph-info", "-fopt-info", "-frecord", "-ftime-"),
+    *(
+        "-gsplit-dwarf",
+        "-gz",
+        "-flto",
+        "-fmodule",
+        "-fprebuilt-module",
+        "-fdump",
+        "-fstack-usage",
+        "-fcallgraph-info",
+        "-fopt-info",
+        "-frecord",
+        "-ftime-",
+    ),
     *(
         "-grecord-command",
         "-Wp,",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -73,6 +73,12 @@ class Assembly:
                     self._calls.setdefault((probe, run.side), []).append((run, recording.types, _evened(samples, run.id)))
         self._totals += [(run.id, probe, sums) for probe, sums in sorted(totals.items())]
         self._edges += [(run.id, *pair, *row) for pair, row in sorted(edges.items())]
+
+    def forget(self, functions: Set[int]) -> None:
+        """Drop what was recorded of functions."""
+        self._totals = [row for row in self._totals if row[1] not in functions]
+        self._edges = [row for row in self._edges if functions.isdisjoint(row[1:3])]
+        self._calls = {key: parts for key, parts in self._calls.items() if key[0] not in functions}
 
     def totals(self) -> Totals:
         """Return the exact sums of all runs."""

@@ -110,13 +110,21 @@ def _are_apart(points: Sequence[Mapping[str, float | str]]) -> bool:
     return any(max(values) >= _APART * min(values) for values in numbers if len(values) == len(points))
 
 
+def calls_not_timed(why: str) -> Note:
+    """Say that whole runs and counts alone answer, as builds with probes cannot be made or run."""
+    return Note("calls-not-timed", f"no calls were timed, so that whole runs and counts alone answer: {why}")
+
+
 def recordings_incomplete(runs: Sequence[Run], points: Sequence[Point]) -> tuple[Note, ...]:
     """Tell where a process did not record to its end although its workload succeeded."""
     if not runs:
         return ()
     cut_short = {run.point for run in runs}
     where = units.listed([point.label for point in points if point.id in cut_short], _SHOWN)
-    text = f"in {len(runs)} runs ({where}) a process was killed or could not write on, so that its last calls are missing from the figures"
+    text = (
+        f"in {len(runs)} runs ({where}) a process was killed or could not write on: calls that had not ended are not in the figures; let "
+        "it end by exit or return"
+    )
     return (Note("recording-incomplete", text),)
 
 

@@ -29,13 +29,6 @@ from perfdiff.records.schema import Ints, Note, Phase, Run, Side
 
 T = TypeVar("T")
 
-_BUILDS = {
-    Phase.PLAIN: "",
-    Phase.SURVEY: " with probes",
-    Phase.TIMED: " with probes",
-    Phase.COUNTED: " with counters",
-    Phase.PLACED: " with counted lines",
-}
 _WARMED = (Phase.PLAIN, Phase.TIMED)
 
 
@@ -179,7 +172,7 @@ class Collector:
                 for slot, folder, command in zip(slots, folders, commands, strict=True):
                     folder.mkdir()
                     stack.enter_context(self._kept(slot, command))
-                stack.enter_context(self._watched(slots[0]))
+                stack.enter_context(self._watched(slots))
                 self._require_same_inputs(slots)
                 served = [stack.enter_context(self._served(*each)) for each in zip(slots, commands, range(len(slots)), strict=True)]
                 for slot, folder, each in zip(slots, folders, served, strict=True):
@@ -286,11 +279,11 @@ class Collector:
         return self.services.around(situation, self.executor)
 
     @contextmanager
-    def _watched(self, slot: Slot) -> Iterator[None]:
-        if self.slow is None or slot.point.id in self._told:
+    def _watched(self, slots: Sequence[Slot]) -> Iterator[None]:
+        if self.slow is None or slots[0].point.id in self._told:
             yield
             return
-        timer = threading.Timer(LONG_S, self._tell, (slot,))
+        timer = threading.Timer(LONG_S, self._tell, (slots,))
         timer.daemon = True
         timer.start()
         try:
@@ -298,12 +291,13 @@ class Collector:
         finally:
             timer.cancel()
 
-    def _tell(self, slot: Slot) -> None:
+    def _tell(self, slots: Sequence[Slot]) -> None:
+        slot, limit = slots[0], self._timeout_s(slots[0])
         self._told.add(slot.point.id)
         if self.slow is not None:
-            limit = self._timeout_s(slot)
+            sides = " or ".join(sorted(each.side for each in slots))
             self.slow(
-                f"one run of {slot.point.label} on {slot.side} has taken {LONG_S:g} s and goes on; it counts as hanging after {limit:g} s "
+                f"one run of {slot.point.label} on {sides} has taken {LONG_S:g} s and goes on; it counts as hanging after {limit:g} s "
                 f"(timeout_s of the workload), and smaller parameters take less"
             )
 
@@ -329,7 +323,7 @@ class Collector:
             },
             timeout_s=beside * self._timeout_s(slot),
             exit_codes=workload.exit_codes,
-            where=f"{slot.side}{_BUILDS[slot.phase]}, {slot.point.label}",
+            where=f"{slot.side}{slot.phase.build}, {slot.point.label}",
             fixed_layout=target.fixed_layout,
             features=printed.patterns(workload.features) if slot.phase is Phase.PLACED else {},
         )

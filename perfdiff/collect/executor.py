@@ -23,7 +23,7 @@ from perfdiff.build.jobs import SOURCE
 from perfdiff.collect import complaints
 from perfdiff.collect.printed import Patterns, PrintedNumbers
 from perfdiff.config import TEMPLATE_COMMAND
-from perfdiff.errors import DiskFilledError, StoreError, WorkloadError
+from perfdiff.errors import DiskFilledError, RunFailedError, StoreError, WorkloadError
 from perfdiff.records.exchanges import Exchanges
 from perfdiff.records.requests import RequestTimes
 
@@ -344,7 +344,7 @@ def _require_success(command: Command, status: int, watch: _Watch, tail: str) ->
     what = f"'{command.text}'"
     by_hand = command.by_hand
     if watch.expired:
-        raise WorkloadError(
+        raise RunFailedError(
             f"{what} did not end within {command.timeout_s:g} s ({command.where}); give it more time with timeout_s, or smaller parameters",
             slug="workload-timeout",
             detail=tail,
@@ -366,7 +366,7 @@ def _require_success(command: Command, status: int, watch: _Watch, tail: str) ->
     number = -status if status < 0 else status - 128  # the shell reports a child's signal as 128 + number
     if 0 < number < signal.NSIG:
         why = ", perhaps for want of memory" if number == signal.SIGKILL else ""
-        raise WorkloadError(
+        raise RunFailedError(
             f"{what} was killed by {processes.signal_name(number)}{why} ({command.where}); {by_hand}, in a debugger if need be",
             slug="workload-crashed",
             detail=tail,
@@ -389,10 +389,10 @@ def _require_success(command: Command, status: int, watch: _Watch, tail: str) ->
             detail=tail,
         )
     if complaint := complaints.read(tail):
-        raise WorkloadError(
+        raise RunFailedError(
             f"{what} exited {status} ({command.where}): {complaint.says}; {complaint.remedy}", slug=complaint.slug, detail=tail
         )
-    raise WorkloadError(
+    raise RunFailedError(
         f"{what} exited {status} ({command.where}); {_remedy(command, status, tail)}",
         slug="workload-failed",
         detail=tail,

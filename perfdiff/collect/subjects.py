@@ -99,6 +99,14 @@ class Subjects:
         near = [Skipped(one.name, one.file, NEVER_CALLED) for one in idle if one.file in files]
         return (*near, *(Skipped(one.name, one.file, FILE_NOT_RUN, whole=True) for one in idle if one.file not in files))
 
+    def unfinished(self, ids: Collection[int]) -> tuple[Skipped, ...]:
+        """Return the suspects among `ids`, functions that were called, but none of whose calls ended while it was recorded."""
+        return tuple(
+            Skipped(pair.shown.name, pair.shown.file, "no call of it had ended when its process was killed")
+            for id_, pair in self.pairs.items()
+            if pair.change.is_suspect and id_ in ids
+        )
+
     def generated(self, ids: Collection[int]) -> tuple[Skipped, ...]:
         """Return the suspects among `ids`, functions whose files each build makes otherwise, so that no text with probes is theirs."""
         return tuple(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from perfdiff.collect.abreast import Abreast
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector
 from perfdiff.collect.counted import Counted
-from perfdiff.errors import DiskFilledError, WorkloadError
+from perfdiff.errors import BuildError, DiskFilledError, RunFailedError, WorkloadError
 from perfdiff.measuring import linecounts
 from perfdiff.measuring.bench import Bench, Site, Variant
 from perfdiff.measuring.making import Block, Makers, OwnMachine, PairMaker
@@ -121,6 +121,22 @@ class Rounds:
         work = self._work(found, points)
         return work is not None and work.is_same
 
+    def locate(self) -> None:
+        """Choose functions, count them, and time their calls as far as that is needed.
+
+        Of two revisions, whose whole runs have an answer without it, builds with probes that cannot be made or run cost the calls alone.
+        """
+        try:
+            self.choose()
+            self.count()
+            if not self.are_answered:
+                self.time_calls()
+        except (BuildError, RunFailedError) as error:
+            if len(self.bench.sides) < 2:
+                raise
+            self.site = self.bench.untimed(self.site)
+            self.notes += (caveats.calls_not_timed(str(error)),)
+
     def choose(self) -> None:
         """Survey all functions, and choose those that are counted and timed."""
         self.site = self.bench.surveyed(self.site, [run for run in self.runs if run.phase is Phase.PLAIN])
@@ -153,6 +169,8 @@ class Rounds:
         slots = schedule.counted_block(points, block, self.bench.request.config.compare.seed, self.bench.sides)
         try:
             for run, recordings in self._abreast.collect(slots, self.runs, self.bench.progress.advance):
+                if not all(recording.complete for recording in recordings):
+                    return f"a process of {run.side} was killed or could not write on; let it end by exit or return"
                 counted.add(run, recordings)
         except DiskFilledError:
             raise  # what fills the disk is cleared away, and nothing can be kept
@@ -221,7 +239,18 @@ class Rounds:
                 is_over = time.monotonic() - started > self.budget_s or (is_look and self._is_settled())
                 look = look * NEXT_LOOK if is_look else look
         self.runs = [*own, *runs]
+        self._leave_out_unfinished({run.id for run in incomplete})
         self.notes += caveats.recordings_incomplete(incomplete, points)
+
+    def _leave_out_unfinished(self, incomplete: Collection[int]) -> None:
+        """Leave out functions that ran in `incomplete` runs alone, and of which no call ended there: nothing can be said of them."""
+        totals = self._timed.totals()
+        ended = totals.function[(totals.wall_ns > 0) | ~np.isin(totals.run, [*incomplete])]
+        unfinished = self.site.measured & {*totals.function.tolist()} - {*ended.tolist()}
+        self._skipped += self.site.subjects.unfinished(unfinished)
+        self.site = replace(self.site, measured=self.site.measured - unfinished)
+        for assembly in filter(None, (self._timed, self._counted)):
+            assembly.forget(unfinished)
 
     def _is_settled(self) -> bool:
         """Return whether more probed runs cannot change the answer; the look ends at the first function whose verdict they could change."""

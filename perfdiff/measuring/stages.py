@@ -26,12 +26,9 @@ def measure(bench: Bench, folder: Path, makers: Makers = OwnMachine) -> None:
                     rounds.compare_whole_runs()
                     rounds.count_all()
                 if not rounds.are_answered:
-                    rounds.choose()
-                    rounds.count()
-                if not rounds.are_answered:
-                    rounds.time_calls()
-                    if len(bench.sides) > 1 and rounds.hang_on_whole_runs:
-                        rounds.compare_whole_runs()
+                    rounds.locate()
+                if len(bench.sides) > 1 and not rounds.are_answered and rounds.hang_on_whole_runs:
+                    rounds.compare_whole_runs()
                 if len(bench.sides) > 1 and rounds.ask_for_lines:
                     rounds.count_lines()
                 rounds.save(folder)

@@ -52,6 +52,19 @@ class Phase(StrEnum):
     COUNTED = "counted"  # the same probes over the software PMU; the only source of its counts
     PLACED = "placed"  # no probes: the compilers' own counters say how often each line ran
 
+    @property
+    def build(self) -> str:
+        """Return how its builds differ from the project's own, as the end of a side's name: `base with probes`."""
+        match self:
+            case Phase.PLAIN:
+                return ""
+            case Phase.COUNTED:
+                return " with counters"
+            case Phase.PLACED:
+                return " with counted lines"
+            case _:
+                return " with probes"
+
 
 class Origin(StrEnum):
     """Where a feature comes from, plainest first: of twins, the plainest names the class."""

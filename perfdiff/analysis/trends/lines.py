@@ -70,8 +70,10 @@ class MatchedLines:
 
     def of(self, infos: Iterable[FunctionInfo]) -> Stretch:
         """Return what is code of functions."""
-        pairs = [(self._within(info.base, Side.BASE), self._within(info.head, Side.HEAD)) for info in infos]
-        return Stretch(*(np.unique(np.concatenate([_NOWHERE, *found])) for found in zip(*pairs, strict=True)))
+        infos = [*infos]
+        base = (self._within(info.base, Side.BASE) for info in infos)
+        head = (self._within(info.head, Side.HEAD) for info in infos)
+        return Stretch(*(np.unique(np.concatenate([_NOWHERE, *found])) for found in (base, head)))
 
     def beside(self, infos: Iterable[FunctionInfo]) -> Stretch:
         """Return what is code of none of these functions."""

@@ -40,7 +40,11 @@ class Decision:
 
 def decide(case: Case) -> Decision:
     """Decide on one function by itself; victims of others' changes are told apart afterwards."""
-    return _by_calls(case) if case.ledger.points else Decision(Verdict.UNCHANGED, f"its calls were not timed: {_why_not_timed(case)}")
+    if case.ledger.points:
+        return _by_calls(case)
+    if case.info.change.is_suspect and not len(case.run_extra_ns):
+        return Decision(Verdict.INCONCLUSIVE, "its calls were neither timed nor counted")
+    return Decision(Verdict.UNCHANGED, f"its calls were not timed: {_why_not_timed(case)}")
 
 
 def _why_not_timed(case: Case) -> str:
