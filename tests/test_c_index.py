@@ -493,6 +493,28 @@ def test_only_flags_that_matter_to_code_are_fingerprinted(tmp_path: Path) -> Non
     assert one == ('-DDIR="."', "-O2", "-std=c99")
 
 
+def test_code_under_macros_named_like_a_time_is_indexed(tmp_path: Path) -> None:
+    text = """
+    #ifdef TIMERS
+    int timed(int n) { return n + 1; }
+    #endif
+    #ifdef DATE
+    const char *dated(void) { return DATE; }
+    #endif
+    int wait_for(int n) { return n > TIMEOUT_MS; }
+    """
+    flags = ["-DTIMERS=1", "-DTIMEOUT_MS=5", '-DDATE="2026-07-01"']
+    indexed = program(tmp_path, {"a.c": text}, flags)
+    assert {one.name for one in indexed.functions.values()} == {"timed", "dated", "wait_for"}
+    assert indexed.problems == ()
+
+
+def test_the_moment_of_a_build_is_no_flag_of_its_code_and_other_times_are(tmp_path: Path) -> None:
+    moments = ['-D__DATE__="Jul 1 2026"', "-D__TIME__=", '-DTIME=\\"12:00:00\\"', "-DDATE=20260701", "-DTIMESTAMP=1782864000"]
+    others = ["-DBUILD_DATE=20260701", "-DDATE_FMT=2", "-DTIME", "-DTIMEOUT_MS=5", "-DTIMERS=1"]
+    assert front.code_flags(command(tmp_path / "a.c", [*moments, *others]), tmp_path) == tuple(others)
+
+
 def test_enumerators_are_named_as_code_names_them(tmp_path: Path) -> None:
     text = """
     namespace n {

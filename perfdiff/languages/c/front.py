@@ -28,9 +28,9 @@ _KEPT = re.compile(
 _MACHINE = re.compile(r"-m|-f")
 _CODE_FLAG = re.compile(r"-[ODUfm]|-std=|-ansi$")
 # Position independence of the same source is decided per object by libtool and the like; dependencies and colours never reach the code.
-_NOT_CODE = re.compile(
-    r"-f(?:PIC|pic|PIE|pie|diagnostics|message-length|max-errors|macro-prefix-map|file-prefix-map|debug)|-DPIC$|-D(?:__|_)?(?:DATE|TIME)"
-)
+_NOT_CODE = re.compile(r"-f(?:PIC|pic|PIE|pie|diagnostics|message-length|max-errors|macro-prefix-map|file-prefix-map|debug)|-DPIC$")
+# The moment of a build: the compiler's own macros, and namesakes whose value is a text, a date of eight digits or seconds since the epoch.
+_MOMENT = re.compile(r"""-D(?:__(?:DATE|TIME|TIMESTAMP)__|_*(?:DATE|TIME|TIMESTAMP)_*=(?:\\?["']|\d{8,}$))""")
 # Flags that set the same thing, of which compilers heed the last: each pattern's groups name what is set. Others add to one another.
 _SETTINGS = tuple(
     re.compile(pattern)
@@ -74,10 +74,10 @@ def options(arguments: Sequence[str]) -> Iterator[tuple[str, ...]]:
 def code_flags(command: CompileCommand, tree: Path) -> tuple[str, ...]:
     """Return the flags that decide what code is made: -O, -f, -m, -D, -U and -std, as far as no later one overrides them.
 
-    The tree's own path is written as `.`.
+    The tree's own path is written as `.`; the moment of the build is left out.
     """
     joined = ("".join(option) for option in options(command.arguments))
-    flags = (flag for flag in joined if _CODE_FLAG.match(flag) and not _NOT_CODE.match(flag))
+    flags = (flag for flag in joined if _CODE_FLAG.match(flag) and not (_NOT_CODE.match(flag) or _MOMENT.match(flag)))
     heeded = {_set_by(flag): flag for flag in flags}
     return tuple(sorted({flag.replace(str(tree.resolve()), ".").replace(str(tree), ".") for flag in heeded.values()}))
 
