@@ -11,7 +11,7 @@ import pytest
 from c_programs import callees, command, function, program, uses
 from perfdiff.languages.c import cursors, front, lexer
 from perfdiff.languages.c.index import index
-from perfdiff.languages.protocol import MacroBody, Program
+from perfdiff.languages.protocol import CompileCommand, MacroBody, Program
 from perfdiff.records.schema import Source
 
 
@@ -513,6 +513,38 @@ def test_the_moment_of_a_build_is_no_flag_of_its_code_and_other_times_are(tmp_pa
     moments = ['-D__DATE__="Jul 1 2026"', "-D__TIME__=", '-DTIME=\\"12:00:00\\"', "-DDATE=20260701", "-DTIMESTAMP=1782864000"]
     others = ["-DBUILD_DATE=20260701", "-DDATE_FMT=2", "-DTIME", "-DTIMEOUT_MS=5", "-DTIMERS=1"]
     assert front.code_flags(command(tmp_path / "a.c", [*moments, *others]), tmp_path) == tuple(others)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["-Wp,-DFAST,-DLEVEL=1", "--std=gnu99", "-include", "h.h"],
+        ["--define-macro=FAST", "--define-macro", "LEVEL=1", "--std", "gnu99", "--include=h.h"],
+        ["-Xpreprocessor", "-DFAST", "-DLEVEL=2", "-Xpreprocessor", "-DLEVEL=1", "-std=gnu99", "-Xpreprocessor", "-include", "-Wp,h.h"],
+    ],
+)
+def test_options_are_understood_however_they_are_spelled(tmp_path: Path, flags: list[str]) -> None:
+    text = "#ifdef FAST\nint fast(int n) { return n + LEVEL + sizeof(struct s); }\n#endif\n"
+    indexed = program(tmp_path, {"sub/h.h": "struct s { int a; };\n", "a.c": text}, ["--include-directory=sub", "--optimize=2", *flags])
+    assert indexed.problems == ()
+    assert function(indexed, "fast").obstacle is None
+    assert front.code_flags(command(tmp_path / "a.c", ["--optimize=2", *flags]), tmp_path) == ("-DFAST", "-DLEVEL=1", "-O2", "-std=gnu99")
+
+
+def test_the_standard_library_that_a_build_chooses_is_that_of_the_parse(tmp_path: Path) -> None:
+    (tmp_path / "libc++").mkdir()
+    (tmp_path / "libc++" / "text.h").write_text("struct text { int length; };\n")
+    compiler = tmp_path / "clang++"
+    compiler.write_text(
+        '#!/bin/sh\nfor word; do [ "$word" = -stdlib=libc++ ] && folder=libc++; done\n'
+        f'echo "#include <...> search starts here:\n {tmp_path}/$folder\nEnd of search list." >&2\n'
+    )
+    compiler.chmod(0o755)
+    (tmp_path / "a.cc").write_text("#include <text.h>\nint f(text t) { return t.length; }\n")
+    asked = CompileCommand(tmp_path / "a.cc", tmp_path, str(compiler), ("-stdlib=libc++", "-c", "a.cc"), True)
+    assert front.unit(asked).arguments[-2:] == ("-isystem", f"{tmp_path}/libc++")
+    assert index(tmp_path, [asked], depth=3, workers=1).problems == ()
+    assert front.code_flags(asked, tmp_path) == ("-stdlib=libc++",)
 
 
 def test_enumerators_are_named_as_code_names_them(tmp_path: Path) -> None:
