@@ -420,23 +420,34 @@ def test_what_cannot_carry_a_probe_says_why(tmp_path: Path, text: str, name: str
     assert obstacle in found
 
 
+TASK = """
+#include <coroutine>
+struct task {
+  struct promise_type {
+    task get_return_object() { return {}; }
+    std::suspend_never initial_suspend() { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() {}
+  };
+};
+"""
+
+
 def test_a_coroutine_is_an_obstacle(tmp_path: Path) -> None:
-    text = """
-    #include <coroutine>
-    struct task {
-      struct promise_type {
-        task get_return_object() { return {}; }
-        std::suspend_never initial_suspend() { return {}; }
-        std::suspend_never final_suspend() noexcept { return {}; }
-        void return_void() {}
-        void unhandled_exception() {}
-      };
-    };
-    task f() { co_return; }
-    """
-    indexed = program(tmp_path, {"a.cc": text}, ["-std=c++20"])
+    indexed = program(tmp_path, {"a.cc": TASK + "task f() { co_return; }\n"}, ["-std=c++20"])
     assert "coroutine" in (function(indexed, "f").obstacle or "")
     assert function(indexed, "task::promise_type::return_void").obstacle is None
+
+
+def test_what_macros_of_a_body_say_makes_a_coroutine_of_its_function_alone(tmp_path: Path) -> None:
+    text = (
+        "#define WAIT co_await\n#define SLEEP() WAIT std::suspend_never{}\n"
+        "task f() { SLEEP(); }\n"
+        "int g(int n) { auto inner = []() -> task { SLEEP(); }; inner(); return n; }\n"
+    )
+    indexed = program(tmp_path, {"a.cc": TASK + text}, ["-std=c++20"])
+    assert {one.name for one in indexed.functions.values() if one.obstacle is not None} == {"f", "g::<lambda 1>"}
 
 
 def test_an_ordinary_function_has_no_obstacle(tmp_path: Path) -> None:

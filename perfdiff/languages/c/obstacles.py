@@ -20,7 +20,7 @@ _IFUNC = re.compile(rb'\bifunc(?:__)?\s*\(\s*"(\w+)"')
 def obstacle(head: Collection[str], body: Collection[str], *, has_place: bool, name: str, resolvers: Collection[str]) -> str | None:
     """Return why a function cannot carry a probe, or None.
 
-    `head` are the tokens ahead of the body, macros expanded, `body` those of the body; `has_place` tells that
+    `head` are the tokens ahead of the body, `body` those of the body, both with those of the macros in them; `has_place` tells that
     the body's `{` stands in a file; `resolvers` are the functions that the dynamic linker calls to choose an implementation (`ifunc`).
     """
     words = {word.strip("_") for word in head}

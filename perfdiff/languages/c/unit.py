@@ -234,9 +234,10 @@ class _UnitWalk:
         holes = self._holes(inner) if written_out else []
         made = None if written_out else self._made(one, braces[0])
         text = lexer.tokens(lexer.without(source, place.offset, one.end, holes))
+        macros = self._macros.within(place.file, place.offset, one.end, holes)
         reason = outer_obstacle or obstacle(
             self._head(place, braces[0]),
-            set(text),
+            self._macros.words(macros).union(text),
             has_place=written_out or made is not None,
             name=one.name,
             resolvers=self._ifunc_resolvers(place.file),
@@ -254,7 +255,7 @@ class _UnitWalk:
             text="",
             signature=self._signature(cursor, source[place.offset : braces[0]]),
             tokens=digest(text),
-            uses=frozenset(found.uses | self._macros.within(place.file, place.offset, one.end, holes)),
+            uses=frozenset(found.uses | macros),
             calls=frozenset(found.calls | {definition.key for definition in nested}),
             reads=frozenset(found.reads),
             writes=frozenset(found.writes),
