@@ -450,6 +450,24 @@ def test_what_macros_of_a_body_say_makes_a_coroutine_of_its_function_alone(tmp_p
     assert {one.name for one in indexed.functions.values() if one.obstacle is not None} == {"f", "g::<lambda 1>"}
 
 
+def test_functions_that_give_constants_their_values_are_obstacles_and_those_that_constants_hold_are_not(tmp_path: Path) -> None:
+    text = """
+    #define FIXED constinit
+    enum class mode { FAST, SLOW };
+    const int size = [](int n) { return n + 1; }(3);
+    int room[size];
+    const mode chosen = []() { return []() { return mode::SLOW; }(); }();
+    FIXED int start = [] { return 4; }();
+    auto compare = [](const char *a, const char *b) { if constexpr (sizeof(int) == 4) return a < b; return b < a; };
+    const auto twice = [](int n) { return 2 * n; };
+    const double half = [] { return 0.5; }();
+    """
+    indexed = program(tmp_path, {"a.cc": text}, ["-std=c++20"])
+    obstructed = {one.name for one in indexed.functions.values() if one.obstacle is not None}
+    assert obstructed == {"size::<lambda 1>", "chosen::<lambda 1>", "chosen::<lambda 1>::<lambda 1>", "start::<lambda 1>"}
+    assert "constant's value" in (function(indexed, "size::<lambda 1>").obstacle or "")
+
+
 def test_an_ordinary_function_has_no_obstacle(tmp_path: Path) -> None:
     text = (
         "struct S { int a; S() try : a(1) { a = 2; } catch (...) { } };\n"

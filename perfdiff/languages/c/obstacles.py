@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-CONSTANT = ("constexpr", "consteval")  # these hold for functions inside as well
+CONSTANT = ("constexpr", "consteval")
+INITIALISER = "it may be called while the program is compiled, for a constant's value"
+INHERITED = (*CONSTANT, INITIALISER)  # these hold for functions inside as well
 BY_MACRO = "its body comes from a macro"
 _ATTRIBUTES = {
     "naked": "naked: it has no prologue that a probe could follow",
