@@ -468,6 +468,31 @@ def test_functions_that_give_constants_their_values_are_obstacles_and_those_that
     assert "constant's value" in (function(indexed, "size::<lambda 1>").obstacle or "")
 
 
+def test_what_has_to_stand_first_in_a_body_is_an_obstacle_of_that_function_alone(tmp_path: Path) -> None:
+    text = """
+    int local(int n) { /* a * b */ __label__ out; if (n) goto out; n++; out: return n; }
+    #define LOCAL(name) int name(int n) { \\
+        __label__ out; if (n) goto out; n++; out: return n; }
+    LOCAL(made)
+    double exact(double x) {
+    #ifdef __clang__
+    #pragma STDC FP_CONTRACT OFF
+    #endif
+        return x * x + 1; }
+    double fast(double x) {
+    #pragma clang fp contract(fast)
+        return x * x + 1; }
+    int inner(int n) { // __label__ out;
+        if (n) { __label__ in; goto in; in: n++; } return n; }
+    int unrolled(int n) {
+    #pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) n += n; return n; }
+    """
+    indexed = program(tmp_path, {"a.c": text})
+    obstructed = {one.name: one.obstacle for one in indexed.functions.values() if one.obstacle is not None}
+    assert obstructed == dict.fromkeys(("local", "made", "exact", "fast"), "it begins with what has to stand first in a body")
+
+
 def test_an_ordinary_function_has_no_obstacle(tmp_path: Path) -> None:
     text = (
         "struct S { int a; S() try : a(1) { a = 2; } catch (...) { } };\n"

@@ -28,7 +28,7 @@ from perfdiff.languages.c.cursors import (
 )
 from perfdiff.languages.c.declarations import Dependency, Macros, Types, describe_global
 from perfdiff.languages.c.features import plan_features
-from perfdiff.languages.c.obstacles import INHERITED, INITIALISER, ifunc_resolvers, obstacle
+from perfdiff.languages.c.obstacles import INHERITED, INITIALISER, first_statement, ifunc_resolvers, obstacle
 from perfdiff.languages.c.references import References, linkage_names, qualified_name, stable_spelling
 from perfdiff.languages.digest import digest
 from perfdiff.languages.protocol import FunctionDefinition, MacroBody
@@ -246,12 +246,16 @@ class _UnitWalk:
         made = None if written_out else self._made(one, braces[0])
         text = lexer.tokens(lexer.without(source, place.offset, one.end, holes))
         macros = self._macros.within(place.file, place.offset, one.end, holes)
-        reason = outer_obstacle or obstacle(
-            self._head(place, braces[0]),
-            self._macros.words(macros).union(text),
-            has_place=written_out or made is not None,
-            name=one.name,
-            resolvers=self._ifunc_resolvers(place.file),
+        reason = (
+            outer_obstacle
+            or obstacle(
+                self._head(place, braces[0]),
+                self._macros.words(macros).union(text),
+                has_place=written_out or made is not None,
+                name=one.name,
+                resolvers=self._ifunc_resolvers(place.file),
+            )
+            or (first_statement(source, braces[0] + 1) if made is None else first_statement(self._places.source(made.file), made.offset))
         )
         nested = [definition for function in inner for definition in self._definitions(function, reason if reason in INHERITED else None)]
         yield FunctionDefinition(
