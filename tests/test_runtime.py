@@ -634,7 +634,9 @@ def test_killed_process_keeps_what_it_recorded(build: Build) -> None:
     assert 0.01 < record.ns_per_tick < 100
 
 
-@pytest.mark.parametrize(("how", "unfinished"), [("exit(0);", 2), ("_exit(0);", 2), ("pthread_exit(0);", 2), ("return 0;", 0)])
+@pytest.mark.parametrize(
+    ("how", "unfinished"), [("exit(0);", 2), ("_exit(0);", 2), ("quick_exit(0);", 2), ("pthread_exit(0);", 2), ("return 0;", 0)]
+)
 def test_open_calls_are_closed_at_exit(build: Build, how: str, unfinished: int) -> None:
     source = (
         BUSY
