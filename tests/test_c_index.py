@@ -540,6 +540,14 @@ def test_flags_unknown_to_libclang_do_no_harm(tmp_path: Path) -> None:
     assert function(indexed, "f").obstacle is None
 
 
+def test_values_of_options_are_no_options(tmp_path: Path) -> None:
+    flags = ["-MJ", "a.json", "-e", "-Dmain=f", "-mllvm", "-inline-threshold=5", "-DN=3", "-aux-info", "-DN=4"]
+    indexed = program(tmp_path, {"a.c": "int f(void) { return N; }\nint main(void) { return f(); }\n"}, flags)
+    assert indexed.problems == ()
+    assert {one.name for one in indexed.functions.values()} == {"f", "main"}
+    assert "-DN=3" in front.code_flags(command(tmp_path / "a.c", flags), tmp_path)
+
+
 def test_only_flags_that_matter_to_code_are_fingerprinted(tmp_path: Path) -> None:
     one = front.code_flags(
         command(tmp_path / "a.c", ["-O2", "-Wextra", "-g3", f'-DDIR="{tmp_path}"', "-fPIC", "-DPIC", "-std=c99"]), tmp_path

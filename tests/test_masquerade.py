@@ -438,6 +438,8 @@ def test_guilt_is_read_off_errors_not_off_warnings() -> None:
         ("gcc -Wl,-r a.o b.o", False, False),
         ("g++ all.hpp", False, False),
         ("gcc -Xlinker -z -Xlinker now a.o", True, False),
+        ("clang -MJ a.json", False, False),
+        ("clang -Xanalyzer a.c -Xarch_device b.o", False, False),
     ],
 )
 def test_purpose_of_a_call_is_understood(line: str, links: bool, compiles: bool) -> None:

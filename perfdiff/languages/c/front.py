@@ -13,13 +13,9 @@ from typing import Any
 
 from clang import cindex
 
+from perfdiff.languages.c.driver import takes_value
 from perfdiff.languages.protocol import CompileCommand
 
-# Options whose value may stand in the next argument.
-_TAKES_VALUE = re.compile(
-    r"-(?:o|x|I|D|U|L|l|T|u|z|include|imacros|isystem|iquote|idirafter|isysroot|-sysroot|M[FTQJ]|target|-param|X\w+|arch"
-    r"|iprefix|iwithprefix|iwithprefixbefore|wrapper|dumpdir|aux-info)$"
-)
 # Long spellings of options that matter here, whose values stand behind `=` or in the next argument.
 _LONG = {
     "--define-macro": "-D",
@@ -85,7 +81,7 @@ def options(arguments: Sequence[str]) -> Iterator[tuple[str, ...]]:
     rest = _shortened(arguments)
     while rest:
         argument = rest.pop(0)
-        if _TAKES_VALUE.match(argument) and rest:
+        if takes_value(argument) and rest:
             yield argument, rest.pop(0)
         elif argument.startswith("-"):
             yield (argument,)
@@ -106,7 +102,7 @@ def _shortened(arguments: Sequence[str]) -> list[str]:
             words += [_LONG[name] + value] if _LONG[name].endswith("=") else [_LONG[name], value]
         elif name in _LONG_ALONE:
             words.append(_LONG_ALONE[name] + value)
-        elif _TAKES_VALUE.match(word):
+        elif takes_value(word):
             words += [word, *itertools.islice(rest, 1)]
         else:
             words.append(word)
