@@ -11,7 +11,7 @@ import pytest
 from c_programs import callees, command, function, program, uses
 from perfdiff.languages.c import cursors, front, lexer
 from perfdiff.languages.c.index import index
-from perfdiff.languages.protocol import MacroBody, Program
+from perfdiff.languages.protocol import CompileCommand, MacroBody, Program
 from perfdiff.records.schema import Source
 
 
@@ -420,23 +420,77 @@ def test_what_cannot_carry_a_probe_says_why(tmp_path: Path, text: str, name: str
     assert obstacle in found
 
 
+TASK = """
+#include <coroutine>
+struct task {
+  struct promise_type {
+    task get_return_object() { return {}; }
+    std::suspend_never initial_suspend() { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() {}
+  };
+};
+"""
+
+
 def test_a_coroutine_is_an_obstacle(tmp_path: Path) -> None:
-    text = """
-    #include <coroutine>
-    struct task {
-      struct promise_type {
-        task get_return_object() { return {}; }
-        std::suspend_never initial_suspend() { return {}; }
-        std::suspend_never final_suspend() noexcept { return {}; }
-        void return_void() {}
-        void unhandled_exception() {}
-      };
-    };
-    task f() { co_return; }
-    """
-    indexed = program(tmp_path, {"a.cc": text}, ["-std=c++20"])
+    indexed = program(tmp_path, {"a.cc": TASK + "task f() { co_return; }\n"}, ["-std=c++20"])
     assert "coroutine" in (function(indexed, "f").obstacle or "")
     assert function(indexed, "task::promise_type::return_void").obstacle is None
+
+
+def test_what_macros_of_a_body_say_makes_a_coroutine_of_its_function_alone(tmp_path: Path) -> None:
+    text = (
+        "#define WAIT co_await\n#define SLEEP() WAIT std::suspend_never{}\n"
+        "task f() { SLEEP(); }\n"
+        "int g(int n) { auto inner = []() -> task { SLEEP(); }; inner(); return n; }\n"
+    )
+    indexed = program(tmp_path, {"a.cc": TASK + text}, ["-std=c++20"])
+    assert {one.name for one in indexed.functions.values() if one.obstacle is not None} == {"f", "g::<lambda 1>"}
+
+
+def test_functions_that_give_constants_their_values_are_obstacles_and_those_that_constants_hold_are_not(tmp_path: Path) -> None:
+    text = """
+    #define FIXED constinit
+    enum class mode { FAST, SLOW };
+    const int size = [](int n) { return n + 1; }(3);
+    int room[size];
+    const mode chosen = []() { return []() { return mode::SLOW; }(); }();
+    FIXED int start = [] { return 4; }();
+    auto compare = [](const char *a, const char *b) { if constexpr (sizeof(int) == 4) return a < b; return b < a; };
+    const auto twice = [](int n) { return 2 * n; };
+    const double half = [] { return 0.5; }();
+    """
+    indexed = program(tmp_path, {"a.cc": text}, ["-std=c++20"])
+    obstructed = {one.name for one in indexed.functions.values() if one.obstacle is not None}
+    assert obstructed == {"size::<lambda 1>", "chosen::<lambda 1>", "chosen::<lambda 1>::<lambda 1>", "start::<lambda 1>"}
+    assert "constant's value" in (function(indexed, "size::<lambda 1>").obstacle or "")
+
+
+def test_what_has_to_stand_first_in_a_body_is_an_obstacle_of_that_function_alone(tmp_path: Path) -> None:
+    text = """
+    int local(int n) { /* a * b */ __label__ out; if (n) goto out; n++; out: return n; }
+    #define LOCAL(name) int name(int n) { \\
+        __label__ out; if (n) goto out; n++; out: return n; }
+    LOCAL(made)
+    double exact(double x) {
+    #ifdef __clang__
+    #pragma STDC FP_CONTRACT OFF
+    #endif
+        return x * x + 1; }
+    double fast(double x) {
+    #pragma clang fp contract(fast)
+        return x * x + 1; }
+    int inner(int n) { // __label__ out;
+        if (n) { __label__ in; goto in; in: n++; } return n; }
+    int unrolled(int n) {
+    #pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) n += n; return n; }
+    """
+    indexed = program(tmp_path, {"a.c": text})
+    obstructed = {one.name: one.obstacle for one in indexed.functions.values() if one.obstacle is not None}
+    assert obstructed == dict.fromkeys(("local", "made", "exact", "fast"), "it begins with what has to stand first in a body")
 
 
 def test_an_ordinary_function_has_no_obstacle(tmp_path: Path) -> None:
@@ -486,11 +540,73 @@ def test_flags_unknown_to_libclang_do_no_harm(tmp_path: Path) -> None:
     assert function(indexed, "f").obstacle is None
 
 
+def test_values_of_options_are_no_options(tmp_path: Path) -> None:
+    flags = ["-MJ", "a.json", "-e", "-Dmain=f", "-mllvm", "-inline-threshold=5", "-DN=3", "-aux-info", "-DN=4"]
+    indexed = program(tmp_path, {"a.c": "int f(void) { return N; }\nint main(void) { return f(); }\n"}, flags)
+    assert indexed.problems == ()
+    assert {one.name for one in indexed.functions.values()} == {"f", "main"}
+    assert "-DN=3" in front.code_flags(command(tmp_path / "a.c", flags), tmp_path)
+
+
 def test_only_flags_that_matter_to_code_are_fingerprinted(tmp_path: Path) -> None:
     one = front.code_flags(
         command(tmp_path / "a.c", ["-O2", "-Wextra", "-g3", f'-DDIR="{tmp_path}"', "-fPIC", "-DPIC", "-std=c99"]), tmp_path
     )
     assert one == ('-DDIR="."', "-O2", "-std=c99")
+
+
+def test_code_under_macros_named_like_a_time_is_indexed(tmp_path: Path) -> None:
+    text = """
+    #ifdef TIMERS
+    int timed(int n) { return n + 1; }
+    #endif
+    #ifdef DATE
+    const char *dated(void) { return DATE; }
+    #endif
+    int wait_for(int n) { return n > TIMEOUT_MS; }
+    """
+    flags = ["-DTIMERS=1", "-DTIMEOUT_MS=5", '-DDATE="2026-07-01"']
+    indexed = program(tmp_path, {"a.c": text}, flags)
+    assert {one.name for one in indexed.functions.values()} == {"timed", "dated", "wait_for"}
+    assert indexed.problems == ()
+
+
+def test_the_moment_of_a_build_is_no_flag_of_its_code_and_other_times_are(tmp_path: Path) -> None:
+    moments = ['-D__DATE__="Jul 1 2026"', "-D__TIME__=", '-DTIME=\\"12:00:00\\"', "-DDATE=20260701", "-DTIMESTAMP=1782864000"]
+    others = ["-DBUILD_DATE=20260701", "-DDATE_FMT=2", "-DTIME", "-DTIMEOUT_MS=5", "-DTIMERS=1"]
+    assert front.code_flags(command(tmp_path / "a.c", [*moments, *others]), tmp_path) == tuple(others)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["-Wp,-DFAST,-DLEVEL=1", "--std=gnu99", "-include", "h.h"],
+        ["--define-macro=FAST", "--define-macro", "LEVEL=1", "--std", "gnu99", "--include=h.h"],
+        ["-Xpreprocessor", "-DFAST", "-DLEVEL=2", "-Xpreprocessor", "-DLEVEL=1", "-std=gnu99", "-Xpreprocessor", "-include", "-Wp,h.h"],
+    ],
+)
+def test_options_are_understood_however_they_are_spelled(tmp_path: Path, flags: list[str]) -> None:
+    text = "#ifdef FAST\nint fast(int n) { return n + LEVEL + sizeof(struct s); }\n#endif\n"
+    indexed = program(tmp_path, {"sub/h.h": "struct s { int a; };\n", "a.c": text}, ["--include-directory=sub", "--optimize=2", *flags])
+    assert indexed.problems == ()
+    assert function(indexed, "fast").obstacle is None
+    assert front.code_flags(command(tmp_path / "a.c", ["--optimize=2", *flags]), tmp_path) == ("-DFAST", "-DLEVEL=1", "-O2", "-std=gnu99")
+
+
+def test_the_standard_library_that_a_build_chooses_is_that_of_the_parse(tmp_path: Path) -> None:
+    (tmp_path / "libc++").mkdir()
+    (tmp_path / "libc++" / "text.h").write_text("struct text { int length; };\n")
+    compiler = tmp_path / "clang++"
+    compiler.write_text(
+        '#!/bin/sh\nfor word; do [ "$word" = -stdlib=libc++ ] && folder=libc++; done\n'
+        f'echo "#include <...> search starts here:\n {tmp_path}/$folder\nEnd of search list." >&2\n'
+    )
+    compiler.chmod(0o755)
+    (tmp_path / "a.cc").write_text("#include <text.h>\nint f(text t) { return t.length; }\n")
+    asked = CompileCommand(tmp_path / "a.cc", tmp_path, str(compiler), ("-stdlib=libc++", "-c", "a.cc"), True)
+    assert front.unit(asked).arguments[-2:] == ("-isystem", f"{tmp_path}/libc++")
+    assert index(tmp_path, [asked], depth=3, workers=1).problems == ()
+    assert front.code_flags(asked, tmp_path) == ("-stdlib=libc++",)
 
 
 def test_enumerators_are_named_as_code_names_them(tmp_path: Path) -> None:

@@ -75,6 +75,20 @@ def test_probed_program_does_what_it_does_without_probes(case: Case, runtime: Pa
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_what_has_to_stand_first_in_a_body_stays_there(compiler: str, runtime: Path, tmp_path: Path) -> None:
+    main = tmp_path / "a.c"
+    main.write_text(
+        "static int local(int n) { __label__ out; if (n) goto out; n++; out: return n; }\n"
+        "static double exact(double x) {\n#ifdef __clang__\n#pragma STDC FP_CONTRACT OFF\n#endif\n    return x * x + 1; }\n"
+        "int main(void) { return local(3) + (int)exact(2) - 8; }\n"
+    )
+    tree = probed(main)
+    assert [probe.definition.name for probe in tree.probes] == ["main"]
+    assert tree.run(tree.compile(compiler, runtime), tmp_path / "out").status == 0
+
+
+@pytest.mark.integration
 def test_carriage_returns_and_bytes_of_other_encodings_stay(runtime: Path, tmp_path: Path) -> None:
     text = (PROGRAMS / "control.c").read_bytes().replace(b"out:", b"out: /* \xe9 */").replace(b'"yes"', b'"\xff\xe9s"')
     main = tmp_path / "control.c"

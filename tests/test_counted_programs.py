@@ -248,6 +248,46 @@ int main(void) {PD_1
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize("handled", ["_exit(3);", "child = fork();", "child = fork(); if (!child) _exit(3);"])
+def test_a_handler_that_interrupts_the_table_of_allocations_ends_or_forks_the_process(handled: str, build: Build) -> None:
+    # The table grows, and gives back its former memory by the program's own function.
+    source = """
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile long contended, is_armed;
+static volatile pid_t child = -1;
+static void *kept[1 << 17];
+static void handle(int signal) { (void)signal; HANDLED }
+int munmap(void *memory, size_t size) {
+    if (is_armed) { is_armed = 0; raise(SIGALRM); }
+    return (int)syscall(SYS_munmap, memory, size); }
+static void *contend(void *none) { contended++; return none; }
+int main(void) {PD_1
+    pthread_t thread;
+    int count = 0, status = 3 << 8;
+    signal(SIGALRM, handle);
+    contended++;
+    pthread_create(&thread, 0, contend, 0);
+    pthread_join(thread, 0);
+    contended++;
+    is_armed = 1;
+    while (is_armed && count < 1 << 17) kept[count++] = malloc(16);
+    while (count) free(kept[--count]);
+    if (is_armed) return 1;
+    if (child > 0) waitpid(child, &status, 0);
+    return WEXITSTATUS(status);
+}
+""".replace("HANDLED", handled)
+    outcome = build("gcc $F -O1 -fno-builtin -pthread a.c -o program", a__c=source).counted("timeout 30 ./program")
+    assert outcome.status == 3
+    assert outcome.recording.complete
+
+
+@pytest.mark.integration
 def test_fork_without_exec_counts_in_both_processes(build: Build) -> None:
     source = """
 #include <pthread.h>

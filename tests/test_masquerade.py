@@ -364,6 +364,16 @@ def test_probe_that_does_not_compile_is_dropped_and_named(probed: Workplace, com
     assert probed.run("./prog").stderr == "probe 1\n"
 
 
+def test_functions_that_other_files_may_inline_keep_their_probes_where_clang_is_strict(tmp_path: Path, flags: Flags) -> None:
+    header = tmp_path / "probes.h"
+    header.write_text(PROBES.replace('#include "perfdiff_probe.h"', "static int pd_here(int probe) { return probe; }"))
+    place = workplace(tmp_path, plain_environment(), Flags(header, flags.runtime))
+    place.write({"twice.c": f"inline {TWICE_PROBED}extern int twice(int n);\n"})
+    answer = place.run("clang -std=c99 -pedantic-errors -Wall -Wextra -Werror -c twice.c")
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert place.log.dropped == ()
+
+
 def test_all_probes_of_a_unit_go_where_the_error_names_none(tmp_path: Path, flags: Flags) -> None:
     header = tmp_path / "broken.h"
     header.write_text("#ifdef PD_NONE\n#define PD_1\n#else\n#define PD_1\n#error cannot be included here\n#endif\n")
@@ -428,6 +438,8 @@ def test_guilt_is_read_off_errors_not_off_warnings() -> None:
         ("gcc -Wl,-r a.o b.o", False, False),
         ("g++ all.hpp", False, False),
         ("gcc -Xlinker -z -Xlinker now a.o", True, False),
+        ("clang -MJ a.json", False, False),
+        ("clang -Xanalyzer a.c -Xarch_device b.o", False, False),
     ],
 )
 def test_purpose_of_a_call_is_understood(line: str, links: bool, compiles: bool) -> None:

@@ -598,6 +598,35 @@ def test_own_fault_handler_gets_its_own_faults(build: Build) -> None:
     assert record.samples[1].read[:, 0].tolist() == [False] * 3
 
 
+def test_a_fault_handler_that_sigset_sets_gets_its_own_faults(build: Build) -> None:
+    source = (
+        WILD
+        + """
+    #include <setjmp.h>
+    #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    static sigjmp_buf back;
+    static volatile int caught;
+    static volatile long bad = 0x40;
+    static void handler(int number) { caught += number == SIGSEGV; siglongjmp(back, 1); }
+    int main(void) {
+        struct node wild = {1, (struct node *)0x10};
+        f(&wild);
+        if (sigset(SIGSEGV, handler) != SIG_DFL) return 1;
+        for (int i = 0; i < 3; i++) {
+            f(&wild);
+            if (!sigsetjmp(back, 1)) *(volatile int *)bad = 1;
+        }
+        if (caught != 3) return 2;
+        if (sigset(SIGSEGV, SIG_HOLD) != handler || sigset(SIGSEGV, SIG_HOLD) != SIG_HOLD) return 3;
+        if (sigset(SIGSEGV, SIG_DFL) != SIG_HOLD || sigset(SIGSEGV, handler) != SIG_DFL) return 4;
+        return sigset(SIGUSR1, handler) == SIG_DFL && sigset(SIGUSR1, SIG_IGN) == handler ? 0 : 5;
+    }
+    """
+    )
+    [record] = build(source, WILD_PROBE, flags=("-D_GNU_SOURCE",)).run({1: sample(2)})
+    assert record.samples[1].read[:, 0].tolist() == [False] * 4
+
+
 @pytest.mark.parametrize(
     ("how", "number"),
     [("*(volatile int *)bad = 1;", signal.SIGSEGV), ("raise(SIGSEGV);", signal.SIGSEGV), ("abort();", signal.SIGABRT)],
@@ -634,7 +663,9 @@ def test_killed_process_keeps_what_it_recorded(build: Build) -> None:
     assert 0.01 < record.ns_per_tick < 100
 
 
-@pytest.mark.parametrize(("how", "unfinished"), [("exit(0);", 2), ("_exit(0);", 2), ("pthread_exit(0);", 2), ("return 0;", 0)])
+@pytest.mark.parametrize(
+    ("how", "unfinished"), [("exit(0);", 2), ("_exit(0);", 2), ("quick_exit(0);", 2), ("pthread_exit(0);", 2), ("return 0;", 0)]
+)
 def test_open_calls_are_closed_at_exit(build: Build, how: str, unfinished: int) -> None:
     source = (
         BUSY

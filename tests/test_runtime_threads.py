@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from perfdiff.languages import compiled
+from perfdiff.languages.c import runtime_library
 from probed_runs import edges
 from test_runtime import BUSY, COUNT, TIME, Build, build, library, probe, row, sample  # noqa: F401 - fixtures
 
@@ -315,6 +319,52 @@ def test_threads_that_run_on_while_the_process_exits(build: Build) -> None:  # n
     assert row(record, 2)["calls"] == row(record, 2)["unfinished"] == 200
     assert edges(record)[2, 1] == pytest.approx(row(record, 1)["calls"], abs=200)  # a thread may end between the two counts
     assert row(record, 2)["alloc_count"] >= 200
+
+
+def test_a_call_that_its_thread_leaves_while_the_process_closes_it_is_no_call_of_the_root(tmp_path: Path) -> None:
+    # The count of unfinished calls cannot be written at first: the thread, which the fault's handler stands for, leaves its call meanwhile.
+    source = """
+    #include <signal.h>
+    #include <sys/mman.h>
+    #include "runtime.h"
+    static struct pd_thread thread;
+    static struct pd_entry root, call;
+    static void *totals;
+    static void leave(int signal) { (void)signal; thread.top = &root; mprotect(totals, 4096, PROT_READ | PROT_WRITE); }
+    int main(void)
+    {
+        static struct pd_local local = {.mode = PD_COUNT, .active = 1};
+        struct sigaction action = {.sa_handler = leave, .sa_flags = (int)SA_RESETHAND};
+        const uint64_t resources[PD_RESOURCES] = {0};
+
+        totals = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        local.totals = totals;
+        call.parent = &root;
+        call.local = &local;
+        thread.top = &call;
+        sigaction(SIGSEGV, &action, NULL);
+        pd_thread_close_calls(&thread, 0, resources);
+        return thread.top == &root && local.totals->unfinished == 1 ? 0 : 1;
+    }
+    """
+    (tmp_path / "a.c").write_text(source)
+    # As it stands: optimised, the compiler may keep what it has read of the thread.
+    sources = sorted(runtime_library.SOURCES.glob("*.c"))
+    command = [
+        "gcc",
+        *compiled.FLAGS,
+        "-O0",
+        "-DPD_STATIC",
+        f"-I{runtime_library.SOURCES}",
+        "a.c",
+        *sources,
+        "-o",
+        "program",
+        "-pthread",
+        "-ldl",
+    ]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    assert subprocess.run([tmp_path / "program"], check=False).returncode == 0
 
 
 def test_fork_from_one_of_many_threads(build: Build) -> None:  # noqa: F811

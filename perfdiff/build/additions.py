@@ -20,6 +20,8 @@ _ALIGNED_GCC = ("-falign-functions=64", "-falign-loops=64", "-falign-jumps=32")
 # fifth of compiling; the code is the same without it. Also before the project's own options.
 UNTRACKED_GCC = ("-fno-var-tracking", "-fno-var-tracking-assignments")
 _ALIGNED_CLANG = ("-falign-functions=64", "-falign-loops=64", "-Wno-ignored-optimization-argument")  # loops since clang 13
+# Probes are static functions, which clang warns of where they stand in an inline function that other files may call.
+_STATIC_CLANG = ("-Wno-static-in-inline",)
 
 # What a counted build compiles with: every memory access and every basic block calls the runtime. The options go to the compiler proper
 # (`counted.specs` has gcc's), as the drivers would link runtimes of their own for them.
@@ -85,9 +87,9 @@ class Additions:
         is_clang = bool(self.probing or build.is_counted) and names_clang(compiler, path)
         if self.probing:
             aligned = _ALIGNED_CLANG if is_clang else _ALIGNED_GCC
-            untracked = () if is_clang else UNTRACKED_GCC
+            others = _STATIC_CLANG if is_clang else UNTRACKED_GCC
             called = _CALLED if build.calls_probes else ()
-            self.probing = [*(_LINES if build.is_counted else aligned), *called, *untracked, *self.probing]
+            self.probing = [*(_LINES if build.is_counted else aligned), *called, *others, *self.probing]
         self._call, self._is_counted = call, build.is_counted
         if self.probing and call.stop in ("preprocess", "check"):
             self.probing.append("-DPD_NONE")  # the probes' names stand in the source, and must mean something

@@ -8,15 +8,8 @@ from __future__ import annotations
 import os
 import sys
 
-# fmt: off
-WITH_VALUE = frozenset((
-    "-o", "-x", "-I", "-D", "-U", "-L", "-l", "-F", "-B", "-T", "-u", "-z", "-e", "-A", "-G", "-MF", "-MT", "-MQ", "-include",
-    "-imacros", "-isystem", "-idirafter", "-iquote", "-iprefix", "-iwithprefix", "-iwithprefixbefore", "-isysroot", "-iframework",
-    "-framework", "-imultilib", "-Xlinker", "-Xassembler", "-Xpreprocessor", "-Xclang", "-Xarch_host", "-mllvm", "-aux-info", "--param",
-    "-target", "--sysroot", "--output", "-arch", "-dumpbase", "-dumpbase-ext", "-dumpdir", "-wrapper", "-V", "-b", "-include-pch",
-    "-gcc-toolchain", "-undefined", "-install_name", "-soname", "-h", "-rpath",
-))
-# fmt: on
+from perfdiff.languages.c.driver import takes_value
+
 _C_SUFFIXES = frozenset((".c", ".i"))
 _CPLUSPLUS_SUFFIXES = frozenset((".cc", ".cp", ".cxx", ".cpp", ".CPP", ".c++", ".C", ".ii", ".ixx", ".cppm"))
 _HEADER_SUFFIXES = frozenset((".h", ".hh", ".hpp", ".HPP", ".hxx", ".h++", ".H", ".hp", ".tcc"))
@@ -76,7 +69,7 @@ class Call:
                 self.output = next(words, None)
             elif word == "-l":
                 self.others.append(next(words, ""))
-            elif word in WITH_VALUE:
+            elif takes_value(word):
                 next(words, None)
             else:
                 self._read_option(word)

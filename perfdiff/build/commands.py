@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfdiff.languages.c.driver import OUTPUTS
 from perfdiff.languages.protocol import CompileCommand
 
 _STANDARDS = {"c89": "-std=c89", "c99": "-std=c99"}  # what the drivers of these names add themselves
 _OUTPUT_FLAGS = frozenset(("-fPIC", "-fpic", "-DPIC", "-MD", "-MMD", "-MP", "-MG"))
-_OUTPUT_OPTIONS = frozenset(("-o", "-MF", "-MT", "-MQ", "--output"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def _essence(arguments: Sequence[str]) -> tuple[str, ...]:
     kept = []
     words = iter(arguments)
     for word in words:
-        if word in _OUTPUT_OPTIONS:
+        if word in OUTPUTS:
             next(words, None)
         elif word not in _OUTPUT_FLAGS and not word.startswith(("-o", "-MF")):
             kept.append(word)

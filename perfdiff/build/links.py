@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from perfdiff.build.calls import WITH_VALUE, Call
+from perfdiff.build.calls import Call
+from perfdiff.languages.c.driver import DEPENDENCIES, takes_value
 
 _ELF = b"\x7fELF"
 _LINKING_ONLY = frozenset(("-o", "--output", "-l", "-Xlinker"))  # followed by their values
-_COMPILING_ONLY = frozenset(("-x", "-MF", "-MT", "-MQ"))  # likewise
+_COMPILING_ONLY = DEPENDENCIES | {"-x"}  # likewise
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Link:
 
     def _places(self, files: Set[str]) -> tuple[int, ...]:
         before = ("", *self.arguments)
-        return tuple(place for place, word in enumerate(self.arguments) if word in files and before[place] not in WITH_VALUE)
+        return tuple(place for place, word in enumerate(self.arguments) if word in files and not takes_value(before[place]))
 
     def path(self, place: int) -> Path:
         """Return the file that an argument names."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 from perfdiff.build import additions, calls, compilers, compiling, made, placing, reuse, wrapper
+from perfdiff.languages.c import driver
 
 # Runs the wrapper in a bare interpreter, from the folder that stands first among its arguments.
 _START = """\
@@ -23,7 +24,7 @@ from perfdiff.build.calls import Build
 from perfdiff.build.wrapper import main
 sys.exit(main(sys.argv[1], Build(*sys.argv[2:7]), sys.argv[7:]))
 """
-_MODULES = (wrapper, calls, compiling, additions, made, placing, reuse)
+_MODULES = (wrapper, driver, calls, compiling, additions, made, placing, reuse)
 
 
 class FlagKind(StrEnum):

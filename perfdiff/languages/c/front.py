@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -12,31 +13,46 @@ from typing import Any
 
 from clang import cindex
 
+from perfdiff.languages.c.driver import takes_value
 from perfdiff.languages.protocol import CompileCommand
 
-# Options whose value may stand in the next argument.
-_TAKES_VALUE = re.compile(
-    r"-(?:o|x|I|D|U|L|l|T|u|z|include|imacros|isystem|iquote|idirafter|isysroot|-sysroot|M[FTQJ]|target|-param|X\w+|arch"
-    r"|iprefix|iwithprefix|iwithprefixbefore|wrapper|dumpdir|aux-info)$"
-)
+# Long spellings of options that matter here, whose values stand behind `=` or in the next argument.
+_LONG = {
+    "--define-macro": "-D",
+    "--undefine-macro": "-U",
+    "--include-directory": "-I",
+    "--include-directory-after": "-idirafter",
+    "--include": "-include",
+    "--imacros": "-imacros",
+    "--include-prefix": "-iprefix",
+    "--include-with-prefix": "-iwithprefix",
+    "--include-with-prefix-after": "-iwithprefix",
+    "--include-with-prefix-before": "-iwithprefixbefore",
+    "--language": "-x",
+    "--output": "-o",
+    "--std": "-std=",
+}
+# Those without a value, or with one behind `=` alone.
+_LONG_ALONE = {"--optimize": "-O", "--machine": "-m", "--ansi": "-ansi", "--no-standard-includes": "-nostdinc"}
 # What shapes the parse. Everything else (warnings, debug information, linking, tuning) is unknown to libclang or does not matter.
 _KEPT = re.compile(
-    r"-[IDU]|-include|-imacros|-isystem|-iquote|-idirafter|-isysroot|--sysroot|-std=|-ansi$|-nostdinc|-pthread$|-fopenmp$|-O|-m"
+    r"-[IDU]|-include|-imacros|-isystem|-iquote|-idirafter|-isysroot|--sysroot|-std(?:lib)?=|-ansi$|-nostdinc|-pthread$|-fopenmp$|-O|-m"
     r"|-f(?:no-)?(?:exceptions|rtti|signed-char|unsigned-char|short-enums|short-wchar|ms-extensions|plan9-extensions|char8_t|builtin"
     r"|fast-math|freestanding|hosted|gnu89-inline|pack-struct.*|wrapv|strict-aliasing|blocks)(?:$|=)"
 )
 _MACHINE = re.compile(r"-m|-f")
-_CODE_FLAG = re.compile(r"-[ODUfm]|-std=|-ansi$")
+_CODE_FLAG = re.compile(r"-[ODUfm]|-std(?:lib)?=|-ansi$")
 # Position independence of the same source is decided per object by libtool and the like; dependencies and colours never reach the code.
-_NOT_CODE = re.compile(
-    r"-f(?:PIC|pic|PIE|pie|diagnostics|message-length|max-errors|macro-prefix-map|file-prefix-map|debug)|-DPIC$|-D(?:__|_)?(?:DATE|TIME)"
-)
+_NOT_CODE = re.compile(r"-f(?:PIC|pic|PIE|pie|diagnostics|message-length|max-errors|macro-prefix-map|file-prefix-map|debug)|-DPIC$")
+# The moment of a build: the compiler's own macros, and namesakes whose value is a text, a date of eight digits or seconds since the epoch.
+_MOMENT = re.compile(r"""-D(?:__(?:DATE|TIME|TIMESTAMP)__|_*(?:DATE|TIME|TIMESTAMP)_*=(?:\\?["']|\d{8,}$))""")
 # Flags that set the same thing, of which compilers heed the last: each pattern's groups name what is set. Others add to one another.
 _SETTINGS = tuple(
     re.compile(pattern)
     for pattern in (
         r"(-O)",
         r"(-)(?:std=|ansi$)",
+        r"(-stdlib=)",
         r"(-m(?:arch|tune|cpu|abi|fpu|float-abi|cmodel|fpmath|stack-protector-guard|prefer-vector-width)=)",
         r"(-f(?:lto|inline-limit|vect-cost-model|simd-cost-model|fp-contract|stack-protector|visibility|cf-protection)=)",
         r"(-[fm])(?:no-)?([\w-]+)$",
@@ -61,23 +77,45 @@ class Unit:
 
 
 def options(arguments: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the options of a compiler call, each with its value where the value stands apart; input files are left out."""
-    rest = list(arguments)
+    """Yield the options of a compiler call in short spelling, each with its value where the value stands apart, without input files."""
+    rest = _shortened(arguments)
     while rest:
         argument = rest.pop(0)
-        if _TAKES_VALUE.match(argument) and rest:
+        if takes_value(argument) and rest:
             yield argument, rest.pop(0)
         elif argument.startswith("-"):
             yield (argument,)
 
 
-def code_flags(command: CompileCommand, tree: Path) -> tuple[str, ...]:
-    """Return the flags that decide what code is made: -O, -f, -m, -D, -U and -std, as far as no later one overrides them.
+def _shortened(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments in short spelling, what is passed to the preprocessor behind all others, where gcc reads it."""
+    words, passed = list[str](), list[str]()
+    rest = iter(arguments)
+    for word in rest:
+        name, _, value = word.partition("=")
+        if word.startswith("-Wp,"):
+            passed += word.split(",")[1:]
+        elif word == "-Xpreprocessor":
+            passed.append(next(rest, ""))
+        elif name in _LONG:
+            value = value if name != word else next(rest, "")
+            words += [_LONG[name] + value] if _LONG[name].endswith("=") else [_LONG[name], value]
+        elif name in _LONG_ALONE:
+            words.append(_LONG_ALONE[name] + value)
+        elif takes_value(word):
+            words += [word, *itertools.islice(rest, 1)]
+        else:
+            words.append(word)
+    return words + passed
 
-    The tree's own path is written as `.`.
+
+def code_flags(command: CompileCommand, tree: Path) -> tuple[str, ...]:
+    """Return the flags that decide what code is made: -O, -f, -m, -D, -U, -std and -stdlib, as far as no later one overrides them.
+
+    The tree's own path is written as `.`; the moment of the build is left out.
     """
     joined = ("".join(option) for option in options(command.arguments))
-    flags = (flag for flag in joined if _CODE_FLAG.match(flag) and not _NOT_CODE.match(flag))
+    flags = (flag for flag in joined if _CODE_FLAG.match(flag) and not (_NOT_CODE.match(flag) or _MOMENT.match(flag)))
     heeded = {_set_by(flag): flag for flag in flags}
     return tuple(sorted({flag.replace(str(tree.resolve()), ".").replace(str(tree), ".") for flag in heeded.values()}))
 
@@ -92,7 +130,7 @@ def unit(command: CompileCommand) -> Unit:
     """Return what libclang needs to parse `command`."""
     kept = [option for option in options(command.arguments) if _KEPT.match(option[0]) and not _NOT_CODE.match("".join(option))]
     machine = tuple(option[0] for option in kept if option[0] in ("-m32", "-m64", "-mx32", "-nostdinc", "-nostdinc++"))
-    root = tuple(word for option in kept if "sysroot" in option[0] for word in option)
+    root = tuple(word for option in kept if "sysroot" in option[0] or option[0].startswith("-stdlib=") for word in option)
     target, folders = toolchain(command.compiler, command.cplusplus, machine + root)
     head = [*(("-x", "c++") if command.cplusplus else ("-x", "c")), "-w", "-ferror-limit=0", f"-working-directory={command.directory}"]
     if target is not None:

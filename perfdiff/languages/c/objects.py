@@ -14,6 +14,7 @@ from pathlib import Path
 
 from perfdiff.languages.c import elf
 from perfdiff.languages.c.built_files import BuiltFiles
+from perfdiff.languages.c.driver import OUTPUTS
 from perfdiff.languages.c.front import options
 from perfdiff.languages.c.object_code import MACHINES
 from perfdiff.languages.protocol import CompileCommand
@@ -21,7 +22,7 @@ from perfdiff.languages.protocol import CompileCommand
 _TIMEOUT_S = 300.0  # as long as a large unit of templates takes to compile
 _MOST_BYTES = 1 << 30  # of objects in a tree; a larger one (Chromium's) takes minutes to read alone
 _GONE = "its object is gone, and it was not compiled again"
-_DROPPED = frozenset(("-o", "-MF", "-MT", "-MQ", "-MD", "-MMD", "-MP", "-MG", "-M", "-MM", "-c"))
+_DROPPED = frozenset(("-MD", "-MMD", "-MP", "-MG", "-M", "-MM", "-c"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +201,7 @@ def _words(arguments: Sequence[str]) -> list[str]:
     """Return a compiler's arguments without those that say what is written where."""
     kept, words = [], iter(arguments)
     for word in words:
-        if word in ("-o", "-MF", "-MT", "-MQ"):
+        if word in OUTPUTS:
             next(words, None)
         elif word not in _DROPPED and not word.startswith(("-o", "-MF", "-MT", "-MQ", "-save-temps", "-Wl,", "-l")):
             kept.append(word)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from clang.cindex import CursorKind
+from clang.cindex import CursorKind, TypeKind
 
 from perfdiff.languages.c import front, lexer
 from perfdiff.languages.c.bodies import traffic
@@ -28,7 +28,7 @@ from perfdiff.languages.c.cursors import (
 )
 from perfdiff.languages.c.declarations import Dependency, Macros, Types, describe_global
 from perfdiff.languages.c.features import plan_features
-from perfdiff.languages.c.obstacles import CONSTANT, ifunc_resolvers, obstacle
+from perfdiff.languages.c.obstacles import INHERITED, INITIALISER, first_statement, ifunc_resolvers, obstacle
 from perfdiff.languages.c.references import References, linkage_names, qualified_name, stable_spelling
 from perfdiff.languages.digest import digest
 from perfdiff.languages.protocol import FunctionDefinition, MacroBody
@@ -39,6 +39,8 @@ _VARIABLE = CursorKind.VAR_DECL.value
 _COMPOUND = CursorKind.COMPOUND_STMT.value
 _STATEMENT_EXPRESSION = CursorKind.StmtExpr.value
 _METHOD = CursorKind.CXX_METHOD.value
+# Types of constants that are constant expressions by their being const: integers and enumerations.
+_INTEGRAL = frozenset((*range(TypeKind.BOOL.value, TypeKind.INT128.value + 1), TypeKind.ENUM.value))
 _CONTAINERS = RECORD | frozenset(
     kind.value for kind in (CursorKind.NAMESPACE, CursorKind.LINKAGE_SPEC, CursorKind.UNEXPOSED_DECL, CursorKind.FRIEND_DECL)
 )
@@ -200,9 +202,18 @@ class _UnitWalk:
         if not text.issuperset("[]{}"):
             return
         lambdas = [cursor for cursor, _ in subtree(variable, STOP) if cursor._kind_id == LAMBDA]
-        reason = "constexpr" if "constexpr" in text else None
-        for inner in self._named(lambdas, self._references.global_key(variable), qualified_name(variable, self._parsed)):
-            yield from self._definitions(inner, reason)
+        named = self._named(lambdas, self._references.global_key(variable), qualified_name(variable, self._parsed))
+        for inner in named:
+            yield from self._definitions(inner, self._constant(variable, self._head(span[0], named[0].place.offset)))
+
+    def _constant(self, variable: Cursor, head: set[str]) -> str | None:
+        """Return why functions in a variable's initialiser cannot carry a probe, or None; `head` are the tokens ahead of the first."""
+        if "constexpr" in head:
+            return "constexpr"
+        kind = native.clang_getCursorType(variable)
+        kind._tu = self._parsed
+        is_usable = kind.is_const_qualified() and kind.get_canonical().kind.value in _INTEGRAL
+        return INITIALISER if is_usable or "constinit" in head else None
 
     def _named(self, cursors: list[Cursor], owner: str, name: str) -> list[_Found]:
         """Give the functions inside a function their keys: lambdas are numbered, methods of local classes keep their names."""
@@ -234,14 +245,19 @@ class _UnitWalk:
         holes = self._holes(inner) if written_out else []
         made = None if written_out else self._made(one, braces[0])
         text = lexer.tokens(lexer.without(source, place.offset, one.end, holes))
-        reason = outer_obstacle or obstacle(
-            self._head(place, braces[0]),
-            set(text),
-            has_place=written_out or made is not None,
-            name=one.name,
-            resolvers=self._ifunc_resolvers(place.file),
+        macros = self._macros.within(place.file, place.offset, one.end, holes)
+        reason = (
+            outer_obstacle
+            or obstacle(
+                self._head(place, braces[0]),
+                self._macros.words(macros).union(text),
+                has_place=written_out or made is not None,
+                name=one.name,
+                resolvers=self._ifunc_resolvers(place.file),
+            )
+            or (first_statement(source, braces[0] + 1) if made is None else first_statement(self._places.source(made.file), made.offset))
         )
-        nested = [definition for function in inner for definition in self._definitions(function, reason if reason in CONSTANT else None)]
+        nested = [definition for function in inner for definition in self._definitions(function, reason if reason in INHERITED else None)]
         yield FunctionDefinition(
             key=one.key,
             name=one.name,
@@ -254,7 +270,7 @@ class _UnitWalk:
             text="",
             signature=self._signature(cursor, source[place.offset : braces[0]]),
             tokens=digest(text),
-            uses=frozenset(found.uses | self._macros.within(place.file, place.offset, one.end, holes)),
+            uses=frozenset(found.uses | macros),
             calls=frozenset(found.calls | {definition.key for definition in nested}),
             reads=frozenset(found.reads),
             writes=frozenset(found.writes),

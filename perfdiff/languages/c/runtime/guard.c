@@ -141,12 +141,14 @@ static struct {
 	sigaction_function *sigaction;
 	handler_function (*signal)(int, handler_function);
 	handler_function (*sysv_signal)(int, handler_function);
+	handler_function (*sigset)(int, handler_function);
 } next;
 
 static PD_RESOLVE void find_all(void)
 {
 	next.signal = (handler_function(*)(int, handler_function))pd_next_function("signal");
 	next.sysv_signal = (handler_function(*)(int, handler_function))pd_next_function("__sysv_signal");
+	next.sigset = (handler_function(*)(int, handler_function))pd_next_function("sigset");
 	next.sigaction = (sigaction_function *)pd_next_function("sigaction");
 }
 
@@ -281,6 +283,23 @@ PD_API handler_function signal(int signal, handler_function handler)
 PD_API handler_function __sysv_signal(int signal, handler_function handler)
 {
 	return install_simple(&next.sysv_signal, signal, handler, SA_RESETHAND | SA_NODEFER);
+}
+
+/* System V's, which also blocks the signal (SIG_HOLD), or lets it through. */
+PD_API handler_function sigset(int signal, handler_function handler)
+{
+	struct sigaction *target = target_of(signal);
+	bool holds = handler == SIG_HOLD;
+	sigset_t itself, blocked;
+	handler_function former;
+
+	if (!target)
+		return install_simple(&next.sigset, signal, handler, 0);
+	former = holds ? target->sa_handler : install_simple(&next.sigset, signal, handler, 0);
+	sigemptyset(&itself);
+	sigaddset(&itself, signal);
+	pthread_sigmask(holds ? SIG_BLOCK : SIG_UNBLOCK, &itself, &blocked);
+	return sigismember(&blocked, signal) ? SIG_HOLD : former;
 }
 
 #endif

@@ -381,11 +381,18 @@ PD_API void pd_branch_keyed(const void *key, unsigned branch, int outcome)
 	pd_outcomes_keyed(key, branch, 1, outcome != 0);
 }
 
-/* Closes what is open when a thread or the process ends: the calls lasted until now. `resources` are the thread's counters. */
+/*
+ * Closes what is open when a thread or the process ends: the calls lasted until now. `resources` are the thread's counters. A thread that
+ * still runs may leave a call meanwhile, and with its last one the root is the innermost.
+ */
 void pd_thread_close_calls(struct pd_thread *thread, uint64_t now, const uint64_t resources[PD_RESOURCES])
 {
-	while (thread->top->parent) {
-		thread->top->local->totals->unfinished++;
-		close_call(thread, thread->top, now, pd_lost(thread), resources);
+	for (;;) {
+		struct pd_entry *entry = __atomic_load_n(&thread->top, __ATOMIC_RELAXED);
+
+		if (!entry->parent)
+			return;
+		entry->local->totals->unfinished++;
+		close_call(thread, entry, now, pd_lost(thread), resources);
 	}
 }

@@ -129,7 +129,7 @@ static __attribute__((constructor(CONSTRUCTOR_FIRST))) void begin(void)
 	pd_counters_open();
 	pd_process.counter_clock = counter_is_invariant();
 	pd_process.long_ticks = UINT64_MAX; /* until the probes' cost is known */
-	if (!plan_read(plan) || !pd_threads_begin() || !pd_child_add(&child))
+	if (!plan_read(plan) || !pd_threads_begin() || !pd_child_add(&child) || at_quick_exit(pd_end))
 		return;
 	strcpy(pd_process.folder, folder);
 	pd_process.seed = seed ? strtoull(seed, NULL, 10) : 0;

@@ -2,7 +2,10 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "lines.h"
 
@@ -10,16 +13,18 @@
 
 #define SHARDS 64u
 #define ENTRIES_FIRST 256u
+#define SPINS 100u /* before the processor is given up: the holder may have been preempted */
 
 /* Open addressing; address 0: empty. */
 static struct shard {
-	_Atomic uint32_t lock;
+	_Atomic uintptr_t holder; /* the thread that holds it, by the address of its `at_work`; 0: none */
 	uint32_t used;
 	uint32_t mask; /* entries less one; 0: none yet */
 	struct pd_allocation *entries;
 } shards[SHARDS];
 
-static PD_TLS bool at_work; /* a handler that interrupts this does without */
+static PD_TLS bool at_work;	     /* a handler that interrupts this does without */
+static PD_TLS uint32_t forks_below; /* forks of such handlers that are under way */
 
 static uint64_t hash_of(uintptr_t address)
 {
@@ -36,15 +41,28 @@ static uint32_t home(const struct shard *shard, uintptr_t address)
 	return (uint32_t)(hash_of(address) >> 24) & shard->mask;
 }
 
+static bool is_held(const struct shard *shard, uintptr_t holder)
+{
+	return atomic_load_explicit(&shard->holder, memory_order_relaxed) == holder;
+}
+
+static bool try_lock(struct shard *shard)
+{
+	uintptr_t nobody = 0;
+
+	return atomic_compare_exchange_strong_explicit(&shard->holder, &nobody, (uintptr_t)&at_work, memory_order_acquire, memory_order_relaxed);
+}
+
 static void lock(struct shard *shard)
 {
-	if (atomic_exchange_explicit(&shard->lock, 1, memory_order_acquire))
-		pd_lock_wait(&shard->lock);
+	for (uint32_t spins = 1; !try_lock(shard); spins++)
+		if (spins % SPINS == 0)
+			syscall(SYS_sched_yield);
 }
 
 static void unlock(struct shard *shard)
 {
-	atomic_store_explicit(&shard->lock, 0, memory_order_release);
+	atomic_store_explicit(&shard->holder, 0, memory_order_release);
 }
 
 static void insert(struct shard *shard, const struct pd_allocation *allocation)
@@ -161,9 +179,13 @@ void pd_allocated_for(void *memory, const void *site)
 	at_work = false;
 }
 
+/* Not below a handler that interrupted this thread at work: what it holds, it would never give back. */
 void pd_allocations_visit(void (*visit)(const struct pd_allocation *allocation))
 {
+	if (at_work)
+		return;
 	at_work = true;
+	pd_order();
 	for (uint32_t i = 0; i < SHARDS; i++) {
 		lock(&shards[i]);
 		for (uint32_t place = 0; shards[i].entries && place <= shards[i].mask; place++)
@@ -171,25 +193,56 @@ void pd_allocations_visit(void (*visit)(const struct pd_allocation *allocation))
 				visit(&shards[i].entries[place]);
 		unlock(&shards[i]);
 	}
+	pd_order();
 	at_work = false;
 }
 
-/* A child gets the tables as they are between two changes. */
+/*
+ * A child gets the tables as they are between two changes; but below a handler that interrupted this thread at work, as others may wait for
+ * what it holds.
+ */
 static void before_fork(void)
 {
+	if (at_work) {
+		forks_below++;
+		return;
+	}
+	at_work = true;
+	pd_order();
 	for (uint32_t i = 0; i < SHARDS; i++)
 		lock(&shards[i]);
 }
 
 static void after_fork(void)
 {
+	if (forks_below) {
+		forks_below--;
+		return;
+	}
 	for (uint32_t i = 0; i < SHARDS; i++)
 		unlock(&shards[i]);
+	pd_order();
+	at_work = false;
+}
+
+/* Tables that other threads were changing are lost: these threads are not here to end it. */
+static void begin_child(void)
+{
+	uint32_t held = 0;
+
+	for (uint32_t i = 0; i < SHARDS; i++) {
+		if (is_held(&shards[i], (uintptr_t)&at_work))
+			held++;
+		else if (!is_held(&shards[i], 0))
+			memset(&shards[i], 0, sizeof(shards[i]));
+	}
+	if (forks_below || held == SHARDS) /* else it was no fork that we are told of before */
+		after_fork();
 }
 
 static __attribute__((constructor(102))) void begin(void)
 {
-	static struct pd_child child = {.begin = after_fork};
+	static struct pd_child child = {.begin = begin_child};
 
 	pthread_atfork(before_fork, after_fork, NULL);
 	pd_child_add(&child);

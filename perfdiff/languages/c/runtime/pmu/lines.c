@@ -190,10 +190,19 @@ static void attach_in(const struct table *table, const struct pd_allocation *all
 			attach_one(table, address, allocation);
 }
 
+/* What handlers touch meanwhile waits; below a handler that interrupted this thread at work on a set, the allocation stays without its lines. */
 void pd_lines_attach(const struct pd_allocation *allocation)
 {
+	struct pd_core *core = &pd_core;
+
+	if (pd_unlikely(core->busy) || !(lines.used || pages.used))
+		return;
+	core->busy = 1;
+	pd_order();
 	attach_in(&lines, allocation);
 	attach_in(&pages, allocation);
+	pd_order();
+	core->busy = 0;
 }
 
 /* What a block is made of before its size is known. */
