@@ -63,9 +63,9 @@ def running(  # noqa: PLR0913 (three of them are the standard streams)
             if process is not None:
                 kill_group(process.pid)
                 process.wait()
-            while orphans := {child for child in _children() - mine if _mark(child) in ("", mark)}:
-                for orphan in orphans:
-                    _kill(orphan)
+            staying: set[int] = set()
+            while orphans := {child for child in _children() - mine - staying if _mark(child) in ("", mark)}:
+                staying |= {orphan for orphan in orphans if not _kill(orphan)}
             if process is not None:
                 watchdog.forget(process.pid)
 
@@ -215,11 +215,17 @@ def signal_name(number: int) -> str:
     return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
-def _kill(child: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
+def _kill(child: int) -> bool:
+    """Kill a child and wait for its end; return whether it may be killed: one of another user, as of `sudo`, may go on for ever."""
+    try:
         os.kill(child, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    except PermissionError:
+        return False
     with contextlib.suppress(ChildProcessError):
         os.waitpid(child, 0)
+    return True
 
 
 def _children(parent: int | None = None) -> frozenset[int]:

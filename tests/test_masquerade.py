@@ -364,6 +364,24 @@ def test_probe_that_does_not_compile_is_dropped_and_named(probed: Workplace, com
     assert probed.run("./prog").stderr == "probe 1\n"
 
 
+@pytest.mark.parametrize("compiler", ["gcc -fno-diagnostics-show-caret", "clang -fno-caret-diagnostics"])
+def test_probe_that_does_not_compile_is_named_where_errors_do_not_show_their_text(probed: Workplace, compiler: str) -> None:
+    probed.write({"twice.c": f"{TWICE_PROBED}int bad(int n) {{PD_2\n return n; }}\n"})
+    assert probed.run(f"{compiler} -Wall -Werror -c twice.c").returncode == 0
+    assert [drop.probe for drop in probed.log.dropped] == [2]
+
+
+@pytest.mark.parametrize("name", ["with space", "with, comma", os.fsdecode(b"caf\xe9")], ids=["space", "comma", "no UTF-8"])
+def test_runtime_is_found_wherever_the_cache_lies(tmp_path: Path, flags: Flags, name: str) -> None:
+    runtime = tmp_path / name
+    shutil.copytree(flags.runtime, runtime)
+    (tmp_path / "beside").mkdir()
+    place = workplace(tmp_path / "beside", plain_environment(), Flags(runtime / "probes.h", runtime))
+    place.write({"main.c": MAIN, "twice.c": TWICE_PROBED})
+    assert place.run("gcc main.c twice.c -o prog").stderr == ""
+    assert place.run("./prog").stderr == "probe 1\n"
+
+
 def test_functions_that_other_files_may_inline_keep_their_probes_where_clang_is_strict(tmp_path: Path, flags: Flags) -> None:
     header = tmp_path / "probes.h"
     header.write_text(PROBES.replace('#include "perfdiff_probe.h"', "static int pd_here(int probe) { return probe; }"))

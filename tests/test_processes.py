@@ -51,6 +51,24 @@ def test_daemons_end_with_the_command_that_started_them(tmp_path: Path) -> None:
     assert working_in(tmp_path) == []
 
 
+def test_process_that_may_not_be_killed_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one of another user, such as of `sudo`."""
+    killed, refused = os.kill, list[int]()
+
+    def kill(process: int, number: int) -> None:
+        refused.append(process)
+        raise PermissionError
+
+    monkeypatch.setattr(os, "kill", kill)
+    command = "(setsid sleep 600 &); touch there"
+    with processes.running(command, tmp_path, os.environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        assert process.wait() == 0
+    (left,) = working_in(tmp_path)
+    assert "sleep" in left
+    killed(refused[0], signal.SIGKILL)
+    os.waitpid(refused[0], 0)
+
+
 KILLED = """
 import os, subprocess, sys
 from pathlib import Path

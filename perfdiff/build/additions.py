@@ -22,6 +22,8 @@ UNTRACKED_GCC = ("-fno-var-tracking", "-fno-var-tracking-assignments")
 _ALIGNED_CLANG = ("-falign-functions=64", "-falign-loops=64", "-Wno-ignored-optimization-argument")  # loops since clang 13
 # Probes are static functions, which clang warns of where they stand in an inline function that other files may call.
 _STATIC_CLANG = ("-Wno-static-in-inline",)
+# Behind the project's own options: errors show the text that they are about, by which probes are told.
+_CARET_GCC, _CARET_CLANG = "-fdiagnostics-show-caret", "-fcaret-diagnostics"
 
 # What a counted build compiles with: every memory access and every basic block calls the runtime. The options go to the compiler proper
 # (`counted.specs` has gcc's), as the drivers would link runtimes of their own for them.
@@ -44,6 +46,11 @@ _NO_CALLS = {
 _ATTRIBUTE = rb"(?:__attribute|\[\[|__declspec)[^;{}]{0,200}?(?<![a-z0-9])_*(naked|ifunc)(?![a-z0-9])"
 
 
+def runtime_path(build: Build) -> tuple[str, ...]:
+    """Return the words by which a program finds the runtime library where it lies; a comma in its path would end a word of `-Wl`."""
+    return "-Xlinker", "-rpath", "-Xlinker", build.runtime
+
+
 def guilty_probes(errors: str) -> set[int]:
     """Return the probes that the compiler's errors name; warnings name innocent ones."""
     import re
@@ -61,7 +68,10 @@ def guilty_probes(errors: str) -> set[int]:
 
 
 def run_probed(command: list[str], additions: list[str], links: list[str], path: str) -> tuple[int, dict[str, str], str]:
-    """Compile with probes, without those that do not compile; return the status, the dropped ones with reasons, and the messages."""
+    """Compile with probes, without those that do not compile; return the status, the dropped ones with reasons, and the messages.
+
+    `additions` come ahead of the call's own words, `links` behind them.
+    """
     dropped: dict[str, str] = {}
     for _ in range(_ATTEMPTS):
         without = [f"-DPD_NO_{probe}" for probe in dropped]
@@ -91,6 +101,7 @@ class Additions:
             called = _CALLED if build.calls_probes else ()
             self.probing = [*(_LINES if build.is_counted else aligned), *called, *others, *self.probing]
         self._call, self._is_counted = call, build.is_counted
+        self._caret = _CARET_CLANG if is_clang else _CARET_GCC
         if self.probing and call.stop in ("preprocess", "check"):
             self.probing.append("-DPD_NONE")  # the probes' names stand in the source, and must mean something
         if build.is_counted and call.stop in ("compile", "link"):
@@ -104,7 +115,7 @@ class Additions:
         if call.links:
             name = "perfdiff_counted" if build.is_counted else "perfdiff"
             # `-x` would give a path a language
-            library = [f"-l:lib{name}.a"] if call.static else [f"-Wl,-rpath,{build.runtime}", f"-l{name}"]
+            library = [f"-l:lib{name}.a"] if call.static else [*runtime_path(build), f"-l{name}"]
             bound = ["-Wl,-z,now"] if build.is_counted else []  # calls of libraries are counted where they are bound from the start
             self.links = [f"-L{build.runtime}", *library, "-lpthread", "-ldl", *bound]
 
@@ -129,11 +140,11 @@ class Additions:
         nobody asked. Only the last attempt's messages are shown. Where the unit does not compile without probes either, the fault is the
         project's.
         """
-        uncounted = self.uncounted
-        status, dropped, errors = run_probed(command, [*self.counting, *self.probing], self.links, path)
+        uncounted, behind = self.uncounted, [*self.links, self._caret]
+        status, dropped, errors = run_probed(command, [*self.counting, *self.probing], behind, path)
         if status and self.counting:
             uncounted = f"it does not compile when it is to be counted: {reason(errors)}"
-            status, dropped, errors = run_probed(command, self.probing, self.links, path)
+            status, dropped, errors = run_probed(command, self.probing, behind, path)
         if status:
             dropped = {"all": reason(errors)}
             status, errors = run_captured([command[0], *self.probing, "-DPD_NONE", *command[1:], *self.links], path)

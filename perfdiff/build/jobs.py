@@ -125,8 +125,9 @@ class Job:
             )
         elif not any(self.masquerade.calls.glob("*.json")):
             says = (
-                f"no compiler call of '{request.config.command}' was seen in {where}: it calls compilers by absolute path, or compiles "
-                "nothing, so nothing can be measured; let it take the compiler from CC, CXX or PATH"
+                f"no compiler call of '{request.config.command}' was seen in {where}: it compiles nothing, or calls compilers by absolute "
+                "path or by names that are none of gcc's or clang's (cc, gcc-12, clang++, …), so nothing can be measured; let it take the "
+                "compiler from CC, CXX or PATH"
             )
         else:
             return

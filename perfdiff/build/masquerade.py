@@ -96,7 +96,7 @@ def set_up_masquerade(
     for name in compilers.on_path(environment):
         words = [sys.executable, "-I", "-S", "-c", _START, name, folder, tree.resolve(), *added]
         stand_in = stand_ins / name
-        stand_in.write_text(f'#!/bin/sh\nexec {shlex.join(str(word) for word in words)} "$@"\n')
+        stand_in.write_bytes(os.fsencode(f'#!/bin/sh\nexec {shlex.join(str(word) for word in words)} "$@"\n'))
         stand_in.chmod(0o755)
     path = os.pathsep.join([str(stand_ins), *filter(None, [environment.get("PATH", "")])])
     chosen = {name: _by_name(environment[name], stand_ins) for name in compilers.VARIABLES if environment.get(name)}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from perfdiff.build.additions import UNTRACKED_GCC
+from perfdiff.build.additions import UNTRACKED_GCC, runtime_path
 from perfdiff.build.calls import Build, Call
 from perfdiff.build.compiling import names_clang, reason, run_captured, show
 
@@ -49,7 +49,7 @@ class Placing:
         return self.compiling
 
     def run(self, command: list[str], path: str) -> tuple[int, dict[str, str], dict[str, str]]:
-        """Run the call with what is added to it, without counters where they do not compile.
+        """Run the call with what is added to it, without counters where they do not compile or link.
 
         Returns its status, no dropped probes, and the files whose lines are not counted, with reasons. Only the last attempt's messages are
         shown.
@@ -59,6 +59,9 @@ class Placing:
         if status and self.compiling:
             uncounted = f"it does not compile with counters: {reason(errors)}"
             status, errors = run_captured([*command, *self.linking], path)
+        if status and self.linking:
+            uncounted = f"it does not link with counters: {reason(errors)}"
+            status, errors = run_captured(command, path)
         show(errors)
         return status, {}, _uncounted_files(self._call, uncounted)
 
@@ -80,7 +83,7 @@ def _clang_words(build: Build) -> list[str]:
 
 def _linking(call: Call, build: Build, *, is_clang: bool) -> list[str]:
     counters = os.path.join(build.runtime, "places-clang.o" if is_clang else "places-gcc.o")
-    library = ["-l:libperfdiff_places.a", *_WRAPPED] if call.static else [f"-Wl,-rpath,{build.runtime}", "-lperfdiff_places"]
+    library = ["-l:libperfdiff_places.a", *_WRAPPED] if call.static else [*runtime_path(build), "-lperfdiff_places"]
     own: tuple[str, ...] = _LINKED_CLANG if is_clang else _LINKED_GCC
     if is_clang and not _WITHOUT_LIBRARIES.isdisjoint(call.arguments):
         own = (*own, *_LIBRARY_CLANG)
