@@ -366,6 +366,21 @@ def test_removed_objects_are_compiled_again(tmp_path: Path, compiler: str) -> No
     assert {path: path.read_bytes() for path in head.tree.rglob("*")} == before
 
 
+def test_a_source_compiled_in_two_ways_is_compiled_again_in_that_whose_object_is_gone(tmp_path: Path) -> None:
+    """`other` is compiled and linked by one command, from what `#ifdef OTHER` holds."""
+    builds = []
+    for side, answer in (("base", 77), ("head", 78)):
+        source = f"#ifdef OTHER\nint choose(int n) {{ return n > 3 ? {answer} : n; }}\n#endif\nint main(void) {{ return 0; }}\n"
+        one = build(tmp_path / side, {"main.c": source})
+        (command,) = one.commands
+        words = ("-O2", "-DOTHER", str(command.file), "-o", str(one.tree / "other"))
+        subprocess.run([command.compiler, *words], cwd=one.tree, check=True)
+        builds.append(replace(one, commands=(command, replace(command, arguments=words))))
+    found = compared(*builds)
+    assert found.unlike() == {"choose"}
+    assert found.code.unknown == ()
+
+
 def test_objects_that_lie_in_an_archive_alone_are_read_there(tmp_path: Path) -> None:
     builds = []
     for side, text in (("base", WORK), ("head", WORK.replace("return 77", "return 78"))):

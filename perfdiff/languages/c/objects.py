@@ -63,7 +63,7 @@ def gather(tree: Path, commands: Sequence[CompileCommand], files: BuiltFiles, *,
         return Objects({}, frozenset(), {"objects": Unknown(str(error))})
     for name in files.bitcode:
         collection.refuse(name, "compiled to bitcode, for the linker to optimise", (tree / name).read_bytes())
-    missing = [one for one in commands if collection.lacks(_relative(one.file, tree))]
+    missing = [ways[0] for ways in _ways(commands).values() if collection.lacks(_relative(ways[0].file, tree), _outputs(ways, tree))]
     for command, answer in zip(missing, _compiled(missing) if again else [_GONE] * len(missing), strict=True):
         collection.take_again(_relative(command.file, tree), answer)
     return collection.objects()
@@ -81,6 +81,7 @@ class _Collection:
         self._sources = frozenset(unit for units in by_output.values() for unit in units)
         self._files: dict[str, ObjectFile] = {}
         self._units: set[str] = set()
+        self._of_no_command: set[str] = set()  # sources with objects that lie elsewhere than where commands put them
         self._unknown: dict[str, Unknown] = {}
 
     def take(self, name: str, content: bytes) -> None:
@@ -102,9 +103,11 @@ class _Collection:
         for unit in self._by_output.get(name) or (name,):
             self._unknown[unit] = Unknown(reason, _digest(content))
 
-    def lacks(self, unit: str) -> bool:
-        """Return whether a source has no object, and none that was refused."""
-        return unit not in self._units and unit not in self._unknown
+    def lacks(self, unit: str, outputs: Iterable[str]) -> bool:
+        """Return whether nothing is there of what a source was compiled to as one of `outputs`, and nothing was refused."""
+        if unit in self._unknown or unit in self._of_no_command:
+            return False
+        return unit not in self._units or self._files.keys().isdisjoint(outputs)
 
     def objects(self) -> Objects:
         """Return what was taken."""
@@ -120,6 +123,8 @@ class _Collection:
         named = compiled_from or self._named(taken)
         if compiled_from is not None or len(named) == 1:
             self._units |= named
+        if compiled_from is None:
+            self._of_no_command |= named
         self._files[name] = ObjectFile(taken, named or None)
 
     def _named(self, taken: elf.Elf) -> frozenset[str]:
@@ -169,6 +174,18 @@ def _by_output(tree: Path, commands: Iterable[CompileCommand]) -> dict[str, froz
     for command in commands:
         found[_relative(_output(command), tree)].add(_relative(command.file, tree))
     return {name: frozenset(units) for name, units in found.items()}
+
+
+def _ways(commands: Iterable[CompileCommand]) -> dict[tuple[Path, str, tuple[str, ...]], list[CompileCommand]]:
+    """Return the commands by what they compile and how: of one source, several objects may be made that are not the same."""
+    found: dict[tuple[Path, str, tuple[str, ...]], list[CompileCommand]] = defaultdict(list)
+    for command in commands:
+        found[command.file, command.compiler, tuple(_words(command.arguments))].append(command)
+    return found
+
+
+def _outputs(commands: Iterable[CompileCommand], tree: Path) -> list[str]:
+    return [_relative(_output(command), tree) for command in commands]
 
 
 def _output(command: CompileCommand) -> Path:
