@@ -486,6 +486,14 @@ def test_variables_are_not_followed_in_builds_whose_debugging_information_nobody
     assert [word for word in added.probing if "var-tracking" in word] == list(UNTRACKED_GCC) * is_spared
 
 
+@pytest.mark.parametrize(
+    ("compiler", "kind", "is_spared"), [("gcc", "surveyed", True), ("gcc", "probed", False), ("clang", "surveyed", False)]
+)
+def test_gcc_analyses_no_pointers_in_builds_that_are_only_surveyed(compiler: str, kind: str, is_spared: bool) -> None:
+    added = Additions(Call(compiler, ["-O2", "-c", "a.c"]), compiler, "", Build("folder", "tree", "header.h", "runtime", kind))
+    assert ("-fno-tree-pta" in added.probing) is is_spared
+
+
 def test_code_is_the_same_whether_variables_are_followed_or_not(tmp_path: Path) -> None:
     (tmp_path / "a.c").write_text(
         "static inline int g(int a, int b) { int c = a * b; return c > 7 ? c - a : c + b; }\n"

@@ -36,6 +36,7 @@ class Build:
         self.runtime = runtime
         self.is_plain = kind == PLAIN
         self.is_counted = kind == COUNTED
+        self.is_surveyed = kind == SURVEYED
         self.calls_probes = kind in (SURVEYED, COUNTED)
         self.is_placed = kind in (PLACED, PLACED_IN_THREADS)
         self.has_threads = kind == PLACED_IN_THREADS
