@@ -17,7 +17,7 @@ from perfdiff.analysis.findings import PointStanding, Rung, Verdict
 from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, FIRST_LOOK
 from perfdiff.cli import samples
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
-from perfdiff.errors import DiskFilledError, WorkloadError
+from perfdiff.errors import DiskFilledError, RunFailedError, WorkloadError
 from perfdiff.measuring import making, patience
 from perfdiff.measuring import rounds as rounds_of_runs
 from perfdiff.progress import Silent
@@ -363,6 +363,33 @@ def test_counted_runs_that_fill_the_disk_end_the_comparison_and_nothing_is_kept(
         pipeline.compare(asked, Silent(), executor=Filling())
     assert not [each for each in (tmp_path / "cache").glob("experiments/*") if store.exists(each)]
     pipeline.compare(replace(asked, config=replace(asked.config, counters=replace(asked.config.counters, software=False))), Silent())
+
+
+class Crashing(ProcessExecutor):
+    """Runs as usual, but for runs with timed probes, which crash from the third block on."""
+
+    def __init__(self, progress: Steps) -> None:
+        self._progress = progress
+
+    def execute(self, command: Command) -> Execution:
+        if self._progress.made.get("measuring", 0) >= 8 and " with probes" in command.where:
+            raise RunFailedError(f"'{command.text}' was killed by SIGSEGV ({command.where})", slug="workload-crashed")
+        return super().execute(command)
+
+    def execute_together(self, commands: Sequence[Command], cpus: Collection[int]) -> list[Execution]:
+        return [self.execute(command) for command in commands]
+
+
+def test_probed_runs_that_crash_leave_the_answer_to_whole_runs(request_of: Callable[..., Request]) -> None:
+    progress, asked = Steps(), request_of()
+    config = replace(asked.config, counters=replace(asked.config.counters, software=False))
+    outcome = pipeline.compare(replace(asked, config=config), progress, executor=Crashing(progress))
+    experiment = outcome.experiment
+    assert experiment is not None
+    assert Phase.TIMED not in {run.phase for run in experiment.runs}
+    assert "calls-not-timed" in {note.slug for note in experiment.notes}
+    (found,) = (each for each in outcome.findings.functions if each.info.name == "add")
+    assert (found.info.change.is_suspect, found.verdict) == (True, Verdict.INCONCLUSIVE)
 
 
 WORDS = """

@@ -134,6 +134,8 @@ class Rounds:
         except (BuildError, RunFailedError) as error:
             if len(self.bench.sides) < 2:
                 raise
+            self.runs = [run for run in self.runs if run.phase is not Phase.TIMED]
+            self._timed = Assembly({}, {})
             self.site = self.bench.untimed(self.site)
             self.notes += (caveats.calls_not_timed(str(error)),)
 

@@ -15,7 +15,7 @@ from perfdiff.analysis.compare.comparison import Comparison
 from perfdiff.analysis.compare.judgement import Direction, hidden
 from perfdiff.analysis.compare.shares import ALLOCATION
 from perfdiff.analysis.counts.memory import waits
-from perfdiff.analysis.findings import Verdict
+from perfdiff.analysis.findings import PointStanding, Verdict
 from perfdiff.analysis.policy import CLAIMED, MATERIAL
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.doubt import doubted, shown_with_probes
@@ -42,9 +42,15 @@ def decide(case: Case) -> Decision:
     """Decide on one function by itself; victims of others' changes are told apart afterwards."""
     if case.ledger.points:
         return _by_calls(case)
-    if case.info.change.is_suspect and not len(case.run_extra_ns):
-        return Decision(Verdict.INCONCLUSIVE, "its calls were neither timed nor counted")
+    if case.info.change.is_suspect and not _is_answered_without_calls(case):
+        return Decision(Verdict.INCONCLUSIVE, "its calls could not be timed, and whole runs and counts do not answer for it")
     return Decision(Verdict.UNCHANGED, f"its calls were not timed: {_why_not_timed(case)}")
+
+
+def _is_answered_without_calls(case: Case) -> bool:
+    """Return whether the program is as fast as before at all points, and a function counts as much as before."""
+    is_as_fast = all(end.standing is PointStanding.NOT_SLOWER for end in case.ends.values())
+    return is_as_fast and len(case.run_extra_ns) > 0 and (case.work is None or not case.work.total_ns)
 
 
 def _why_not_timed(case: Case) -> str:
