@@ -113,6 +113,19 @@ def test_a_slower_function_is_not_said_to_grow_less() -> None:
         assert sentence(found, Spot(base=400.0, switch="", feature="n", x=188.0), CONFIG).startswith(says)
 
 
+@pytest.mark.parametrize(
+    ("value", "says"), [(40.0, "80 ns became 3.2 µs a call "), (0.5, "cost 0.0422 ns·n, now 3.23 µs: 80 ns became 40 ns a call ")]
+)
+def test_cost_functions_beside_a_mean_are_told_only_where_their_class_changed_as_it_did(value: float, says: str) -> None:
+    base, head = (
+        Annotation("f", "wall_ns", of, (Scope(of, (term,), 1.0, 1.0, 9),), ("n",), {}, {"n": (50.0, 800.0)}, 1.0, 1.0, 9)
+        for of, term in ((CostClass.LINEAR, Term(0.0422, (("n", "x"),))), (CostClass.CONSTANT, Term(3230.0)))
+    )
+    moved = Ratio(value, value / 1.1, value * 1.1, 5, 5)
+    found = MetricFinding("wall_ns", base, head, "n", moved, MEAN, moved, 0.0, None, None, None, 0.01, class_changed=True)
+    assert sentence(found, Spot(base=80.0, switch="", feature=None, x=None), CONFIG).startswith(says)
+
+
 def test_calls_told_apart_by_a_type_are_named_once() -> None:
     grew = Ratio(9.0, 8.0, 10.0, 5, 5)
     found = MetricFinding("wall_ns", None, None, None, grew, "type(x) = str", grew, 0.0, None, None, None, 0.01)

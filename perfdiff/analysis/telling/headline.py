@@ -150,19 +150,26 @@ def sentence(found: MetricFinding, spot: Spot | None, config: CompareConfig, who
 
 
 def _growth(found: MetricFinding, spot: Spot | None, head: float) -> str:
-    """Tell the cost functions where they account for the costs that the sentence quotes, base's at `spot` and `head`; else the classes."""
+    """Tell the cost functions where they account for the costs that the sentence quotes, base's at `spot` and `head`; else the classes.
+
+    Costs that are quoted of no input, as means are, say nothing of the functions: then the classes must have changed as the cost did.
+    """
     if found.base is None or found.head is None:
         return ""
+    explains = _explains((found.base.growth, found.head.growth), found)
     leads = leading_term(found.base, found.feature), leading_term(found.head, found.feature)
     if leads[0] and leads[1] and (found.class_changed or leads[0].factors == leads[1].factors) and (leads[0].factors or leads[1].factors):
         x, unit = spot.x if spot is not None else None, metric_of(found.metric).unit
         sides = (_formulas(found.base, leads[0], x), _formulas(found.head, leads[1], x))
         for before, after in zip(*sides, strict=True):
-            if spot is None or x is None or (_is_near(before.cost, spot.base, unit) and _is_near(after.cost, head, unit)):
+            if spot is None or x is None:
+                is_met = explains or not found.class_changed
+            else:
+                is_met = _is_near(before.cost, spot.base, unit) and _is_near(after.cost, head, unit)
+            if is_met:
                 return f"cost {before.says}, now {after.says}: "
-    classes = (found.base.growth, found.head.growth)
-    if found.class_changed and found.feature and _explains(classes, found):
-        return f"was {classes[0]} in {found.feature}, now {classes[1]}: "
+    if found.class_changed and found.feature and explains:
+        return f"was {found.base.growth} in {found.feature}, now {found.head.growth}: "
     return ""
 
 
