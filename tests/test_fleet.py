@@ -187,6 +187,18 @@ def test_a_damaged_part_is_told_and_the_others_are_compared(tmp_path: Path, dama
     assert [text for text in notes(experiment)["fleet-left-out"] if text.startswith(says)]
 
 
+@pytest.mark.parametrize("sides", [(Side.HEAD,), tuple(Side)])
+def test_a_side_of_damaged_parts_alone_is_an_error_and_no_answer(tmp_path: Path, sides: tuple[Side, ...]) -> None:
+    recorded(tmp_path, *both("one"), *both("two"))
+    words = {Side.BASE: "v1", Side.HEAD: "v2"}
+    for place in parts.below(tmp_path):
+        if parts.load(place).revision.rev in {words[side] for side in sides}:
+            truncated(place)
+    with pytest.raises(RecordingError, match="each of the 2 parts of 'v[12]' is damaged, ") as raised:
+        pooled(tmp_path)
+    assert raised.value.slug == "fleet-damaged"
+
+
 def test_folders_without_parts_are_told(tmp_path: Path) -> None:
     recorded(tmp_path / "parts", *both("one"))
     garbage = tmp_path / "garbage"

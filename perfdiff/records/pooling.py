@@ -133,7 +133,10 @@ def _add_sums(session: _Session, numbers: Numbers, names: Mapping[int, Name]) ->
 
 
 def pooled(chosen: Chosen, seed: int, advance: Callable[[str], None] = lambda _: None) -> tuple[Experiment, Iterator[SampleTable]]:
-    """Return the parts of both revisions as one experiment, and its tables; a part that turns out damaged is left out and told."""
+    """Return the parts of both revisions as one experiment, and its tables; a part that turns out damaged is left out and told.
+
+    Raise RecordingError where all of a side are.
+    """
     sessions = {side: len({each.part.session for each in found}) for side, found in chosen.sides.items()}
     pool = Pool({side: max(FEWEST_ROWS, quota(count)) for side, count in sessions.items()}, seed)
     damaged: list[str] = []
@@ -144,6 +147,12 @@ def pooled(chosen: Chosen, seed: int, advance: Callable[[str], None] = lambda _:
             except RecordingError:
                 damaged.append(each.folder.name)
             advance(each.folder.name)
+        if found and not pool.environments[side]:
+            what = "the only part" if len(found) == 1 else f"each of the {len(found):,} parts"
+            raise RecordingError(
+                f"{what} of '{chosen.revisions[side].rev}' is damaged, {damaged[-1]} for one: copy them anew from the hosts that recorded them",
+                slug="fleet-damaged",
+            )
     notes = (*chosen.notes, *(LeftOut({"damaged": damaged}).notes() if damaged else ()))
     return _Assembled(pool, chosen, notes).experiment()
 
