@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 NAME = "seal.json"  # of the file
@@ -32,12 +32,30 @@ def broken(folder: Path) -> str | None:
     A file's content is read only where its size, times or inode differ, as they do in a folder that was copied.
     """
     try:
-        sealed = json.loads((folder / NAME).read_text(encoding="ascii"))
-        differing = (name for name, entry in sealed.items() if not _is_as_sealed(folder / name, entry))
-        name = next(differing, None)
+        name = _first_differing(folder, {})
     except (OSError, ValueError, AttributeError, TypeError, RecursionError):
         return "its seal cannot be read"
     return None if name is None else f"{name} is not as it was built"
+
+
+def is_broken_copy(folder: Path, tree: str, copy: str) -> bool:
+    """Return whether a copy of a tree beside it has other programs than the tree of a sealed folder had."""
+    if not (folder / NAME).exists():
+        return False
+    try:
+        return _first_differing(folder, {tree: copy}) is not None
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
+        return True
+
+
+def _first_differing(folder: Path, copies: Mapping[str, str]) -> str | None:
+    """Return what is not as it was sealed; of trees that have copies, what is not in these. Raise errors of a seal that is none."""
+    sealed: dict[str, _Entry] = json.loads((folder / NAME).read_text(encoding="ascii"))
+    for name, entry in sealed.items():
+        tree, _, rest = name.partition("/")
+        if (not copies or tree in copies) and not _is_as_sealed(folder / copies.get(tree, tree) / rest, entry):
+            return name
+    return None
 
 
 def _is_as_sealed(path: Path, entry: _Entry) -> bool:

@@ -194,7 +194,7 @@ def test_a_side_of_damaged_parts_alone_is_an_error_and_no_answer(tmp_path: Path,
     for place in parts.below(tmp_path):
         if parts.load(place).revision.rev in {words[side] for side in sides}:
             truncated(place)
-    with pytest.raises(RecordingError, match="each of the 2 parts of 'v[12]' is damaged, ") as raised:
+    with pytest.raises(RecordingError, match=r"each of the 2 parts of 'v[12]' is damaged, ") as raised:
         pooled(tmp_path)
     assert raised.value.slug == "fleet-damaged"
 

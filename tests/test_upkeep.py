@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import runtimes
-from perfdiff import configuration, pipeline
+from perfdiff import configuration, pipeline, seals
 from perfdiff.collect import caveats, pristine, snapshot, workloads
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
@@ -426,3 +426,16 @@ def test_folders_that_deny_writing_are_put_back(bench: Bench, tree: Path) -> Non
     bench.run(WorkloadConfig("w", "chmod 755 closed; rm closed/in.txt; touch closed/new; chmod 500 closed data"))
     assert state(tree) == before
     assert stat.S_IMODE((tree / "closed").stat().st_mode) == 0o555
+
+
+def test_copy_whose_programs_were_changed_is_not_what_a_tree_is_put_back_to(tmp_path: Path) -> None:
+    tree = tmp_path / "entry" / "source"
+    tree.mkdir(parents=True)
+    (tree / "prog").write_text("#!/bin/sh\necho as built\n")
+    (tree / "prog").chmod(0o755)
+    seals.close(tree.parent)
+    PristineTree(tree).close()
+    copied = tree.parent / "source.pristine" / "prog"
+    copied.write_text("#!/bin/sh\necho altered!\n")
+    PristineTree(tree).close()
+    assert (tree / "prog").read_text() == copied.read_text() == "#!/bin/sh\necho as built\n"

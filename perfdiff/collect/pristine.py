@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from perfdiff import seals
 from perfdiff.build.cache import remove_folder
 from perfdiff.collect.snapshot import Status, copy, copy_all, hard_links, same_content, scan, settle, status
 from perfdiff.collect.watch import Watch
@@ -45,6 +46,8 @@ class PristineTree:
         self._is_told_all = True
         self._is_told_truly = True  # no scan has shown more than the kernel told
         remove_folder(self._layers_folder)
+        if self._copy.is_dir() and seals.is_broken_copy(tree.parent, tree.name, self._copy.name):
+            remove_folder(self._copy)  # or the tree would be put back to what somebody made of it
         if self._copy.is_dir():
             self._recover()
         else:

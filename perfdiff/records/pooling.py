@@ -150,7 +150,7 @@ def pooled(chosen: Chosen, seed: int, advance: Callable[[str], None] = lambda _:
         if found and not pool.environments[side]:
             what = "the only part" if len(found) == 1 else f"each of the {len(found):,} parts"
             raise RecordingError(
-                f"{what} of '{chosen.revisions[side].rev}' is damaged, {damaged[-1]} for one: copy them anew from the hosts that recorded them",
+                f"{what} of '{chosen.revisions[side].rev}' is damaged, {damaged[-1]} for one: copy them anew from where they were recorded",
                 slug="fleet-damaged",
             )
     notes = (*chosen.notes, *(LeftOut({"damaged": damaged}).notes() if damaged else ()))
