@@ -73,22 +73,27 @@ _PLACES = tuple(
         rf"(?P<before>\b(?i:(?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?(?:basic|bearer|digest|token|apikey|negotiate))\s+){_VALUE}{{6,}}",
         rf"(?P<before>\b(?i:(?:proxy-)?authorization)[\"']?\s*[:=]\s*[\"']?){_VALUE}{{16,}}",
         rf"(?P<before>\b(?i:bearer)\s+)(?=[^\s\d]*\d){_VALUE}{{8,}}",
+        r"(?P<before>\b[Bb]asic\s+)(?=[^\s\d]*\d)[A-Za-z0-9+/]{16,}={0,2}",
         rf"(?P<before>\b(?i:(?:x-[a-z-]*|private-|job-|deploy-)(?:key|token|secret|auth))\s*:\s*){_VALUE}{{6,}}",
         r"(?P<before>\b(?i:(?:set-)?cookie)\s*:\s*[\w.-]+=)[^\s;'\"]{6,}",
         # An assignment of a text: `"password": "…"`, `api_key = '…'`, `secret => "…"`.
         rf"(?P<before>(?i:\b\w*{_NAME})[\"']?\s*(?::|=>?|:=)\s*[\"'])[^\s\"'${{%<\\]{{6,}}(?=[\"'])",
+        r"(?P<before>(?i:\b\w*token)[\"']?\s*(?::|=>?|:=)\s*[\"'])(?=[^\s\"']*\d)[^\s\"'${%<\\]{12,}(?=[\"'])",
+        # A line of YAML, whose texts need no quotes.
+        rf"(?m:^)(?P<before>[+-]?[ \t-]*(?i:[\w-]*{_NAME}):[ \t]+)(?=\S*\d)[^\s\"'${{%<(,;]{{6,}}(?=[ \t]*(?m:$))",
         # A line of a file of variables, as patches hold them; of upper-case names, as C's own assignments are indented and in lower case.
         r"(?m:^)(?P<before>[+-]?(?:export )?[A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY)[A-Z0-9_]*=)"
         r"(?![\d.,]+$)[^\s'\"${%<]{6,}",
         r"(?P<before>\b(?:aws_secret_access_key|_authToken|_password)\s*=\s*)[^\s'\"${%<]{6,}",
         r"(?P<before>\blogin\s+\S+\s+password\s+)[^\s'\"${%<]+",  # .netrc
+        r"(?P<before>\b(?:mysql|mariadb)[\w-]*\s(?:[^|;&\n]*?\s)?-p)[^\s'\"${%<]{6,}",
         r"(?P<before>-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----)(?:[\s+-]*[A-Z][\w-]+: [^\n]*)*(?:[\s\"'\\+-]*[A-Za-z0-9+/=]{16,})+"
         r"(?:[\s\"'\\+-]*[A-Za-z0-9+/=]+(?=[\s\"'\\]*[+-]?-----END))?",
     )
 )
 
 _NO_SECRET = r"(?!\$|\{|[\d.,]+(?:[\s'\"]|$))"
-_GIVEN = rf"""(?:'{_NO_SECRET}([^']+)'|"{_NO_SECRET}([^"]+)"|{_NO_SECRET}([^\s'"]+))"""
+_GIVEN = rf"""(?:'{_NO_SECRET}([^']+)'|"{_NO_SECRET}([^"]+)"|\\["']{_NO_SECRET}([^"'\\]+)|{_NO_SECRET}([^\s'"\\]+))"""
 _SECRET_OPTION = r"(?i:password|passwd|passphrase|pass|pwd|secret|token|(?:api|access|secret|private|auth)[-_]?key|credentials?)"
 # What only a command means so: options and variables. Not a bare -p, which is a port or a number of processes elsewhere.
 _COMMAND = tuple(
@@ -98,7 +103,7 @@ _COMMAND = tuple(
         r"\b[A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY|CREDENTIALS?)[A-Z0-9_]*=",
         rf"(?<![\w-]){_SECRET_OPTION}=",
         r"(?<!\w)(?:-{0,2})key=(?=[^\s]*\d)(?=[^\s]*[A-Za-z])(?=[^\s]{16})",  # of shorter ones, most are names of a field or a map's keys
-        r"\b(?:mysql|mariadb)[\w-]*\s[^|;&\n]*?-p",
+        r"\b(?:mysql|mariadb)[\w-]*\s(?:[^|;&\n]*?\s)?-p",
         r"\bsshpass\s+-p\s*",
         r"\bmongo(?:sh|dump|export|import|restore)?\s[^|;&\n]*?-p\s+",
         r"\bredis-(?:cli|benchmark)\s[^|;&\n]*?-a\s+",
