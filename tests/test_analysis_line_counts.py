@@ -164,7 +164,7 @@ def test_more_lines_name_a_function_where_they_certainly_explain_slower_runs(cou
 
 
 def test_functions_whose_calls_were_not_timed_are_not_said_to_be_proved_equal_by_lines() -> None:
-    world = World((Made("f", same(CALL_NS), Change.CHANGED),), plain=lambda side: CALL_NS)
+    world = World((Made("f", same(CALL_NS), Change.CHANGED),), plain=lambda side: CALL_NS, noise=Noise(run=0.001))
     experiment = counted(world, lambda name, side, n, rng: {"lines": 100.0}, rounds=2)
     untimed = replace(experiment, runs=tuple(run for run in experiment.runs if run.phase in (Phase.PLAIN, Phase.COUNTED)))
     f = analyse(untimed, world.samples, CompareConfig()).functions[0]

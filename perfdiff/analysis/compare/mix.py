@@ -40,6 +40,7 @@ class Tables:
         self.new, unlike = new_arguments(base, head) if is_same else ((), None)
         self.head = head if unlike is None else head.rows(np.flatnonzero(~unlike))
         self.apart = None if unlike is None else head.rows(np.flatnonzero(unlike))
+        self._is_same = is_same
         self._plain: Yardstick | None = None
 
     @property
@@ -50,7 +51,7 @@ class Tables:
     @functools.cached_property
     def unseen(self) -> tuple[Feature, ...]:
         """Return the features of which base cannot say what head's values cost."""
-        return unseen_inputs(self.base, self.head)
+        return unseen_inputs(self.base, self.head, is_same=self._is_same)
 
     @functools.cached_property
     def members(self) -> tuple[Members, Members]:
@@ -214,10 +215,11 @@ def mix_by_point(tables: Tables, means: Sequence[Floats]) -> dict[int, float]:
     return mix
 
 
-def unseen_inputs(base: SampleTable, head: SampleTable) -> tuple[Feature, ...]:
+def unseen_inputs(base: SampleTable, head: SampleTable, *, is_same: bool = False) -> tuple[Feature, ...]:
     """Return features that had one value in every call of base and clearly other ones in every call of head.
 
-    Base cannot say what these inputs cost.
+    Base cannot say what these inputs cost. Where the code `is_same`, arguments of one value on each side are other ones by however little:
+    what a call takes more then is not the function's.
     """
     found = []
     of_base, of_head = columns(base), columns(head)
@@ -231,6 +233,7 @@ def unseen_inputs(base: SampleTable, head: SampleTable) -> tuple[Feature, ...]:
         if not len(before) or not len(after):
             continue
         moved = abs(math.log((1 + abs(median(after))) / (1 + abs(float(before[0]))))) > 0.5 * OCTAVE
+        moved |= is_same and feature.origin is Origin.ARGUMENT and not _varies(after)
         if (moved or feature.category) and not np.any(after == before[0]):
             found.append(feature)
     return tuple(found)

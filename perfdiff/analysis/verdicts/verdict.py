@@ -48,9 +48,10 @@ def decide(case: Case) -> Decision:
 
 
 def _is_answered_without_calls(case: Case) -> bool:
-    """Return whether the program is as fast as before at all points, and a function counts as much as before."""
+    """Return whether the program is as fast as before at all points, and a function counts about as much as before."""
     is_as_fast = all(end.standing is PointStanding.NOT_SLOWER for end in case.ends.values())
-    return is_as_fast and len(case.run_extra_ns) > 0 and (case.work is None or not case.work.total_ns)
+    run_ns = sum(end.base_ns for end in case.ends.values())
+    return is_as_fast and len(case.run_extra_ns) > 0 and (case.work is None or abs(case.work.total_ns) <= MATERIAL * run_ns)
 
 
 def _why_not_timed(case: Case) -> str:
