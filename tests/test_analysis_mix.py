@@ -55,13 +55,13 @@ def test_the_feature_that_varies_most_is_none_that_falls_below_zero() -> None:
 @pytest.mark.parametrize(("changed", "ranks"), [(2300.0, ["caller"]), (2000.0, [])])
 def test_who_hands_on_another_constant_is_guilty_of_what_it_costs_however_little_it_moved(changed: float, ranks: list[str]) -> None:
     """An argument of 2,000 in all calls of base, and of 2,300 in head: 15 % are no noise where no value varies."""
-    caller = Made("caller", same(lambda x: 2 * x["n"]), Change.CHANGED)
+    caller = Made("caller", same(lambda x: 2 * x["n"]), Change.CHANGED, calls=lambda side, n: {"main": 1})
     step = Made(
         "step",
         same(lambda x: x["rounds"]),
         calls=lambda side, n: {"caller": n},
         inputs=lambda side, n, count, rng: {"rounds": np.full(count, 2000.0 if side is Side.BASE else changed)},
     )
-    world = World((caller, step), runs=10)
+    world = World((Made("main", same(1e3)), caller, step), runs=10)
     found = analyse(world.experiment(), world.samples, CompareConfig())
     assert [each.info.name for each in found.functions if each.rank] == ranks
