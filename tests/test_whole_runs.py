@@ -11,7 +11,7 @@ import pytest
 import findings as examples
 from perfdiff.analysis.findings import PointStanding, Verdict
 from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, MOST_PAIRS, Shift, next_look, shift
-from perfdiff.analysis.verdicts.asbuilt import layout_note
+from perfdiff.analysis.verdicts.asbuilt import few_layouts_note, layout_note
 from perfdiff.analysis.verdicts.settling import settled
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
 from perfdiff.config import CompareConfig, MeasureConfig
@@ -282,3 +282,18 @@ def test_few_pairs_of_the_builds_themselves_tell_nothing_of_their_layout() -> No
 def test_what_leaves_a_point_open_is_put_down_to_layouts_where_they_vary_most(others: tuple[float, float], by_layouts: bool) -> None:
     end = whole_runs([Point(0, "sort", {"n": 1000}, "./sort")], placed_runs(others[1], others), CompareConfig()).ends[0]
     assert end.by_layouts is by_layouts
+
+
+@pytest.mark.parametrize(("layouts", "standing"), [(1, PointStanding.OPEN), (8, PointStanding.SLOWER)])
+def test_slower_runs_in_few_layouts_stay_open_and_say_why(layouts: int, standing: PointStanding) -> None:
+    rng, point = np.random.default_rng(5), Point(0, "sort", {"n": 1000}, "./sort")
+    runs = []
+    for block in range(40):
+        for side in Side:
+            ns = 1e8 * (1.12 if side is Side.HEAD else 1.0) * float(np.exp(rng.normal(0, 0.01)))
+            runs.append(Run(len(runs), Phase.PLAIN, 0, side, block, ns, ns, 1e6, None, None, "", layout=block % layouts))
+    (end,) = whole_runs([point], runs, CompareConfig()).ends
+    assert (end.standing, end.needed) == (standing, 0)
+    says = [note.text for note in few_layouts_note(runs, [end], CompareConfig())]
+    assert bool(says) is (standing is PointStanding.OPEN)
+    assert all("fewer than 3" in text and "15 %: raise measure.layouts" in text for text in says)

@@ -24,7 +24,7 @@ from perfdiff.analysis.telling.headline import Spot, headline, metric_of_verdict
 from perfdiff.analysis.telling.lines import with_lines
 from perfdiff.analysis.telling.warming import warming_note
 from perfdiff.analysis.trends.lines import MatchedLines, matched
-from perfdiff.analysis.verdicts.asbuilt import layout_note
+from perfdiff.analysis.verdicts.asbuilt import few_layouts_note, layout_note
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import slower_beside
 from perfdiff.analysis.verdicts.disagreement import disagreement_notes
@@ -78,6 +78,7 @@ def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and
     volume = volume_note(attribution, found.own, ledger.ids, config)
     notes = (*beside, *unattributed_notes(attribution), *lock_notes(cases, functions), *volume, *warming_note(cases))
     notes = (*notes, *disagreement_notes(functions, found.runs.ends), *layout_note(experiment.runs, found.runs.ends))
+    notes = (*notes, *few_layouts_note(experiment.runs, found.runs.ends, config))
     return replace(
         findings,
         functions=tuple(functions if ledger.points or found.counted is None else _counted(functions, found.counted)),

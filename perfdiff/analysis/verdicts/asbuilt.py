@@ -10,9 +10,10 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.findings import EndToEnd, PointStanding
-from perfdiff.analysis.policy import PLACES
-from perfdiff.analysis.verdicts.conclusion import COSTS
+from perfdiff.analysis.policy import LAYOUT_SHIFT, LAYOUTS_KNOWN, PLACES
+from perfdiff.analysis.verdicts.conclusion import COSTS, NAMED
 from perfdiff.analysis.verdicts.wholeruns import comparable, pairs_of
+from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Floats, Note, Phase, Run, Side
 
 FEWEST = 3  # pairs of the builds themselves: fewer are one disturbed run
@@ -49,6 +50,22 @@ def layout_note(runs: Sequence[Run], ends: Sequence[EndToEnd]) -> Iterator[Note]
         f"{len(worst.layouts)} layouts of the same code that is {units.ratio(ratio.value)} in the mean, and "
         f"{units.ratio(float(ends_of[0]))} to {units.ratio(float(ends_of[1]))} in eight of ten: the place of code in memory makes that",
     )
+
+
+def few_layouts_note(runs: Sequence[Run], ends: Sequence[EndToEnd], config: CompareConfig) -> Iterator[Note]:
+    """Yield a note where runs are clearly slower, but in so few layouts that the place of code may make it."""
+    layouts: dict[int, set[int]] = {}
+    for run in runs:
+        if run.phase is Phase.PLAIN:
+            layouts.setdefault(run.point, set()).add(run.layout)
+    is_open = (end for end in ends if end.standing is PointStanding.OPEN and end.low > 1 + config.min_effect)
+    found = [end.point.label for end in is_open if len(layouts[end.point.id]) < LAYOUTS_KNOWN]
+    if found:
+        yield Note(
+            "few-layouts",
+            f"whole runs at {units.listed(found, NAMED)} are slower in the layouts that were measured, but these are fewer than "
+            f"{LAYOUTS_KNOWN}, and the place of code in memory may make up to {100 * LAYOUT_SHIFT:.0f} %: raise measure.layouts",
+        )
 
 
 def _seen(end: EndToEnd, runs: Sequence[Run]) -> _Seen | None:

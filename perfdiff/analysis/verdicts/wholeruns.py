@@ -216,7 +216,9 @@ class _Judge:
             return _Judged(PointStanding.FASTER, ratio)
         if high < least:
             return _Judged(PointStanding.NOT_SLOWER, ratio)
-        return _Judged(PointStanding.OPEN, ratio, seen.needed(least, config.confidence), by_layouts=seen.by_layouts)
+        # Beyond `least` more pairs of as few layouts would decide nothing.
+        needed = seen.needed(least, config.confidence) if clear == least or seen.effect < least else 0
+        return _Judged(PointStanding.OPEN, ratio, needed, by_layouts=seen.by_layouts)
 
 
 def _on(runs: Sequence[Run], machine: int) -> list[Run]:
