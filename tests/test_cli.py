@@ -456,8 +456,10 @@ def test_explain_tells_what_the_last_comparison_knows(
     out = capsys.readouterr().out
     assert f"{named.name}  {named.file}:{named.line}" in out
     assert findings().functions[1].info.name not in out.splitlines()[0]
-    assert run("explain", f"{Path(named.file).name}:{named.name}") == 0
-    assert capsys.readouterr().out == out
+    inside = max(named.head.code) if named.head else named.line
+    for place in (named.name, inside):
+        assert run("explain", f"{Path(named.file).name}:{place}") == 0
+        assert capsys.readouterr().out == out
 
 
 def test_explain_says_why_a_function_was_not_measured(

@@ -36,7 +36,7 @@ Show everything that a comparison found out about a function: for which inputs, 
 
 @app.command(help=_HELP)
 def explain(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
-    function: Annotated[str, typer.Argument(metavar="FUNCTION", help="Its name, or FILE:NAME or FILE:LINE if several share the name.")],
+    function: Annotated[str, typer.Argument(metavar="FUNCTION", help="Its name, or FILE:NAME or a FILE:LINE of its code.")],
     revisions: Annotated[
         list[str] | None, typer.Argument(metavar="[BASE] [HEAD]", help="The comparison; without it, the last one.")
     ] = None,
@@ -90,11 +90,14 @@ def explanation(outcome: Outcome, function: str) -> str:
 
 
 def _stands_at(given: str, finding: FunctionFinding) -> bool:
-    """Return whether what a user wrote is the place of a function, `FILE:LINE`."""
+    """Return whether what a user wrote is a place in the code of a function, `FILE:LINE`, or the one that reports give of it."""
     from perfdiff.report import wording
 
-    place = wording.place(finding.info)
-    return place == given or place.endswith(f"/{given}")
+    if f"/{wording.place(finding.info)}".endswith(f"/{given}"):
+        return True
+    file, _, line = given.rpartition(":")
+    source = finding.info.head or finding.info.base
+    return bool(source and file and line.isdecimal() and f"/{source.file}".endswith(f"/{file}") and int(line) in source.code)
 
 
 def _choice(given: str, named: Sequence[FunctionFinding], min_effect: float) -> str:
