@@ -54,6 +54,7 @@ def test_commits_stay_whatever_variable_holds_them() -> None:
         ("./bench --api-key=hunter22", "./bench --api-key=…"),
         ("DB_PASSWORD='hunter22' ./bench", "DB_PASSWORD='…' ./bench"),
         ("make TOKEN=hunter22", "make TOKEN=…"),
+        ("make TOKEN=hun\\ter22", "make TOKEN=…"),
         ("./bench --password 'hunter22' -v", "./bench --password '…' -v"),
         ("./bench --pass=hunter22", "./bench --pass=…"),
         ("./load password=hunter22 host=db", "./load password=… host=db"),

@@ -93,7 +93,7 @@ _PLACES = tuple(
 )
 
 _NO_SECRET = r"(?!\$|\{|[\d.,]+(?:[\s'\"]|$))"
-_GIVEN = rf"""(?:'{_NO_SECRET}([^']+)'|"{_NO_SECRET}([^"]+)"|\\["']{_NO_SECRET}([^"'\\]+)|{_NO_SECRET}([^\s'"\\]+))"""
+_GIVEN = rf"""(?:'{_NO_SECRET}([^']+)'|"{_NO_SECRET}([^"]+)"|\\["']{_NO_SECRET}([^"'\\]+)|{_NO_SECRET}((?:[^\s'"\\]|\\(?!["']))+))"""
 _SECRET_OPTION = r"(?i:password|passwd|passphrase|pass|pwd|secret|token|(?:api|access|secret|private|auth)[-_]?key|credentials?)"
 # What only a command means so: options and variables. Not a bare -p, which is a port or a number of processes elsewhere.
 _COMMAND = tuple(
