@@ -462,6 +462,11 @@ def test_explain_tells_what_the_last_comparison_knows(
         assert capsys.readouterr().out == out
 
 
+def test_explain_asks_for_the_workload_that_it_is_given(seam: Comparison, run: Callable[..., int]) -> None:
+    assert run("explain", findings().functions[0].info.name, "a", "b", "--", "./program", "7") == 0
+    assert [workload.command for workload in seam.requests[0].config.workloads] == ["./program 7"]
+
+
 def test_explain_says_why_a_function_was_not_measured(
     seam: Comparison, run: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -36,6 +36,7 @@ Show everything that a comparison found out about a function: for which inputs, 
 
 @app.command(help=_HELP)
 def explain(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
+    context: typer.Context,
     function: Annotated[str, typer.Argument(metavar="FUNCTION", help="Its name, or FILE:NAME or a FILE:LINE of its code.")],
     revisions: Annotated[
         list[str] | None, typer.Argument(metavar="[BASE] [HEAD]", help="The comparison; without it, the last one.")
@@ -51,7 +52,8 @@ def explain(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         folder = options.cache_folder(cache)
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             if revisions:
-                outcome = comparison.compared(tuple(revisions), repository, folder, Overrides(file=config), progress)
+                overrides = Overrides(file=config, command=comparison.command_text(context.obj or []))
+                outcome = comparison.compared(tuple(revisions), repository, folder, overrides, progress)
             else:
                 outcome = last(repository.absolute(), folder, config, progress)
                 outcome = replace(outcome, findings=acceptances.honoured(outcome.findings, repository.absolute(), config))
