@@ -170,14 +170,16 @@ def test_text_that_reads_files_while_it_is_assembled_keeps_sides_apart(sides: Si
 
 
 @pytest.mark.skipif(not shutil.which("clang"), reason="clang")
-@pytest.mark.parametrize("option", ["-fprebuilt-module-path=.", "-fmodule-file=foo.pcm", "@options"])
-def test_unit_that_imports_a_module_is_compiled_on_both_sides(sides: Sides, option: str) -> None:
-    """What a module says is not in the text of who imports it; a file of options tells no words."""
-    files = {"main.cpp": "import foo;\nint main() { return work(); }\n", "options": "-fprebuilt-module-path=.\n"}
+@pytest.mark.parametrize("option", ["-fprebuilt-module-path=.", "-fmodule-file=foo.pcm", "@options", ""])
+@pytest.mark.parametrize("imports", ["import foo;", "int a; import foo;"])
+def test_unit_that_imports_a_module_is_compiled_on_both_sides(sides: Sides, option: str, imports: str) -> None:
+    """What a module says is not in the text of who imports it, and options that a compiler is given otherwise are not among its words."""
+    files = {"main.cpp": f"{imports}\nint main() {{ return work(); }}\n", "options": "-fprebuilt-module-path=.\n"}
     modules = (f"export module foo;\nexport inline int work() {{ return {answer}; }}\n" for answer in (1, 2))
+    hidden = "" if option else "CCC_OVERRIDE_OPTIONS='# +-fprebuilt-module-path=.' "
     for side in (sides(letter, {**files, "foo.cppm": module}) for letter, module in zip("AB", modules, strict=True)):
         side.run("clang -std=c++20 --precompile foo.cppm -o foo.pcm")
-        side.run(f"clang -std=c++20 {option} -c main.cpp -o main.o")
+        side.run(f"{hidden}clang -std=c++20 {option} -c main.cpp -o main.o")
         assert side.compiled == 2
 
 

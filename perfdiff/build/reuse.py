@@ -50,7 +50,8 @@ _OTHERWISE = (
 _DEPENDENCIES = ("-MD", "-MMD", "-MP", "-MF", "-MT", "-MQ")  # of `-M…`, what is understood
 _NAMING = frozenset(("-MF", "-MT", "-MQ"))
 _READING = (b".incbin", b".include", b"#embed")  # what reads files when the text is compiled
-_MODULES = (b"import", b"module", b"export", b"__import", b"__module", b"__export")  # ahead of what is not in the text
+_MODULES = (b"import", b"module", b"export")  # of which what follows is not in the text
+_DECLARED = rb"(?:^|[;{}@/])[ \t]*_*(?:import|module|export)\b"  # clang 14 takes such a declaration behind others of its line, too
 _VARIABLES = ("COMPILER_PATH", "GCC_EXEC_PREFIX", "SOURCE_DATE_EPOCH")
 _NOTES = "-ftest-coverage"  # by which gcc writes notes beside an object
 _WINDOW = 4  # bytes of a path that an instruction may hold by themselves
@@ -221,9 +222,11 @@ class Reuse:
 
 def _has_modules(text: bytes) -> bool:
     """Return whether a text may have declarations of C++ modules, which bring in code that it does not have."""
-    if not any(word in text for word in _MODULES[:3]):
+    if not any(word in text for word in _MODULES):
         return False
-    return any(line.lstrip().startswith(_MODULES) for line in text.splitlines())
+    import re  # its loading would cost each of the other compiler calls some milliseconds
+
+    return re.search(_DECLARED, text, re.MULTILINE) is not None
 
 
 def _described(file: str) -> tuple[str, int, int]:
