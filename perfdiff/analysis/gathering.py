@@ -37,7 +37,7 @@ from perfdiff.analysis.verdicts.verdict import Decision
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
 from perfdiff.config import CompareConfig
 from perfdiff.records.recorded import Samples
-from perfdiff.records.schema import Experiment, Floats
+from perfdiff.records.schema import Experiment, Floats, Phase
 
 
 def at_usual_pace(experiment: Experiment, samples: Samples, config: CompareConfig) -> tuple[Ledger, Samples]:
@@ -153,7 +153,8 @@ def gathered(of: Known, studies: Sequence[Study], lines: MatchedLines | None = N
     work = work_of(of.counted, len(experiment.points), of.leaving)
     told = of.runs.without(of.clocked).unexplained_by(attribution)
     judged = without_waiting(told, experiment, work, config)
-    evidence = Evidence(judged, work, experiment.same_code, suspects, lines, savers)
+    is_timed = any(run.phase is Phase.TIMED for run in experiment.runs)
+    evidence = Evidence(judged, work, experiment.same_code, suspects, lines, savers, is_timed)
     return Gathered(cases, q_values, own, attribution, of.counted, of.runs, evidence, Machines(of.names, _q_of_machines(studies)))
 
 

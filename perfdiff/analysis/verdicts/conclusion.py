@@ -28,7 +28,7 @@ class Evidence:
     """What is known besides the functions: whole runs, the work that was counted, and whether the machine code is the same.
 
     `suspects` are changed functions that execute more, those that take most of it first; `lines` is how often lines ran, None where that
-    was not counted; `savers` are changed functions that execute less, those that save most first.
+    was not counted; `savers` are changed functions that execute less, those that save most first. `is_timed` tells whether calls were.
     """
 
     runs: WholeRuns = field(default_factory=WholeRuns)
@@ -37,6 +37,7 @@ class Evidence:
     suspects: tuple[ExtraWork, ...] = ()
     lines: MatchedLines | None = None
     savers: tuple[ExtraWork, ...] = ()
+    is_timed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,8 @@ def _not_located(functions: Sequence[FunctionFinding], evidence: Evidence) -> Co
         where = "no function that ran has changed: look at data files, build options and libraries"
     else:
         likely = " and ".join(f"`{each.name}` {each.says}" for each in evidence.suspects[:SUSPECTS])
-        where = f"no single call explains it{f'; by counts, {likely}' if likely else ''}"
+        calls = "no single call explains it" if evidence.is_timed else "no calls could be timed"
+        where = f"{calls}{f'; by counts, {likely}' if likely else ''}"
     return Conclusion(Verdict.REGRESSION, f"Regression, not located: {_takes(worst)}; {where}", Rung.RUNS)
 
 
