@@ -363,7 +363,8 @@ int main(int argc, char **argv) { return printf("%ld\\n", count(atol(argv[1]), a
     assert (answer.code, report["verdict"]) == (1, "regression")
 
 
-def test_function_whose_only_call_is_cut_short_is_not_measured(make_place: Make, perfdiff: Run) -> None:
+def test_function_whose_only_call_is_cut_short_is_not_measured(make_place: Make, perfdiff: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERFDIFF_COUNTERS_SOFTWARE", "true")
     body = (
         "int p[2]; char x; if (pipe(p)) return 1; pid_t k = fork(); if (!k) endless(p[1], n); if (read(p[0], &x, 1) == 1) kill(k, SIGKILL);"
     )
@@ -374,6 +375,10 @@ def test_function_whose_only_call_is_cut_short_is_not_measured(make_place: Make,
     assert "endless" not in {function["name"] for function in report["functions"]}
     reason = "no call of it had ended when its process was killed"
     assert {"name": "endless", "file": "main.c", "reason": reason} in report["skipped"]
+    said = {note["slug"]: note["text"] for note in report["notes"]}
+    assert " was killed or could not write on; let it end by exit or return" in said["not-counted"]
+    assert said["recording-incomplete"].endswith(": calls that had not ended are not in the figures; let it end by exit or return")
+    assert all(not function["counts"] for function in report["functions"])
 
 
 def test_changes_that_no_workload_reaches_are_a_note(make_place: Make, perfdiff: Run) -> None:

@@ -321,7 +321,7 @@ def test_what_cannot_be_counted_is_compiled_plainly_and_named(make: Make) -> Non
 
 def test_program_without_libc_costs_the_counts_of_no_other(make: Make) -> None:
     files = {"boot.c": "void _start(void) { for (;;); }\n", "main.c": "int main(void) { return 0; }\n"}
-    tree = make(files, ["gcc -O2 -nostdlib -static boot.c -o boot", "gcc -O2 main.c -o prog"])
+    tree = make(files, ["$CC -O2 -nostdlib -static boot.c -o boot", "$CC -O2 main.c -o prog"])
     ((file, reason),) = ((one.file, one.reason) for one in tree.uncounted)
     assert file == "boot.c"
     assert "does not " in reason
