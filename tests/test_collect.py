@@ -11,7 +11,7 @@ import threading
 import time
 import tracemalloc
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -416,6 +416,29 @@ def test_a_run_that_takes_long_is_told_while_it_goes_on(tmp_path: Path, monkeypa
     assert len(list(collector.collect(slots, lambda text: None))) == 4
     assert len(heard) == told
     assert all("one run of w n=9 on " in text and "hanging after 70 s (timeout_s" in text for text in heard)
+
+
+def test_of_runs_at_the_same_time_that_take_long_both_sides_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[str] = []
+    hears = threading.Event()
+
+    class Waiting(CountingExecutor):
+        def execute_together(self, commands: Sequence[Command], cpus: Collection[int]) -> list[Execution]:
+            assert hears.wait(30)
+            return [self.execute(command) for command in commands]
+
+    def slow(text: str) -> None:
+        heard.append(text)
+        hears.set()
+
+    monkeypatch.setattr("perfdiff.collect.collector.LONG_S", 0.01)
+    targets = {(Phase.PLAIN, side): Target(tmp_path / side, None) for side in Side}
+    collector = Collector(targets, {"w": WorkloadConfig("w", "x")}, {}, Waiting(), tmp_path / "room", 1, slow)
+    (tmp_path / "room").mkdir()
+    pair = [Slot(Phase.PLAIN, Point(0, "w", {"n": 9}, "x"), side, 0) for side in (Side.HEAD, Side.BASE)]
+    assert len(collector.collect_together(pair, {0}, lambda _: None)) == 2
+    (text,) = heard
+    assert text.startswith("one run of w n=9 on base or head has taken ")
 
 
 def test_the_nearest_functions_are_found_past_others_and_around_circles() -> None:
