@@ -65,6 +65,11 @@ class Subjects:
         calls = {id_: (may - probed) | (seen[id_] if id_ in probed else may & ran) for id_, may in self.calls.items()}
         return replace(self, calls=calls)
 
+    @property
+    def suspects(self) -> frozenset[int]:
+        """Return the functions that changed, or depend on what did."""
+        return frozenset(id_ for id_, pair in self.pairs.items() if pair.change.is_suspect)
+
     def probeable(self, exclude: Sequence[str]) -> dict[int, Counterpart]:
         """Return the pairs that can carry probes on every side where they exist, without those in excluded paths."""
         return {id_: pair for id_, pair in self.pairs.items() if not _obstacle(pair, exclude)}
@@ -101,19 +106,16 @@ class Subjects:
 
     def unfinished(self, ids: Collection[int]) -> tuple[Skipped, ...]:
         """Return the suspects among `ids`, functions that were called, but none of whose calls ended while it was recorded."""
-        return tuple(
-            Skipped(pair.shown.name, pair.shown.file, "no call of it had ended when its process was killed")
-            for id_, pair in self.pairs.items()
-            if pair.change.is_suspect and id_ in ids
-        )
+        return self._skipped(ids, "no call of it had ended when its process was killed")
 
     def generated(self, ids: Collection[int]) -> tuple[Skipped, ...]:
         """Return the suspects among `ids`, functions whose files each build makes otherwise, so that no text with probes is theirs."""
-        return tuple(
-            Skipped(pair.shown.name, pair.shown.file, "each build makes another text of its file, so that it carries no probe")
-            for id_, pair in self.pairs.items()
-            if pair.change.is_suspect and id_ in ids
-        )
+        return self._skipped(ids, "each build makes another text of its file, so that it carries no probe")
+
+    def _skipped(self, ids: Collection[int], reason: str) -> tuple[Skipped, ...]:
+        """Return the suspects among `ids`, which are not measured for one reason."""
+        pairs = (self.pairs[id_] for id_ in sorted(self.suspects.intersection(ids)))
+        return tuple(Skipped(pair.shown.name, pair.shown.file, reason) for pair in pairs)
 
     def survey_probes(self, side: Side, ids: Iterable[int]) -> dict[int, Probe]:
         """Return probes that count and time, and read what may take long; suspects and their callers also count outcomes of conditions."""

@@ -227,8 +227,7 @@ class Bench:
 
     def untimed(self, site: Site) -> Site:
         """Return what there is to tell where no build with probes could be made or run: of what changed, that it is open."""
-        suspects = frozenset(id_ for id_, pair in site.subjects.pairs.items() if pair.change.is_suspect)
-        return replace(site, measured=site.measured | suspects)
+        return replace(site, measured=site.measured | site.subjects.suspects)
 
     def tallied(self, site: Site) -> Variant:
         """Build all sides with probes in all functions, which count calls and nothing else; raise BuildError."""

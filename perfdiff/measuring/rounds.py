@@ -109,9 +109,8 @@ class Rounds:
 
     def _counted_apart(self, calls: Counted, point: Point) -> frozenset[int]:
         """Return the functions whose own counts are worth their cost, given their numbers of calls at a point."""
-        changed = [id_ for id_, pair in self.site.subjects.pairs.items() if pair.change.is_suspect]
         cpu_ns = float(np.median([run.cpu_ns for run in self.runs if run.phase is Phase.PLAIN and run.point == point.id]))
-        return census.counted_apart(calls.calls, calls.starts, changed, cpu_ns)
+        return census.counted_apart(calls.calls, calls.starts, self.site.subjects.suspects, cpu_ns)
 
     def _is_same_work(self, counted: Counted, points: int) -> bool:
         """Return whether all functions have the same counts on both sides at that many points."""

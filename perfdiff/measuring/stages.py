@@ -27,8 +27,8 @@ def measure(bench: Bench, folder: Path, makers: Makers = OwnMachine) -> None:
                     rounds.count_all()
                 if not rounds.are_answered:
                     rounds.locate()
-                if len(bench.sides) > 1 and not rounds.are_answered and rounds.hang_on_whole_runs:
-                    rounds.compare_whole_runs()
+                    if len(bench.sides) > 1 and rounds.hang_on_whole_runs:
+                        rounds.compare_whole_runs()
                 if len(bench.sides) > 1 and rounds.ask_for_lines:
                     rounds.count_lines()
                 rounds.save(folder)

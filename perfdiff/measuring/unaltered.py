@@ -64,7 +64,7 @@ def _may_run_copies(site: Site, code: CodeComparison) -> bool:
 
 def _unchanged_calls(bench: Bench, site: Site, differing: Mapping[str, Collection[Side]], code: CodeComparison) -> frozenset[int] | None:
     """Return the functions that runs call, None where one of them changed, what is told by no function is opened, or nobody can tell."""
-    suspects = frozenset(id_ for id_, pair in site.subjects.pairs.items() if pair.change.is_suspect)
+    suspects = site.subjects.suspects
     if not suspects.issubset(site.subjects.probeable(bench.request.config.probes.exclude)):
         return None
     try:
