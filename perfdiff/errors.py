@@ -71,7 +71,7 @@ class WorkloadError(MeasurementError):
 
 
 class RunFailedError(WorkloadError):
-    """A run of a workload crashed, failed or hung."""
+    """A run of a workload, or a service of it, crashed, failed or hung."""
 
 
 class DiskFilledError(WorkloadError):

@@ -360,6 +360,7 @@ int main(int argc, char **argv) { return printf("%ld\\n", count(atol(argv[1]), a
     answer = perfdiff(place, "base", "head", "--build", "make", "--format", "json", "--", "./prog 1000000")
     report, said = without_calls(answer)
     assert "'./prog 1000000' was killed by SIGSEGV (" in said
+    assert "a likely cause is deep recursion" in said
     assert (answer.code, report["verdict"]) == (1, "regression")
 
 

@@ -23,7 +23,7 @@ from perfdiff.collect.executor import Command, ProcessExecutor
 from perfdiff.collect.served import Served
 from perfdiff.collect.services import Services, Situation
 from perfdiff.config import Config, ServiceConfig
-from perfdiff.errors import ConfigError, WorkloadError
+from perfdiff.errors import ConfigError, RunFailedError, WorkloadError
 from test_processes import working_in
 
 PYTHON = shlex.quote(sys.executable)
@@ -238,6 +238,12 @@ def test_a_service_that_dies_midway_is_told_ahead_of_the_failure_of_its_client(u
     assert error.slug == "service-died"
     assert "exited 3 during the run (head, w); then" in str(error)
     assert "listening" in error.detail
+
+
+def test_a_service_that_crashes_or_hangs_fails_the_run_as_its_command_would(up: Callable[..., object]) -> None:
+    """So that one which does so with probes alone leaves the answer to whole runs."""
+    failures = [failure(up(echo(), ask=asking("die"))), failure(up(echo(command="exec sleep 600", timeout_s=0.3)))]
+    assert [(type(error), error.slug) for error in failures] == [(RunFailedError, "service-died"), (RunFailedError, "service-not-ready")]
 
 
 def test_a_run_that_waits_for_a_service_which_died_is_ended(up: Callable[..., object]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from perfdiff import units
 from perfdiff.collect.subjects import Subjects
 from perfdiff.collect.survey import Choice
+from perfdiff.errors import PerfdiffError, RunFailedError
 from perfdiff.records.schema import Note, Phase, Point, Run, Side
 
 # Sizes that lie so many times apart are meant to show growth. Where runs of the largest take so little longer than of the smallest, four
@@ -17,6 +19,11 @@ from perfdiff.records.schema import Note, Phase, Point, Run, Side
 _APART, _ALIKE = 4.0, 1.25
 # A number with a unit, or the ends of a range: what people write for sizes, and perfdiff hands on as a text.
 _LIKE_SIZES = re.compile(r"\d+(?:\.\d+)?[kKmMgG](?:i?[bB])?|\d+(?:\.\.\.?|:)\d+")
+# Most often the reason of a crash by SIGSEGV with probes alone.
+_NO_TAIL_CALLS = (
+    "a likely cause is deep recursion, as functions with probes have no tail calls, so that it takes more stack: start perfdiff behind "
+    "`ulimit -s unlimited`"
+)
 _SHOWN = 3  # names that a sentence lists before it only counts
 
 
@@ -110,9 +117,10 @@ def _are_apart(points: Sequence[Mapping[str, float | str]]) -> bool:
     return any(max(values) >= _APART * min(values) for values in numbers if len(values) == len(points))
 
 
-def calls_not_timed(why: str) -> Note:
+def calls_not_timed(why: PerfdiffError) -> Note:
     """Say that whole runs and counts alone answer, as builds with probes cannot be made or run."""
-    return Note("calls-not-timed", f"no calls were timed, so that whole runs and counts alone answer: {why}")
+    likely = f"; {_NO_TAIL_CALLS}" if isinstance(why, RunFailedError) and signal.SIGSEGV.name in str(why) else ""
+    return Note("calls-not-timed", f"no calls were timed, so that whole runs and counts alone answer: {why}{likely}")
 
 
 def recordings_incomplete(runs: Sequence[Run], points: Sequence[Point]) -> tuple[Note, ...]:

@@ -13,7 +13,7 @@ from perfdiff import processes
 from perfdiff.collect import links
 from perfdiff.collect.executor import Command, Execution, Executor
 from perfdiff.config import PORT, ServiceConfig
-from perfdiff.errors import WorkloadError
+from perfdiff.errors import RunFailedError, WorkloadError
 from perfdiff.records.exchanges import Exchanges
 
 LOG_BYTES = 1 << 20  # kept of what a service prints: the end
@@ -137,9 +137,10 @@ def executed(served: Sequence[Served], command: Command, executor: Executor) -> 
     return [each.spent(found, before_ns) for each, before_ns in zip(served, before, strict=True)]
 
 
-def died(service: Service, where: str, failure: str = "") -> WorkloadError:
+def died(service: Service, where: str, failure: str = "") -> RunFailedError:
+    """Return the error that a service has ended, and what failed after that."""
     beside = f"; then {failure}" if failure else ""
-    return WorkloadError(
+    return RunFailedError(
         f"{NAMED}{service.config.name}, '{service.command.text}', {service.end} during the run ({where}){beside}; run it by hand in "
         f"{service.command.directory}, and what drives it beside it",
         slug="service-died",

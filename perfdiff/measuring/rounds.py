@@ -136,7 +136,7 @@ class Rounds:
             self.runs = [run for run in self.runs if run.phase is not Phase.TIMED]
             self._timed = Assembly({}, {})
             self.site = self.bench.untimed(self.site)
-            self.notes += (caveats.calls_not_timed(str(error)),)
+            self.notes += (caveats.calls_not_timed(error),)
 
     def choose(self) -> None:
         """Survey all functions, and choose those that are counted and timed."""
