@@ -25,6 +25,8 @@ _LOOK_S = 0.002  # between two looks whether processes have ended
 _PAUSE_S = 0.01  # the same of commands, where the kernel does not tell
 _WAIT_S = 0.1  # without a look: a signal that another thread takes ends no wait of this one
 
+_staying: dict[int, str] = {}  # processes that `running` may not kill, with their names
+
 
 @contextmanager
 def running(  # noqa: PLR0913 (three of them are the standard streams)
@@ -63,11 +65,18 @@ def running(  # noqa: PLR0913 (three of them are the standard streams)
             if process is not None:
                 kill_group(process.pid)
                 process.wait()
-            staying: set[int] = set()
-            while orphans := {child for child in _children() - mine - staying if _mark(child) in ("", mark)}:
-                staying |= {orphan for orphan in orphans if not _kill(orphan)}
+            left: set[int] = set()
+            while orphans := {child for child in _children() - mine - left if _mark(child) in ("", mark)}:
+                left |= {orphan for orphan in orphans if not _kill(orphan)}
+            _staying.update({each: _name(each) for each in left})
             if process is not None:
                 watchdog.forget(process.pid)
+
+
+def staying() -> tuple[str, ...]:
+    """Return the names and numbers of processes that commands of `running` left, and that go on as they may not be killed."""
+    there = _children()
+    return tuple(f"{name} ({process})" for process, name in _staying.items() if process in there and _state(process) not in ("Z", "X", ""))
 
 
 def ends(commands: Sequence[subprocess.Popen[bytes]], timeout_s: float) -> Iterator[int]:
@@ -189,6 +198,14 @@ def _state(process: int) -> str:
     return next(iter(_stat(process)), "")
 
 
+def _name(process: int) -> str:
+    """Return the name of a process as the kernel has it, "" where it is gone."""
+    try:
+        return Path(f"/proc/{process}/comm").read_text(errors="replace").strip()
+    except OSError:
+        return ""
+
+
 def _mark(process: int) -> str:
     """Return the mark that a process was started with, "" where it has none or cannot be read."""
     try:
@@ -216,15 +233,16 @@ def signal_name(number: int) -> str:
 
 
 def _kill(child: int) -> bool:
-    """Kill a child and wait for its end; return whether it may be killed: one of another user, as of `sudo`, may go on for ever."""
+    """Kill a child and wait for its end; return whether it ended: one of another user, as of `sudo`, may not be killed, and may go on."""
+    options = 0
     try:
         os.kill(child, signal.SIGKILL)
     except ProcessLookupError:
         pass
     except PermissionError:
-        return False
+        options = os.WNOHANG
     with contextlib.suppress(ChildProcessError):
-        os.waitpid(child, 0)
+        return os.waitpid(child, options)[0] == child
     return True
 
 

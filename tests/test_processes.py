@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from perfdiff import processes
+from perfdiff.collect import caveats
 
 
 class LeaveError(Exception):
@@ -65,8 +66,30 @@ def test_process_that_may_not_be_killed_is_not_waited_for(tmp_path: Path, monkey
         assert process.wait() == 0
     (left,) = working_in(tmp_path)
     assert "sleep" in left
+    (note,) = caveats.processes_stay(processes.staying())
+    assert note.text.endswith(f": sleep ({refused[0]})")
     killed(refused[0], signal.SIGKILL)
+    os.waitid(os.P_PID, refused[0], os.WEXITED | os.WNOWAIT)
+    assert processes.staying() == ()
     os.waitpid(refused[0], 0)
+
+
+def test_process_that_has_ended_is_no_process_that_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = list[int]()
+
+    def kill(process: int, _: int) -> None:
+        ended.append(process)
+        os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)  # as it ends by itself at that moment
+        raise PermissionError
+
+    monkeypatch.setattr(os, "kill", kill)
+    command = "(setsid sh -c 'until [ -e go ]; do :; done' &)"
+    with processes.running(command, tmp_path, os.environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        assert process.wait() == 0
+        (tmp_path / "go").touch()
+    assert processes.staying() == ()
+    with pytest.raises(ChildProcessError):  # it was waited for
+        os.waitpid(ended[0], os.WNOHANG)
 
 
 KILLED = """

@@ -145,3 +145,13 @@ def trees_written(written: Mapping[str, Sequence[str]]) -> tuple[Note, ...]:
         )
         for name, paths in sorted(written.items())
     )
+
+
+def processes_stay(names: Sequence[str]) -> tuple[Note, ...]:
+    """Tell of processes that builds or workloads left, and that may not be killed: what they do takes time from all later runs."""
+    if not names:
+        return ()
+    left = units.listed(names, _SHOWN)
+    return (
+        Note("processes-stay", f"builds or workloads left processes of another user that may not be killed and go on beside runs: {left}"),
+    )

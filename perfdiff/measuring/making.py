@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from perfdiff import processes
 from perfdiff.analysis.stats.pairs import next_look
 from perfdiff.collect import caveats
 from perfdiff.collect.collector import Collector
@@ -92,6 +93,7 @@ class OwnMachine:
             *self._duets.notes,
             *self.collector.told,
             *caveats.trees_written(self.bench.upkeep.written),
+            *caveats.processes_stay(processes.staying()),
         )
 
     def fitted(self, recipe: Recipe) -> Variant:
