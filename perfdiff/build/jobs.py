@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from perfdiff import processes, seals
+from perfdiff.build import compilers
 from perfdiff.build.commands import read_compile_log
 from perfdiff.build.failures import read_failure
 from perfdiff.build.masquerade import Flags, Masquerade, set_up_masquerade
@@ -124,10 +125,12 @@ class Job:
                 "under [build], which copies it into both revisions"
             )
         elif not any(self.masquerade.calls.glob("*.json")):
+            given = (f"{variable} is '{chosen}'" for variable in compilers.VARIABLES if (chosen := request.environment.get(variable)))
+            told = ", ".join(given)
             says = (
                 f"no compiler call of '{request.config.command}' was seen in {where}: it compiles nothing, or calls compilers by absolute "
                 "path or by names that are none of gcc's or clang's (cc, gcc-12, clang++, …), so nothing can be measured; let it take the "
-                "compiler from CC, CXX or PATH"
+                f"compiler from CC, CXX or PATH{f' ({told})' if told else ''}"
             )
         else:
             return
