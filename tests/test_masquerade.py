@@ -371,6 +371,14 @@ def test_probe_that_does_not_compile_is_named_where_errors_do_not_show_their_tex
     assert [drop.probe for drop in probed.log.dropped] == [2]
 
 
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_program_without_libc_is_linked_without_runtime_beside_others_that_have_it(probed: Workplace, compiler: str) -> None:
+    probed.write({"main.c": MAIN, "twice.c": TWICE_PROBED, "boot.c": "void _start(void) {PD_1 for (;;); }\n"})
+    commands = [f"{compiler} -c boot.c", f"{compiler} -nostdlib -static boot.o -o boot", f"{compiler} main.c twice.c -o prog"]
+    assert [probed.run(command).returncode for command in commands] == [0, 0, 0]
+    assert probed.run("./prog").stderr == "probe 1\n"
+
+
 @pytest.mark.parametrize("name", ["with space", "with, comma", os.fsdecode(b"caf\xe9")], ids=["space", "comma", "no UTF-8"])
 def test_runtime_is_found_wherever_the_cache_lies(tmp_path: Path, flags: Flags, name: str) -> None:
     runtime = tmp_path / name

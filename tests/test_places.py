@@ -319,11 +319,15 @@ def test_what_cannot_be_counted_is_compiled_plainly_and_named(make: Make) -> Non
     assert tree.run("./prog").of("bare(0)") == 1
 
 
-def test_program_without_libc_costs_the_counts_of_no_other(make: Make) -> None:
+@pytest.mark.parametrize(
+    ("commands", "uncounted"),
+    [(["$CC -O2 -nostdlib -static boot.c -o boot"], "boot.c"), (["$CC -O2 -c boot.c", "$CC -nostdlib -static boot.o -o boot"], "boot")],
+)
+def test_program_without_libc_costs_the_counts_of_no_other(make: Make, commands: Sequence[str], uncounted: str) -> None:
     files = {"boot.c": "void _start(void) { for (;;); }\n", "main.c": "int main(void) { return 0; }\n"}
-    tree = make(files, ["$CC -O2 -nostdlib -static boot.c -o boot", "$CC -O2 main.c -o prog"])
+    tree = make(files, [*commands, "$CC -O2 main.c -o prog"])
     ((file, reason),) = ((one.file, one.reason) for one in tree.uncounted)
-    assert file == "boot.c"
+    assert file == uncounted
     assert "does not " in reason
     assert tree.run("./prog").of("return 0") == 1
 

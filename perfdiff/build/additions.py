@@ -47,6 +47,9 @@ _NO_CALLS = {
 }
 _ATTRIBUTE = rb"(?:__attribute|\[\[|__declspec)[^;{}]{0,200}?(?<![a-z0-9])_*(naked|ifunc)(?![a-z0-9])"
 
+# What takes no runtime is linked without: its probes are at 0 then, so that it crashes if it is run, and the rest of the build goes on.
+UNRESOLVED = "-Wl,--unresolved-symbols=ignore-all"
+
 
 def runtime_path(build: Build) -> tuple[str, ...]:
     """Return the words by which a program finds the runtime library where it lies; a comma in its path would end a word of `-Wl`."""
@@ -128,12 +131,24 @@ class Additions:
 
     def run(self, command: list[str], path: str) -> tuple[int, dict[str, str], dict[str, str]]:
         """Run the call with what is added to it; return its status, the dropped probes, and the uncounted files, both with reasons."""
+        lost: dict[str, str] = {}
         if self.probing and self._call.stop in ("compile", "link"):
             status, dropped, uncounted = self._compile(command, path)
         else:
-            status = wait(start([command[0], *self.counting, *self.probing, *command[1:], *self.links], path))
+            words = [command[0], *self.counting, *self.probing, *command[1:], *self.links]
+            status, lost = self._link(words, command, path) if self._call.is_bare else (wait(start(words, path)), {})
             dropped, uncounted = {}, self.uncounted
-        return status, dropped, uncounted_files(self._call, uncounted) if self._is_counted else {}
+        return status, dropped, {**uncounted_files(self._call, uncounted), **lost} if self._is_counted else {}
+
+    def _link(self, words: list[str], command: list[str], path: str) -> tuple[int, dict[str, str]]:
+        """Link what may have no C library, without the runtime where it does not take it; return the status, and why it has none."""
+        status, errors = run_captured(words, path)
+        lost = {}
+        if status:
+            lost = {self._call.output or "a.out": f"it does not link with counters: {reason(errors)}"}
+            status, errors = run_captured([*command, UNRESOLVED], path)
+        show(errors)
+        return status, lost
 
     def _compile(self, command: list[str], path: str) -> tuple[int, dict[str, str], str | None]:
         """Compile with probes and counting, as far as the compiler takes them.

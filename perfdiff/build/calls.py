@@ -17,6 +17,7 @@ _LANGUAGES = {"c": "c", "cpp-output": "c", "c++": "c++", "c++-cpp-output": "c++"
 _CHECK_PLACES = ("/CMakeFiles/CMakeTmp", "/CMakeFiles/CMakeScratch", "/meson-private/", "/CompilerIdC", "/.conf_check_", "/config.tests/")
 _CHECK_NAMES = ("conftest", "CMakeCCompilerId", "CMakeCXXCompilerId", "sanitycheckc", "testCCompiler", "testCXXCompiler")
 _ASSEMBLER_SUFFIXES = frozenset((".s", ".S", ".sx"))
+_BARE = frozenset(("-nostdlib", "-nodefaultlibs", "-nostartfiles", "-nolibc"))
 _INCLUDE_DEPTH = 16  # response files in response files; deeper ones include themselves
 
 PLAIN, PROBED, SURVEYED, COUNTED = "plain", "probed", "surveyed", "counted"
@@ -114,6 +115,11 @@ class Call:
     def links(self) -> bool:
         """Return whether a program or a shared library comes out."""
         return self.stop == "link" and bool(self.sources or self.others) and not self.partial and not self.headers
+
+    @property
+    def is_bare(self) -> bool:
+        """Return whether what is linked may come without a C library, which the runtime needs, or without what starts programs."""
+        return self.links and not _BARE.isdisjoint(self.arguments)
 
     @property
     def compiles(self) -> bool:

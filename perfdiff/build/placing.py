@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from perfdiff.build.additions import UNTRACKED_GCC, runtime_path
+from perfdiff.build.additions import UNRESOLVED, UNTRACKED_GCC, runtime_path
 from perfdiff.build.calls import Build, Call
 from perfdiff.build.compiling import names_clang, reason, run_captured, show
 
@@ -61,7 +61,7 @@ class Placing:
             status, errors = run_captured([*command, *self.linking], path)
         if status and self.linking:
             uncounted = f"it does not link with counters: {reason(errors)}"
-            status, errors = run_captured(command, path)
+            status, errors = run_captured([*command, *([UNRESOLVED] if self._call.is_bare else [])], path)
         show(errors)
         return status, {}, _uncounted_files(self._call, uncounted)
 
@@ -91,10 +91,10 @@ def _linking(call: Call, build: Build, *, is_clang: bool) -> list[str]:
 
 
 def _uncounted_files(call: Call, reason: str | None) -> dict[str, str]:
-    """Return the files of a call whose lines are not counted, with reasons; `reason` is that of its sources."""
+    """Return the files of a call whose lines are not counted, with reasons; `reason` is that of its sources, or of what it links."""
     files: dict[str, str] = {}
     if call.stop in ("compile", "link"):
         files.update((file, "it is written in assembler") for file in call.assembler)
         if reason is not None:
-            files.update((file, reason) for file, _ in call.sources)
+            files.update((file, reason) for file in [file for file, _ in call.sources] or [call.output or "a.out"])
     return files
