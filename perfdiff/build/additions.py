@@ -47,13 +47,25 @@ _NO_CALLS = {
 }
 _ATTRIBUTE = rb"(?:__attribute|\[\[|__declspec)[^;{}]{0,200}?(?<![a-z0-9])_*(naked|ifunc)(?![a-z0-9])"
 
-# What takes no runtime is linked without: its probes are at 0 then, so that it crashes if it is run, and the rest of the build goes on.
-UNRESOLVED = "-Wl,--unresolved-symbols=ignore-all"
+# What objects ask of the runtimes, as linkers tell that they lack it.
+_ASKED = tuple(f"{mark}{name}" for mark in ("`", "'", ": ") for name in ("pd_", "__sanitizer_", "__tsan_", "__gcov_", "__llvm_profile_"))
+_UNRESOLVED = "-Wl,--unresolved-symbols=ignore-all"
 
 
 def runtime_path(build: Build) -> tuple[str, ...]:
     """Return the words by which a program finds the runtime library where it lies; a comma in its path would end a word of `-Wl`."""
     return "-Xlinker", "-rpath", "-Xlinker", build.runtime
+
+
+def link_alone(call: Call, command: list[str], path: str) -> tuple[int, str]:
+    """Link without the runtime; return the status and the messages.
+
+    Of what may have no C library, probes and counters in objects are at 0 then: it crashes if it is run, but the build goes on.
+    """
+    status, errors = run_captured(command, path)
+    if status and call.is_bare and any(name in errors for name in _ASKED):
+        status, errors = run_captured([*command, _UNRESOLVED], path)
+    return status, errors
 
 
 def guilty_probes(errors: str) -> set[int]:
@@ -146,7 +158,7 @@ class Additions:
         lost = {}
         if status:
             lost = {self._call.output or "a.out": f"it does not link with counters: {reason(errors)}"}
-            status, errors = run_captured([*command, UNRESOLVED], path)
+            status, errors = link_alone(self._call, command, path)
         show(errors)
         return status, lost
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from perfdiff.build.additions import UNRESOLVED, UNTRACKED_GCC, runtime_path
+from perfdiff.build.additions import UNTRACKED_GCC, link_alone, runtime_path
 from perfdiff.build.calls import Build, Call
 from perfdiff.build.compiling import names_clang, reason, run_captured, show
 
@@ -61,7 +61,7 @@ class Placing:
             status, errors = run_captured([*command, *self.linking], path)
         if status and self.linking:
             uncounted = f"it does not link with counters: {reason(errors)}"
-            status, errors = run_captured([*command, *([UNRESOLVED] if self._call.is_bare else [])], path)
+            status, errors = link_alone(self._call, command, path)
         show(errors)
         return status, {}, _uncounted_files(self._call, uncounted)
 
