@@ -319,6 +319,14 @@ def test_what_cannot_be_counted_is_compiled_plainly_and_named(make: Make) -> Non
     assert tree.run("./prog").of("bare(0)") == 1
 
 
+def test_lines_are_counted_where_the_path_of_the_cache_has_a_comma(tmp_path: Path, runtime: Path, compiler: str) -> None:
+    shutil.copytree(runtime, tmp_path / "with, comma")
+    files = {"main.c": "int main(void) { return 0; }\n"}
+    tree = placed(tmp_path / "beside", tmp_path / "with, comma", files, [f"{compiler} -O2 main.c -o prog"])
+    assert tree.uncounted == ()
+    assert tree.run("./prog").of("return 0") == 1
+
+
 @pytest.mark.parametrize(
     ("commands", "uncounted"),
     [(["$CC -O2 -nostdlib -static boot.c -o boot"], "boot.c"), (["$CC -O2 -c boot.c", "$CC -nostdlib -static boot.o -o boot"], "boot")],
