@@ -61,11 +61,11 @@ def test_process_that_may_not_be_killed_is_not_waited_for(tmp_path: Path, monkey
         raise PermissionError
 
     monkeypatch.setattr(os, "kill", kill)
-    command = "(setsid sleep 600 &); touch there"
+    command = "(setsid sh -c 'exec sleep 600' &)"
     with processes.running(command, tmp_path, os.environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         assert process.wait() == 0
-    (left,) = working_in(tmp_path)
-    assert "sleep" in left
+        assert processes.holds(lambda: working_in(tmp_path) == ["sleep\x00600\x00"], 30, 0.01)
+    assert working_in(tmp_path) == ["sleep\x00600\x00"]
     (note,) = caveats.processes_stay(processes.staying())
     assert note.text.endswith(f": sleep ({refused[0]})")
     killed(refused[0], signal.SIGKILL)
@@ -83,7 +83,7 @@ def test_process_that_has_ended_is_no_process_that_stays(tmp_path: Path, monkeyp
         raise PermissionError
 
     monkeypatch.setattr(os, "kill", kill)
-    command = "(setsid sh -c 'until [ -e go ]; do :; done' &)"
+    command = "(setsid sh -c 'touch there; until [ -e go ]; do :; done' &); until [ -e there ]; do :; done"
     with processes.running(command, tmp_path, os.environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         assert process.wait() == 0
         (tmp_path / "go").touch()
