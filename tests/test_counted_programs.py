@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import runtimes
 from counted_programs import Project, counted, project
 from perfdiff.languages.c import naming
-from perfdiff.records import hot_lines
+from perfdiff.records import hot_lines, recording
 from perfdiff.records.recording_file import DamageError
 from probed_trees import compiled, probed, ran
 from test_c_probes import CASES, Case, copied
@@ -318,6 +318,40 @@ int main(void) {
     outcome = build("gcc $F -O1 -pthread a.c -o program", a__c=source).same()
     assert outcome.output == "0 499500\n"
     assert len(outcome.recordings) == 21
+
+
+@pytest.mark.integration
+def test_a_child_that_no_handler_knows_of_counts_for_itself_alone(build: Build) -> None:
+    source = """
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static long text(int n) {PD_1 char said[30]; snprintf(said, sizeof(said), "%d", n); return atol(said); }
+static int run(void *data) { long n = (long)data; return atol("0") == 0 && text(1) + text(2) == n ? 7 : 1; }
+int main(void) {PD_1
+    int failed = text(0) != 0 || atol("0") != 0;
+    for (int i = 0; i < 4; i++) {
+        int status = 0;
+        long child = i % 2 ? syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : clone(run, (char *)malloc(65536) + 65536, SIGCHLD, (void *)3);
+        if (!child) return run((void *)3);
+        waitpid((int)child, &status, 0);
+        failed += !WIFEXITED(status) || WEXITSTATUS(status) != 7;
+    }
+    printf("%d %ld\\n", failed, text(4));
+    return 0;
+}
+"""
+    outcome = build("gcc $F -O1 -fno-builtin a.c -o program", a__c=source).same()
+    assert outcome.output == "0 4\n"
+    records = [recording.read(path) for path in outcome.recordings]
+    calls = sorted((float(record.totals.calls.sum()), record.library.get((1, "snprintf"))) for record in records)
+    assert calls == [(2, 2)] * 4 + [(3, 2)]
+    assert all(record.complete for record in records)
 
 
 @pytest.mark.integration

@@ -737,14 +737,17 @@ ON_A_STACK = "int child = clone(run, (char *)malloc(65536) + 65536, SIGCHLD, (vo
 
 @pytest.mark.parametrize("begin", [RAW, ON_A_STACK], ids=["system call", "clone"])
 @pytest.mark.parametrize("entry", [TIME, replace(sample(reservoir=50, period=3), passing=True)], ids=["timed", "sampled"])
-def test_a_child_that_no_handler_knows_of_does_not_write_as_its_parent(build: Build, begin: str, entry: Entry) -> None:
+def test_a_child_that_no_handler_knows_of_has_its_own_recording(build: Build, begin: str, entry: Entry) -> None:
     begins = f"{begin} int status; if (waitpid((int)child, &status, __WALL) != child || status) return 1;"
     program = build(CHILDREN.replace("BEGIN", begins).replace("<stdlib.h>", "<stdlib.h>\n#include <signal.h>"), *map(probe, (1, 2, 3)))
-    [record] = program.run({1: entry, 2: TIME, 3: TIME})
-    assert record.complete
-    assert edges(record) == {(0, 2): 1, (2, 3): 1, (3, 1): 15}
-    assert [(row(record, each)["calls"], row(record, each)["unfinished"]) for each in (1, 2, 3)] == [(15, 0), (1, 0), (1, 0)]
-    assert row(record, 1)["wall_ns"] <= row(record, 3)["wall_ns"] <= row(record, 2)["wall_ns"]
+    parent, child = sorted(program.run({1: entry, 2: TIME, 3: TIME}), key=lambda record: -row(record, 1)["calls"])
+    assert edges(parent) == {(0, 2): 1, (2, 3): 1, (3, 1): 15}
+    assert [(row(parent, each)["calls"], row(parent, each)["unfinished"]) for each in (1, 2, 3)] == [(15, 0), (1, 0), (1, 0)]
+    assert row(parent, 1)["wall_ns"] <= row(parent, 3)["wall_ns"] <= row(parent, 2)["wall_ns"]
+    assert edges(child) == {(0, 1): 7}
+    assert (row(child, 1)["calls"], row(child, 1)["unfinished"], child.parent_pid) == (7, 0, parent.pid)
+    assert parent.complete
+    assert child.complete
 
 
 def test_a_child_of_fork_without_handlers_has_its_own_recording(build: Build) -> None:

@@ -137,6 +137,19 @@ static inline __attribute__((always_inline)) int start_clock(struct pd_thread *t
 	return 0;
 }
 
+/* The thread that a probe's call is recorded in; NULL where it is not. */
+static __attribute__((noinline, cold)) struct pd_thread *find_thread(uint32_t probe)
+{
+	struct pd_thread *thread;
+
+	pd_child_find();
+	thread = pd_self.thread ? pd_self.thread : pd_thread_open();
+	if (!thread || pd_modes[probe] != PD_OFF)
+		return thread;
+	thread->gates[probe] = PD_GATE_SHUT;
+	return NULL;
+}
+
 /* `key` tells the call from all that are open, `stack` says how far down the stack it is, and `height` how far up it may come to stand. */
 static inline __attribute__((always_inline)) int enter(struct pd_frame *frame, const void *key, uintptr_t stack, uintptr_t height)
 {
@@ -145,14 +158,10 @@ static inline __attribute__((always_inline)) int enter(struct pd_frame *frame, c
 	struct pd_local *local;
 	bool is_extra, is_below_mark;
 
-	if (pd_unlikely(!thread)) {
-		thread = pd_thread_open();
+	if (pd_unlikely(!thread || pd_modes[frame->probe] == PD_OFF)) {
+		thread = find_thread(frame->probe);
 		if (!thread)
 			return 0;
-	}
-	if (pd_unlikely(pd_modes[frame->probe] == PD_OFF)) {
-		thread->gates[frame->probe] = PD_GATE_SHUT;
-		return 0;
 	}
 	local = &thread->locals[frame->probe];
 	if (pd_unlikely(!local->totals) && !pd_local_open(thread, local, frame->probe))

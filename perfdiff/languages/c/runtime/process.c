@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,6 +17,7 @@
 #include "runtime.h"
 
 #define PLAN_MAGIC "PDPLAN1\0"
+#define WITH_ID (CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID)
 #define CONSTRUCTOR_FIRST 101 /* the first that is not the C library's own */
 
 struct plan_header {
@@ -40,6 +43,7 @@ static void modes_set(void)
 {
 	for (uint32_t probe = 1; probe < pd_process.probes; probe++)
 		pd_modes[probe] = pd_process.plan[probe].mode <= PD_SAMPLE ? pd_process.plan[probe].mode : PD_OFF;
+	pd_modes[pd_process.probes] = PD_COUNT; /* of no probe */
 }
 
 /* The plan stays mapped; its modes are copied, for calibration and for quick access. */
@@ -60,11 +64,11 @@ static bool plan_read(const char *path)
 	probes = header->probes;
 	if (!probes || ((uint64_t)status.st_size - sizeof(*header)) / sizeof(struct pd_plan_entry) < probes)
 		return false;
-	pd_modes = pd_memory(probes);
+	pd_modes = pd_memory(probes + (size_t)1);
 	if (!pd_modes)
 		return false;
-	/* Off in a child of which nobody tells us, as of a raw clone: its calls must not count as its parent's. Before Linux 4.14 they do. */
-	madvise(pd_modes, probes, MADV_WIPEONFORK);
+	/* Off in a child of which nobody tells us, as of a raw clone, until its first call finds that. Before Linux 4.14 it counts as its parent. */
+	madvise(pd_modes, probes + (size_t)1, MADV_WIPEONFORK);
 	pd_process.plan = (const struct pd_plan_entry *)(header + 1);
 	pd_process.epoch = &header->epoch;
 	pd_process.probes = probes;
@@ -102,6 +106,12 @@ static void children_begin(void)
 {
 	for (const struct pd_child *child = children; child; child = child->next)
 		child->begin();
+}
+
+void pd_child_find(void)
+{
+	if (pd_probes && pd_is_untold_child())
+		children_begin();
 }
 
 bool pd_child_add(struct pd_child *child)
@@ -208,10 +218,12 @@ PD_API __attribute__((noreturn)) void _Exit(int status)
 }
 
 static pid_t (*next_fork)(void);
+static __typeof__(clone) *next_clone;
 
-static PD_RESOLVE void find_fork(void)
+static PD_RESOLVE void find_all(void)
 {
 	next_fork = (pid_t (*)(void))pd_next_function("_Fork");
+	next_clone = (__typeof__(clone) *)pd_next_function("clone");
 }
 
 /* fork without its handlers, ours included, for children that do next to nothing. */
@@ -220,7 +232,7 @@ PD_API pid_t _Fork(void)
 	pid_t child;
 
 	if (!next_fork)
-		find_fork();
+		find_all();
 	if (!next_fork) { /* before glibc 2.34 */
 		errno = ENOSYS;
 		return -1;
@@ -229,6 +241,39 @@ PD_API pid_t _Fork(void)
 	if (!child)
 		children_begin();
 	return child;
+}
+
+struct start {
+	int (*function)(void *);
+	void *argument;
+};
+
+static int child_run(void *data)
+{
+	const struct start *start = data;
+	int status = start->function(start->argument);
+
+	pd_end();
+	return status;
+}
+
+/* The C library ends a child without a word when its function returns. One that has our memory, not a copy of it, has no recording to end. */
+PD_API int clone(int (*function)(void *), void *stack, int flags, void *argument, ...)
+{
+	struct start start = {function, argument}; /* in the child's copy of our stack */
+	pid_t *parent_id, *child_id;
+	bool is_copy = !(flags & CLONE_VM);
+	va_list rest;
+	void *tls;
+
+	va_start(rest, argument);
+	parent_id = flags & (CLONE_PARENT_SETTID | CLONE_PIDFD | CLONE_SETTLS | WITH_ID) ? va_arg(rest, pid_t *) : NULL;
+	tls = flags & (CLONE_SETTLS | WITH_ID) ? va_arg(rest, void *) : NULL;
+	child_id = flags & WITH_ID ? va_arg(rest, pid_t *) : NULL;
+	va_end(rest);
+	if (!next_clone)
+		find_all();
+	return next_clone(is_copy && function ? child_run : function, stack, flags, is_copy ? &start : argument, parent_id, tls, child_id);
 }
 
 #endif

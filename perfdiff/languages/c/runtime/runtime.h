@@ -193,7 +193,7 @@ struct pd_local_state {
 };
 
 extern PD_TLS struct pd_local_state pd_self;
-extern unsigned char *pd_modes; /* one mode a probe */
+extern unsigned char *pd_modes; /* one mode a probe, and one that is off only where the kernel wiped them all */
 
 /* Where the counters of calls come from: all sources are read together, for the calling thread, at a call's start and end. */
 struct pd_counter_source {
@@ -358,6 +358,15 @@ struct pd_child { /* what a child has to begin with, whether fork made it or _Fo
 	struct pd_child *next;
 };
 bool pd_child_add(struct pd_child *child);
+
+/* Whether nobody told us of this child, as of a raw clone, so that nothing of what it has is its own. */
+static inline bool pd_is_untold_child(void)
+{
+	return !pd_modes[pd_process.probes];
+}
+
+/* Such a child begins as that of a fork does. */
+void pd_child_find(void);
 
 /* interposed functions */
 void *pd_next_function(const char *name);

@@ -74,8 +74,9 @@ void pd_threads_forget(void)
 static struct pd_thread *thread_new(void)
 {
 	size_t locals = (sizeof(struct pd_thread) + 63 + (pd_process.probes + (size_t)1) * sizeof(struct pd_local)) & ~(size_t)63;
-	size_t gates = locals + VALUE_BYTES + EDGES_FIRST * sizeof(struct pd_edge *);
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), fixed = (gates + 2 * pd_process.probes * sizeof(uint32_t) + page - 1) & ~(page - 1);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t gates = (locals + VALUE_BYTES + EDGES_FIRST * sizeof(struct pd_edge *) + page - 1) & ~(page - 1);
+	size_t fixed = (gates + 2 * pd_process.probes * sizeof(uint32_t) + 63) & ~(size_t)63;
 	size_t stack = STACK_BYTES;
 	char *memory = pd_memory(fixed + stack);
 	struct pd_thread *thread;
@@ -87,8 +88,8 @@ static struct pd_thread *thread_new(void)
 			return NULL;
 	}
 	madvise(memory, fixed + stack, MADV_NOHUGEPAGE); /* a little of each part is touched */
-	/* In a child of which nobody tells us the calls that are open belong to its parent: their frames no longer find their entries. */
-	madvise(memory + fixed, stack, MADV_WIPEONFORK);
+	/* In a child of which nobody tells us the calls that are open are its parent's, whose frames find no entries; all gates are open. */
+	madvise(memory + gates, fixed - gates + stack, MADV_WIPEONFORK);
 	thread = (struct pd_thread *)memory;
 	thread->locals = (struct pd_local *)((uintptr_t)(memory + sizeof(*thread) + 63) & ~(uintptr_t)63);
 	thread->values = (uint64_t *)(memory + locals);

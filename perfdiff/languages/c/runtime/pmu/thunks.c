@@ -7,6 +7,7 @@
 #if !defined(PD_STATIC) && defined(__x86_64__)
 
 #include <cpuid.h>
+#include <sys/mman.h>
 
 #define PD_OUTSIDE 208 /* of the field in struct pd_thread */
 #define AS_TEXT(value) #value
@@ -29,8 +30,11 @@ __attribute__((visibility("hidden"), used)) void pd_thunk_first(struct pd_thread
 
 	pd_slow_begin(&slow);
 	pd_functions_publish();
-	if (!thread->outside)
+	if (!thread->outside) {
 		thread->outside = pd_memory(PD_THUNKS * sizeof(*thread->outside));
+		/* In a child of which nobody tells us these are its parent's, and so is the call that is open. */
+		madvise(thread->outside, PD_THUNKS * sizeof(*thread->outside), MADV_WIPEONFORK);
+	}
 	pd_slow_end(&slow);
 	pd_edge_find(thread, caller, callee)->calls++;
 }
@@ -44,7 +48,7 @@ __attribute__((visibility("hidden"), used)) PD_GENERAL void pd_thunk_called(uint
 	uint32_t caller, callee = PD_LIBRARY | number;
 	struct pd_edge *edge;
 
-	if (pd_unlikely(!thread))
+	if (pd_unlikely(!thread || pd_is_untold_child()))
 		return;
 	caller = thread->top->local->probe;
 	edge = pd_edge_known(thread, caller, callee);
