@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -169,9 +170,21 @@ def emptied(part: Path) -> None:
     (part / "digests.json").unlink()
 
 
+def of_a_folder(part: Path) -> None:
+    (part / parts.FILE).unlink()
+    (part / parts.FILE).mkdir()
+
+
+def of_a_pipe(part: Path) -> None:
+    (part / parts.FILE).unlink()
+    os.mkfifo(part / parts.FILE)
+
+
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
+        (of_a_folder, "1 part left out, unreadable"),
+        (of_a_pipe, "1 part left out, unreadable"),
         (truncated, "1 part left out, damaged"),
         (of_another_format, "1 part left out, of another format"),
         (no_json, "1 part left out, unreadable"),

@@ -8,6 +8,7 @@ names of the host, its processor, kernel, compiler and libraries.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import uuid
@@ -166,8 +167,8 @@ def _value(table: SampleTable, place: int) -> Floats:
 
 
 def is_part(folder: Path) -> bool:
-    """Return whether a folder is a part, whole or damaged."""
-    return (folder / FILE).is_file()
+    """Return whether a folder is a part, whole or damaged, whatever its file is."""
+    return os.path.lexists(folder / FILE)
 
 
 def below(folder: Path) -> Iterator[Path]:
