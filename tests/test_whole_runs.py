@@ -202,6 +202,17 @@ def test_times_of_runs_that_only_work_are_of_what_is_judged_though_others_kept_m
     assert (end.by, end.head_ns) == ("cpu_ns", pytest.approx(end.base_ns))
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_times_beside_a_ratio_are_those_that_it_is_of(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    made = pairs_of(40, effect=0.2, deviation=0.015, rng=rng, slowed=Slowed(both=0.4))
+    (end,) = judged({1: made}).ends
+    assert end.head_ns / end.base_ns == pytest.approx(end.ratio.value)
+    assert end.base_ns == pytest.approx(1e8, rel=0.25)
+    (apart,) = whole_runs([Point(1, "w", {}, "")], [replace(run, machine=run.block % 2) for run in runs({1: made})], CompareConfig()).ends
+    assert apart.head_ns / apart.base_ns == pytest.approx(apart.ratio.value)
+
+
 def test_runs_that_a_clock_ends_exclude_nothing_and_no_more_of_them_would() -> None:
     still = {1: Pairs(np.zeros(20), np.zeros(20), np.zeros(20, int)), 2: Pairs(np.zeros(20), np.zeros(20), np.zeros(20, int))}
     made = [replace(run, clocked=run.point == 2 and run.block > 1) for run in runs(still)]

@@ -46,17 +46,24 @@ BY_LAYOUTS = 2.0
 class Shift:
     """Mean difference of pairs, head minus base of logarithms: `effect` with standard error and degrees of freedom.
 
+    `base` and `head` are the means that it is the difference of.
     `layouts` is the number of builds a side that the pairs were spread over, `by_layouts` whether most of the error comes from these.
     `differ` is the p-value of no difference between machines.
     """
 
-    effect: float
+    base: float
+    head: float
     error: float
     freedom: float
     pairs: int
     layouts: int
     differ: float = 1.0
     by_layouts: bool = False
+
+    @property
+    def effect(self) -> float:
+        """Return the mean difference."""
+        return self.head - self.base
 
     def lower(self, confidence: float, comparisons: int = 1) -> float:
         """Return the lower bound that holds at all looks, and for `comparisons` shifts at once (Bonferroni)."""
@@ -93,8 +100,8 @@ def shift(base: Floats, head: Floats, layouts: Ints, machines: Ints | None = Non
         return None
     made_on = _Nested(layouts, machines if machines is not None and len(np.unique(machines)) > 1 else None)
     base, head = made_on.at_one_pace(base, head)
-    every = _middle(head - base, 0)
-    parts = [_middle(head - base, round(TRIMMED * (n - FEWEST_PAIRS)))]
+    every = _middle(base, head, 0)
+    parts = [_middle(base, head, round(TRIMMED * (n - FEWEST_PAIRS)))]
     if (quiet := round(QUIETER * n)) >= FEWEST_PAIRS:
         parts.append(_quieter(base, head, quiet))
     best = every.shift(made_on)
@@ -112,13 +119,14 @@ class _Nested:
     machines: Ints | None
 
     def at_one_pace(self, base: Floats, head: Floats) -> tuple[Floats, Floats]:
-        """Return pairs without what those of one machine, base and head alike, take longer than others; differences stay."""
+        """Return pairs without what those of one machine, base and head alike, take longer than all; differences stay."""
         if self.machines is None:
             return base, head
         pace = np.zeros_like(base)
         for machine in np.unique(self.machines):
             of = self.machines == machine
             pace[of] = np.median((base[of] + head[of]) / 2)
+        pace -= pace.mean()
         return base - pace, head - pace
 
     def spread(self, influence: Floats) -> levels.Spread | None:
@@ -133,9 +141,10 @@ class _Nested:
 
 @dataclass(frozen=True, slots=True)
 class _Mean:
-    """A mean of a part of the runs: `influence` (n,) is what each pair makes of it, `freedom` that of its standard error."""
+    """Means of a part of the runs: `influence` (n,) is what each pair makes of their difference, `freedom` that of its standard error."""
 
-    effect: float
+    base: float
+    head: float
     influence: Floats
     freedom: float
 
@@ -148,7 +157,7 @@ class _Mean:
             if extra > 0:  # Satterthwaite's (1946) for the sum of two variances
                 freedom = (of_mean + extra) ** 2 / (of_mean**2 / freedom + extra**2 / float(over.freedom[0]))
                 of_mean += extra
-        return Shift(self.effect, math.sqrt(of_mean), freedom, n, len(np.unique(nested.layouts)), differ, by_layouts)
+        return Shift(self.base, self.head, math.sqrt(of_mean), freedom, n, len(np.unique(nested.layouts)), differ, by_layouts)
 
     def agrees_with(self, every: _Mean) -> bool:
         """Return whether this mean differs from that of all pairs by no more than chance."""
@@ -156,22 +165,26 @@ class _Mean:
 
         n = len(self.influence)
         chance = float((self.influence - every.influence).std(ddof=1)) / math.sqrt(n)
-        return abs(self.effect - every.effect) <= float(stdtrit(n - 1, 1 - AGREES / 2)) * chance
+        return abs(self.head - self.base - (every.head - every.base)) <= float(stdtrit(n - 1, 1 - AGREES / 2)) * chance
 
 
-def _middle(differences: Floats, cut: int) -> _Mean:
-    """Return the mean of all differences but `cut` at either end; what each tells is its Winsorised value (Tukey and McLaughlin 1963)."""
-    n = len(differences)
-    ordered, kept = np.sort(differences), 1 - 2 * cut / n
-    pulled = np.clip(differences, ordered[cut], ordered[n - 1 - cut])
-    return _Mean(float(ordered[cut : n - cut].mean()), pulled / kept, n - 2 * cut - 1)
+def _middle(base: Floats, head: Floats, cut: int) -> _Mean:
+    """Return the means of all pairs but the `cut` of the smallest and of the largest differences.
+
+    What each pair tells is its Winsorised difference (Tukey and McLaughlin 1963).
+    """
+    differences, n = head - base, len(base)
+    order = np.argsort(differences)
+    kept = order[cut : n - cut]
+    pulled = np.clip(differences, differences[kept[0]], differences[kept[-1]])
+    return _Mean(float(base[kept].mean()), float(head[kept].mean()), pulled * (n / len(kept)), len(kept) - 1)
 
 
 def _quieter(base: Floats, head: Floats, count: int) -> _Mean:
-    """Return the difference between the means of the `count` smallest values of either side, trimmed from above alone."""
+    """Return the means of the `count` smallest values of either side, trimmed from above alone."""
     lowest = [np.sort(side)[:count] for side in (base, head)]
     pulled = np.minimum(head, lowest[1][-1]) - np.minimum(base, lowest[0][-1])
-    return _Mean(float(lowest[1].mean() - lowest[0].mean()), pulled * (len(base) / count), count - 1)
+    return _Mean(float(lowest[0].mean()), float(lowest[1].mean()), pulled * (len(base) / count), count - 1)
 
 
 def _variance(values: Floats, layouts: Ints) -> tuple[float, float, bool]:

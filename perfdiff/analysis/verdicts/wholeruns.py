@@ -143,7 +143,9 @@ def _end(
     probed = {side: timed.get((point.id, side), ()) for side in Side}
     bare_and_probed = [_cpu_of_both(plain[point.id, side], probed[side]) for side in Side if probed[side]]
     costs = [with_probes / bare - 1 for bare, with_probes in bare_and_probed]
-    base_ns, head_ns = (float(np.median([run.took_ns if is_more_than_work else run.cpu_ns for run in runs])) for runs in (base, head))
+    shown = [[run.took_ns if is_more_than_work else run.cpu_ns for run in runs] for runs in (base, head)]
+    is_judged = all(taken == [getattr(run, by) for run in runs] for taken, runs in zip(shown, (base, head), strict=True))
+    base_ns, head_ns = judged.means if is_judged and judged.means else (float(np.median(taken)) for taken in shown)
     return EndToEnd(
         point=point,
         base_ns=base_ns,
@@ -161,8 +163,11 @@ def _end(
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
+    """What a cost shows. `means` are those of base and head that `ratio` is of."""
+
     standing: PointStanding
     ratio: Ratio | None = None
+    means: tuple[float, float] | None = None
     needed: int = 0
     machines: Mapping[str, Ratio] = field(default_factory=dict)
     disagree: bool = False
@@ -209,16 +214,17 @@ class _Judge:
         least = math.log1p(config.min_effect)
         low, high = seen.lower(config.confidence, points), seen.upper(config.confidence)
         ratio = Ratio(math.exp(seen.effect), math.exp(low), math.exp(high), seen.pairs, seen.pairs)
+        found = _Judged(PointStanding.OPEN, ratio, (math.exp(seen.base), math.exp(seen.head)))
         clear = least if seen.layouts >= LAYOUTS_KNOWN else math.log1p(max(config.min_effect, LAYOUT_SHIFT))
         if low > clear:
-            return _Judged(PointStanding.SLOWER, ratio)
+            return replace(found, standing=PointStanding.SLOWER)
         if seen.upper(config.confidence, points) < -clear:
-            return _Judged(PointStanding.FASTER, ratio)
+            return replace(found, standing=PointStanding.FASTER)
         if high < least:
-            return _Judged(PointStanding.NOT_SLOWER, ratio)
+            return replace(found, standing=PointStanding.NOT_SLOWER)
         # Beyond `least` more pairs of as few layouts would decide nothing.
         needed = seen.needed(least, config.confidence) if clear == least or seen.effect < least else 0
-        return _Judged(PointStanding.OPEN, ratio, needed, by_layouts=seen.by_layouts)
+        return replace(found, needed=needed, by_layouts=seen.by_layouts)
 
 
 def _on(runs: Sequence[Run], machine: int) -> list[Run]:
@@ -239,10 +245,10 @@ def _of_machines(together: _Judged, alone: Sequence[_Judged]) -> _Judged:
     if PointStanding.SLOWER in standings and PointStanding.FASTER not in standings:
         return replace(worst, needed=0)
     if PointStanding.SLOWER in standings:
-        return _Judged(PointStanding.OPEN, replace(together.ratio, low=min(together.ratio.low, 1.0), high=high))
+        return _Judged(PointStanding.OPEN, replace(together.ratio, low=min(together.ratio.low, 1.0), high=high), together.means)
     wide = replace(together.ratio, high=max(together.ratio.high, high))
     if PointStanding.OPEN in standings:
-        return _Judged(PointStanding.OPEN, wide, max(each.needed for each in known) * len(known))
+        return _Judged(PointStanding.OPEN, wide, together.means, max(each.needed for each in known) * len(known))
     return replace(together, standing=together.standing if standings == {together.standing} else PointStanding.NOT_SLOWER, ratio=wide)
 
 
