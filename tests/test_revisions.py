@@ -277,6 +277,12 @@ def test_name_of_both_a_tag_and_a_branch_is_refused(project: Path) -> None:
     assert pinned(project, "tags/v1", "v2").base.commit == git(project, "rev-parse", "refs/tags/v1^{commit}")
 
 
+def test_name_of_a_tag_and_a_branch_of_one_commit_means_that_commit(project: Path) -> None:
+    git(project, "branch", "v2", "tags/v2")
+    assert pinned(project, "v1", "v2").head.commit == git(project, "rev-parse", "refs/heads/v2")
+    assert pinned(project, "v2~1", "v2").base.commit == git(project, "rev-parse", "refs/heads/v2~1")
+
+
 def test_three_revisions_are_refused(project: Path) -> None:
     assert refused(project, "v1", "v2", "side").slug == "bad-specification"
 

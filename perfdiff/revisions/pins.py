@@ -98,7 +98,7 @@ def _pin_commit(repository: Repository, name: str) -> Pin:
     if name.startswith("-") or not name.strip():
         raise RevisionError(f"'{name}' is not the name of a revision", slug="unknown-revision")
     answer = repository.ask("rev-parse", "--verify", name)
-    if "is ambiguous" in answer.errors:
+    if "is ambiguous" in answer.errors and not _is_one_commit(repository, answer.errors):
         raise RevisionError(
             f"'{name}' can mean several things; write more of the commit's id, or heads/{name} or tags/{name}",
             slug="ambiguous-revision",
@@ -108,6 +108,13 @@ def _pin_commit(repository: Repository, name: str) -> Pin:
     if commit is None:
         raise _unknown(repository, name)
     return _pin(repository, name, commit)
+
+
+def _is_one_commit(repository: Repository, warning: str) -> bool:
+    """Return whether the name that git warns of is a branch and a tag of the same commit, so that either is meant."""
+    found = re.search(r"refname '(.+)' is ambiguous", warning)
+    ends = {_parse(repository, f"refs/{kind}/{found[1]}^{{commit}}") for kind in ("heads", "tags")} if found else set()
+    return len(ends) == 1 and None not in ends
 
 
 def _pin(repository: Repository, name: str, commit: str) -> Pin:
