@@ -30,7 +30,7 @@ FASTER = PointStanding.FASTER
     ("needed", "says"),
     [
         (160, "(26 pairs); about 160 pairs of runs would decide: raise measure.budget_s"),
-        (29_579, "(26 pairs), too near to the smallest effect of interest for 320 pairs to decide: try a quieter machine"),
+        (29_579, "(26 pairs), which 320 pairs would not tell from the smallest effect of interest: try a quieter machine"),
         (0, "(26 pairs): raise measure.budget_s, or run on a quieter machine"),
     ],
 )
@@ -61,7 +61,7 @@ def test_of_open_points_the_one_is_told_that_seems_to_be_slower_and_else_the_one
 def test_no_quieter_machine_is_asked_for_where_layouts_leave_a_point_open() -> None:
     end = EndToEnd(Point(0, "run", {}, "./prog"), 1e8, 1.05e8, Ratio(1.05, 0.97, 1.12, 26, 26), None, needed=29_579, by_layouts=True)
     said = conclude((), Evidence(WholeRuns((end,))), CompareConfig()).sentence
-    assert said.endswith("for 320 pairs to decide: the place of code in memory makes more than the change")
+    assert said.endswith("320 pairs would not tell from the smallest effect of interest: the place of code in memory makes more than the change")
 
 
 @pytest.mark.parametrize(

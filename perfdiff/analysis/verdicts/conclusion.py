@@ -219,7 +219,7 @@ def _needed(runs: WholeRuns) -> str:
         return f"machines disagree: whole runs at {worst.point.label} take {units.listed(each, NAMED)} {COSTS[worst.by]}"
     if worst.needed > MOST_PAIRS:
         remedy = "the place of code in memory makes more than the change" if worst.by_layouts else "try a quieter machine"
-        return f"{_takes(worst)}, too near to the smallest effect of interest for {MOST_PAIRS} pairs to decide: {remedy}"
+        return f"{_takes(worst)}, which {MOST_PAIRS} pairs would not tell from the smallest effect of interest: {remedy}"
     if worst.needed and worst.ratio and worst.needed > worst.ratio.runs_base:
         return f"{_takes(worst)}; about {units.count(worst.needed)} pairs of runs would decide: raise measure.budget_s"
     return f"{_takes(worst)}: raise measure.budget_s, or run on a quieter machine"
