@@ -12,7 +12,7 @@ import pytest
 from experiments import HEAD, Made, Noise, World, same
 from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.counts.library import RANKED_RUNS, departures
-from perfdiff.analysis.counts.suspects import suspects_by_counts
+from perfdiff.analysis.counts.suspects import work_by_counts
 from perfdiff.analysis.counts.work import work_of
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.sums.ledger import open_counts, open_ledger
@@ -89,7 +89,7 @@ def test_suspects_are_ordered_by_what_they_call_outside_as_well() -> None:
     experiment, _ = calling(more_strlen)
     counts = open_counts(experiment)
     assert counts is not None
-    (suspect,) = suspects_by_counts(counts, open_ledger(experiment), experiment.functions, departures(experiment, CompareConfig()))
+    (suspect,) = work_by_counts(counts, open_ledger(experiment), experiment.functions, departures(experiment, CompareConfig()))
     points = len(experiment.points)
     assert suspect.says == f"executes {299 * int(CALLS) * points:,} more calls of strlen in one run of each point"
     assert suspect.total_ns == pytest.approx(299 * CALLS * points)

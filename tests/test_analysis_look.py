@@ -10,7 +10,7 @@ import pytest
 
 from experiments import Made, Noise, World, same
 from perfdiff import analysis
-from perfdiff.analysis.compare.study import DECISIVE, study_all, study_decisive
+from perfdiff.analysis.compare.study import DECISIVE, Decisive, study_all
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.analysis.sums.ledger import open_ledger
 from perfdiff.analysis.verdicts.settling import settled
@@ -51,7 +51,7 @@ def test_a_look_gives_the_verdicts_of_the_end(factor: float, runs: int, noise: f
 def test_functions_that_are_no_material_share_together_are_not_compared() -> None:
     made = world(1.3)
     ledger = open_ledger(made.experiment())
-    studies = study_decisive(made.experiment(), made.samples, ledger, CONFIG)
+    studies = Decisive(made.experiment(), made.samples, ledger, CONFIG).studies(made.experiment().functions)
     compared = [each.info.name for each in studies if each.comparisons]
     assert compared[0] == "work"
     share = sum(float(np.max(book.medians["self_ns"][1:] / book.cost_ns)) for book in list(ledger.books.values())[:1])
@@ -64,7 +64,7 @@ def test_how_the_time_of_trifles_grows_is_not_learnt() -> None:
     made = world(1.3)
     experiment = made.experiment()
     ledger = open_ledger(experiment)
-    looked = study_decisive(experiment, made.samples, ledger, CONFIG)
+    looked = Decisive(experiment, made.samples, ledger, CONFIG).studies(experiment.functions)
     end = [*study_all(experiment, made.samples, ledger, CONFIG)]
     assert end[0].growth is not None
     trifles = [full for seen, full in zip(looked, end, strict=True) if not seen.comparisons]
@@ -148,8 +148,10 @@ def test_a_look_learns_own_time_alone_where_inputs_did_not_move() -> None:
     callee = Made("leaf", same(300.0), calls=lambda side, n: {"work": 20})
     work = Made("work", same(2000.0), change=Change.CHANGED, calls=lambda side, n: {"": 50})
     made = World((work, callee))
-    ledger = open_ledger(made.experiment())
-    looked, end = (next(iter(study(made.experiment(), made.samples, ledger, CONFIG))) for study in (study_decisive, study_all))
+    experiment = made.experiment()
+    ledger = open_ledger(experiment)
+    looked = Decisive(experiment, made.samples, ledger, CONFIG).studies(experiment.functions)[0]
+    end = next(iter(study_all(experiment, made.samples, ledger, CONFIG)))
     assert not np.array_equal(*(made.samples(1, Side.BASE).metrics[metric] for metric in ("self_ns", "wall_ns")))  # type: ignore[union-attr]
     assert (looked.comparisons["self_ns"].base, looked.comparisons["wall_ns"].base) == (end.comparisons["self_ns"].base, None)
     assert end.comparisons["wall_ns"].base is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from perfdiff.models.noise import NORMAL_MAD
 from perfdiff.models.relative import Costs, even, products_of_powers
 from perfdiff.records.schema import Floats
 
@@ -22,8 +23,6 @@ LEAST_OFF = np.log(1.2)
 MOST_SINGLE = 0.1
 # Scatter and waves of less are of no use to anybody: a hundredth of the cost.
 LEAST_SCATTER = 0.01
-
-_TO_DEVIATION = 1.4826  # of a median of absolute values, under the normal law
 
 
 def diagnoses(feature: str, x: Floats, costs: Floats) -> tuple[str, ...]:
@@ -54,7 +53,7 @@ def _told(feature: str, logs: Floats, costs: Costs) -> list[str]:
 def _words(feature: str, logs: Floats, residuals: Floats, *, is_bent: bool) -> list[str]:
     """Return what residuals show by the logarithms of the feature's values: of the line, or where that is bent of the parabola."""
     shape = [CURVED] if is_bent else []
-    scale = _TO_DEVIATION * float(np.median(np.abs(residuals - np.median(residuals))))
+    scale = NORMAL_MAD * float(np.median(np.abs(residuals - np.median(residuals))))
     off = np.abs(residuals) > max(FAR_OFF * scale, LEAST_OFF)
     near = residuals[~off]
     if near.std() >= LEAST_SCATTER:

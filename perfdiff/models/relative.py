@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfdiff.models.loglines import ROUNDING_SD
+from perfdiff.models.noise import NORMAL_MAD
 from perfdiff.records.schema import Floats, Ints
 
 # Errors of logarithms follow Student's t with so few degrees of freedom, so that single points far off decide little (Lange, Little and
@@ -22,7 +23,6 @@ _HALVINGS = 6
 _RIDGE = 1e-12  # keeps nearly collinear terms solvable; far below any noise
 _SETTLED = LEAST_ERROR / 10  # of fitted costs: moves of no account
 _SETTLED_SCALE = 0.02  # 1 in 50 of a scale moves the deviance of 100 points by less than 1
-_TO_DEVIATION = 1.4826  # of a median of absolute values, under the normal law
 _WIDEST = 700.0  # of a logarithm's error: e to this power is still a number
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -164,7 +164,7 @@ def _first_scale(costs: Costs, residuals: Floats) -> Floats:
     """Return the scale of errors by the median of their absolute values."""
     sizes = np.sort(np.where(costs.known, np.abs(residuals) / costs.noise, np.inf), axis=1)
     middle = np.maximum(costs.n, 1) // 2
-    return np.asarray(_TO_DEVIATION * np.minimum(sizes[np.arange(len(sizes)), np.minimum(middle, np.maximum(costs.n - 1, 0))], _WIDEST))
+    return np.asarray(NORMAL_MAD * np.minimum(sizes[np.arange(len(sizes)), np.minimum(middle, np.maximum(costs.n - 1, 0))], _WIDEST))
 
 
 def _weights(costs: Costs, residuals: Floats, scale: Floats) -> tuple[Floats, Floats]:

@@ -99,11 +99,6 @@ def _studied(batch: tuple[Sequence[FunctionInfo], Samples], ground: _Ground, tri
     return [replace(each, untested=others) if each.info.id in narrowed and each.comparisons else each for each in found]
 
 
-def study_decisive(experiment: Experiment, samples: Samples, ledger: Ledger, config: CompareConfig) -> list[Study]:
-    """Return studies of all functions with what verdicts rest on and nothing more; comparisons that are left out are counted."""
-    return Decisive(experiment, samples, ledger, config).studies(experiment.functions)
-
-
 class Decisive:
     """Studies of single functions with what verdicts rest on and nothing more, each made when it is first asked for."""
 

@@ -30,7 +30,8 @@ from perfdiff.records.schema import Floats, SampleTable, Side
 
 DEFAULT = DetectorKind.MAHALANOBIS
 SERIAL = Serial()
-# Kinds that take about a second a function, and how many of them are trained at most: of one to seven shared ones F1 was the same within 0.05.
+# Kinds that take about a second a function, and how many of them are trained at most: F1 of one to seven that are shared was
+# within 0.05 of that of one a function.
 COSTLY = frozenset({DetectorKind.AUTOENCODER, DetectorKind.ISOLATION})
 MODELS = 7
 # Six runs a side are the fewest whose ranks alone can reach one in a thousand: 1 of 924 ways to deal them.

@@ -90,13 +90,6 @@ def work_by_counts(
     return tuple(sorted((each for each in found if each.total_ns), key=lambda each: (-each.total_ns, each.function)))
 
 
-def suspects_by_counts(
-    counted: Ledger, ledger: Ledger, functions: Iterable[FunctionInfo], departures: Mapping[int, Sequence[Departure]]
-) -> tuple[ExtraWork, ...]:
-    """Return the changed functions that execute more in a run, most first, as `work_by_counts` has them."""
-    return tuple(each for each in work_by_counts(counted, ledger, functions, departures) if each.total_ns > 0)
-
-
 def run_extra_ns(counted: Ledger) -> Floats:
     """Return what all functions together execute more in head, (points,), at the least that it takes: work that only moved is none."""
     prices = {counter: price for counter, price in WORK_NS.items() if _is_counted(counter, counted)}
