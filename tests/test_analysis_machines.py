@@ -14,7 +14,7 @@ from findings import regressed
 from perfdiff import analysis
 from perfdiff.analysis.findings import Findings, FunctionFinding, PointStanding, Ratio, Verdict
 from perfdiff.analysis.stats.machines import spread
-from perfdiff.analysis.stats.pairs import shift
+from perfdiff.analysis.stats.pairs import paired_difference
 from perfdiff.analysis.sums.levelling import levelled
 from perfdiff.analysis.verdicts.disagreement import Disagreement, settled
 from perfdiff.analysis.verdicts.wholeruns import pairs_of, whole_runs
@@ -303,14 +303,14 @@ def test_pairs_of_one_machine_are_what_they_were() -> None:
     rng = np.random.default_rng(3)
     base, head = rng.normal(0, 0.05, (2, 40))
     layouts = np.arange(40) % 6
-    assert shift(base, head, layouts) == shift(base, head, layouts, np.full(40, 3))
+    assert paired_difference(base, head, layouts) == paired_difference(base, head, layouts, np.full(40, 3))
 
 
 def test_pairs_of_machines_with_other_speeds_tell_as_much() -> None:
     rng = np.random.default_rng(4)
     base, head, layouts, machines = *rng.normal(0, 0.05, (2, 60)), np.zeros(60, np.int64), np.arange(60) % 3
     speeds = np.array([-0.7, 0.0, 0.7])[machines]
-    one, three = shift(base, head, layouts), shift(base + speeds, head + speeds, layouts, machines)
+    one, three = paired_difference(base, head, layouts), paired_difference(base + speeds, head + speeds, layouts, machines)
     assert one is not None
     assert three is not None
     assert three.effect == pytest.approx(one.effect, abs=0.01)
@@ -321,7 +321,7 @@ def test_pairs_of_machines_that_differ_have_a_wider_interval() -> None:
     rng = np.random.default_rng(5)
     base, layouts, machines = rng.normal(0, 0.02, 60), np.zeros(60, np.int64), np.arange(60) % 3
     head = base + rng.normal(0, 0.02, 60)
-    alike, apart = (shift(base, head + by, layouts, machines) for by in (0.0, np.array([0.0, 0.1, 0.2])[machines]))
+    alike, apart = (paired_difference(base, head + by, layouts, machines) for by in (0.0, np.array([0.0, 0.1, 0.2])[machines]))
     assert alike is not None
     assert apart is not None
     assert alike.differ > 0.01

@@ -45,7 +45,7 @@ def test_more_time_than_the_budget_is_taken_where_it_decides(
 ) -> None:
     made = Patience(BUDGET_S)
     clock.now += spent_s
-    made.spend(has_too_few, lambda: missing_s)
+    made.decide(has_too_few, lambda: missing_s)
     assert made.is_over is is_over
     assert made.wants_fewest is (spent_s > BUDGET_S and missing_s != 20.0)
 
@@ -53,9 +53,9 @@ def test_more_time_than_the_budget_is_taken_where_it_decides(
 def test_what_was_granted_is_granted_once(clock: Clock) -> None:
     made = Patience(BUDGET_S)
     clock.now += 31
-    made.spend(False, lambda: 20.0)
+    made.decide(False, lambda: 20.0)
     clock.now += 21
-    made.spend(False, lambda: 20.0)
+    made.decide(False, lambda: 20.0)
     assert made.is_over
 
 
@@ -67,7 +67,7 @@ def test_once_a_point_is_slower_others_get_the_fewest_pairs_within_the_budget(
     made.saw_slower()
     assert made.wants_fewest
     clock.now += spent_s
-    made.spend(has_too_few, lambda: 0.0)
+    made.decide(has_too_few, lambda: 0.0)
     assert made.is_over is is_over
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import findings as examples
 from perfdiff.analysis.findings import PointStanding, Verdict
-from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, MOST_PAIRS, Shift, next_look, shift
+from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, MOST_PAIRS, PairedDifference, next_look, paired_difference
 from perfdiff.analysis.verdicts.asbuilt import few_layouts_note, layout_note
 from perfdiff.analysis.verdicts.settling import settled
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
@@ -48,8 +48,8 @@ class Pairs(NamedTuple):
         return Pairs(*(each[:n] for each in self))
 
     @property
-    def shift(self) -> Shift:
-        seen = shift(*self)
+    def difference(self) -> PairedDifference:
+        seen = paired_difference(*self)
         assert seen is not None
         return seen
 
@@ -67,7 +67,7 @@ def pairs_of(
 def excluded_at(effect: float, deviation: float, rng: np.random.Generator, *, layout: float = 0.0, slowed: Slowed = Slowed()) -> int:
     """Return at which look a slow-down of 5 % is excluded, one more than the last where it never is."""
     made = pairs_of(LOOKS[-1], effect=effect, deviation=deviation, rng=rng, layout=layout, slowed=slowed)
-    return next((look for look in LOOKS if made.first(look).shift.upper(0.95) < INTEREST), LOOKS[-1] + 1)
+    return next((look for look in LOOKS if made.first(look).difference.upper(0.95) < INTEREST), LOOKS[-1] + 1)
 
 
 def runs(pairs: dict[int, Pairs], *, base_ns: float = 1e8, idle: float = 0.0, layouts: int = 6) -> list[Run]:
@@ -122,7 +122,7 @@ def test_long_tails_widen_the_interval_little() -> None:
     rng = np.random.default_rng(4)
     clean = pairs_of(80, effect=0.0, deviation=0.02, rng=rng)
     tailed = clean._replace(head=np.where(rng.random(80) < 0.1, clean.head + rng.choice([-0.5, 0.5], 80), clean.head))
-    narrow, wide = clean.shift, tailed.shift
+    narrow, wide = clean.difference, tailed.difference
     assert wide.upper(0.95) - wide.lower(0.95) < 1.6 * (narrow.upper(0.95) - narrow.lower(0.95))
     assert wide.upper(0.95) < INTEREST
 
@@ -131,7 +131,7 @@ def test_long_tails_widen_the_interval_little() -> None:
 @pytest.mark.parametrize("effect", [0.0, 0.10])
 def test_runs_that_neighbours_slow_down_on_and_off_are_decided_by_those_that_met_none(effect: float) -> None:
     rng = np.random.default_rng(10)
-    made = [pairs_of(80, effect=effect, deviation=0.015, rng=rng, slowed=Slowed(both=0.4)).shift for _ in range(300)]
+    made = [pairs_of(80, effect=effect, deviation=0.015, rng=rng, slowed=Slowed(both=0.4)).difference for _ in range(300)]
     decided = [seen.lower(0.95) > INTEREST if effect else seen.upper(0.95) < INTEREST for seen in made]
     wrong = [seen.upper(0.95) < INTEREST if effect else seen.lower(0.95) > INTEREST for seen in made]
     assert np.mean(decided) >= 0.75
@@ -155,8 +155,8 @@ def test_runs_that_are_slow_on_one_side_alone_are_not_left_out() -> None:
 def test_layouts_that_differ_are_the_unit() -> None:
     rng = np.random.default_rng(5)
     made = pairs_of(60, effect=0.0, deviation=0.005, rng=rng, layout=0.03, count=6)
-    assert made.shift.freedom == 5
-    assert made.shift.error > 3 * made._replace(layouts=np.zeros(60, int)).shift.error
+    assert made.difference.freedom == 5
+    assert made.difference.error > 3 * made._replace(layouts=np.zeros(60, int)).difference.error
 
 
 @pytest.mark.statistical
@@ -167,7 +167,7 @@ def test_no_effect_is_decided_where_layouts_differ_as_there_are_many_of_them() -
 
 def test_too_few_pairs_say_nothing() -> None:
     few = Pairs(np.zeros(FEWEST_PAIRS - 1), np.full(FEWEST_PAIRS - 1, 0.5), np.zeros(FEWEST_PAIRS - 1, int))
-    assert shift(*few) is None
+    assert paired_difference(*few) is None
     assert judged({1: few}).ends[0].standing is PointStanding.OPEN
 
 
@@ -246,7 +246,7 @@ def test_what_is_open_says_how_many_pairs_would_decide() -> None:
     (end,) = judged({1: pairs_of(20, effect=0.02, deviation=0.06, rng=rng)}).ends
     assert end.standing is PointStanding.OPEN
     assert end.needed > 20
-    assert pairs_of(3 * end.needed, effect=0.02, deviation=0.06, rng=rng).shift.upper(0.95) < INTEREST
+    assert pairs_of(3 * end.needed, effect=0.02, deviation=0.06, rng=rng).difference.upper(0.95) < INTEREST
 
 
 def placed_runs(built: float, others: tuple[float, float], pairs: int = 80, layouts: int = 20) -> list[Run]:

@@ -156,7 +156,7 @@ def _function(
         share=case.attribution.share(extra) if is_guilty and extra else None,
         metrics=metrics[function],
         causes=causes,
-        chain=chain(case, metrics) if is_guilty and not decision.heavier else (),
+        chain=chain(case, metrics) if is_guilty and not decision.grown else (),
         headline=headline(case, decision, metrics[function], spots, causes),
         counts=case.counts,
         warm_up=case.study.warm_up,
@@ -172,7 +172,7 @@ def _patient(
     blamed = {blame.at for blame in case.guilt.blames} if case.guilt else set()
     others = [each for each in cases if each.info.id != function and (each.info.id in blamed or function in waiting.get(each.info.id, ()))]
     places = tuple(each.place for each in (case, *others))
-    return Patient(case.study, metrics, case.attribution, case.ledger, case.config, decision.heavier, places)
+    return Patient(case.study, metrics, case.attribution, case.ledger, case.config, decision.grown, places)
 
 
 def _metrics(

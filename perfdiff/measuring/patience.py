@@ -46,7 +46,7 @@ class Patience:
         """Take note that a point is slower: what the answer will be is known."""
         self._is_slower = True
 
-    def spend(self, has_too_few: bool, missing_s: Callable[[], float]) -> None:
+    def decide(self, has_too_few: bool, missing_s: Callable[[], float]) -> None:
         """Decide after a pair whether to go on: some point `has_too_few`, and the open ones need `missing_s` more, 0 if none is enough."""
         if self._is_slower:
             self.is_over = not has_too_few or self._spent_s > self._limit_s

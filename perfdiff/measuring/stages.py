@@ -20,7 +20,7 @@ def measure(bench: Bench, folder: Path, makers: Makers = OwnMachine) -> None:
     try:
         with closing(bench.upkeep):
             bench, site = bench.with_benchmarks(bench.site(bench.plain()))
-            rounds = Rounds(bench, unaltered.told(bench, site), makers)
+            rounds = Rounds(bench, unaltered.marked(bench, site), makers)
             with closing(bench.services):
                 if len(bench.sides) > 1 and not rounds.are_answered:
                     rounds.compare_whole_runs()

@@ -17,7 +17,7 @@ from perfdiff.records.recording import Recording
 from perfdiff.records.schema import Phase, Run, Side
 
 
-def told(bench: Bench, site: Site) -> Site:
+def marked(bench: Bench, site: Site) -> Site:
     """Return the same site, or that nothing that runs differs, where one run of each point on both sides shows so.
 
     The first run that shows more ends the question. It is not asked of workloads that need something done before or beside their runs.

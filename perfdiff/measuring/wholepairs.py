@@ -58,7 +58,7 @@ class WholePairs:
                 if standing is not PointStanding.OPEN or turns.pairs[point.id] >= MOST_PAIRS * maker.count:
                     turns.close(point)
                 looks[point.id] = self._next_look(point)
-            patience.spend(turns.fewest < self._fewest(patience), partial(self._missing_s, runs))
+            patience.decide(turns.fewest < self._fewest(patience), partial(self._missing_s, runs))
 
     def would_decide(self, runs: list[Run]) -> bool:
         """Return whether nothing is slower yet, but what is open would be decided within the time that more pairs may take."""

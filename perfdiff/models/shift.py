@@ -27,7 +27,7 @@ _EXACT = 1e-9  # of logarithms: what rounding leaves of a law that is met exactl
 
 
 @dataclass(frozen=True, slots=True)
-class Shift:
+class ExponentShift:
     """Head's exponent less base's over the same points, with its 95 % interval.
 
     `is_new` tells that the growth is another: the interval excludes 0 even at `CLAIMED_AT`, the shift matters (`LEAST_SHIFT`), and neither
@@ -39,7 +39,7 @@ class Shift:
     is_new: bool
 
 
-def exponent_shift(x: Floats, base: Floats, head: Floats, *, seed: int) -> Shift | None:
+def exponent_shift(x: Floats, base: Floats, head: Floats, *, seed: int) -> ExponentShift | None:
     """Return the shift of a cost's exponent over a feature, all (points,); None where too few points are known.
 
     `x` is the feature of the workloads, the same for both sides: where a run prints its features and the revisions print different ones,
@@ -54,7 +54,7 @@ def exponent_shift(x: Floats, base: Floats, head: Floats, *, seed: int) -> Shift
     shift, (low, high) = _interval(lines, Contrast(0.0, 1.0), signs, CONFIDENCE)
     _, (strictly_low, strictly_high) = _interval(lines, Contrast(0.0, 1.0), signs, CLAIMED_AT)
     clear = abs(shift) >= LEAST_SHIFT and (strictly_low > 0 or strictly_high < 0)
-    return Shift(shift, (low, high), clear and not _is_of_lower_order(x, base, head, lines, seed))
+    return ExponentShift(shift, (low, high), clear and not _is_of_lower_order(x, base, head, lines, seed))
 
 
 def cost_ratio(x: Floats, base: Floats, head: Floats, at: float, *, seed: int) -> tuple[float, Interval] | None:

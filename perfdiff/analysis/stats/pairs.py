@@ -43,7 +43,7 @@ BY_LAYOUTS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Shift:
+class PairedDifference:
     """Mean difference of pairs, head minus base of logarithms: `effect` with standard error and degrees of freedom.
 
     `base` and `head` are the means that it is the difference of.
@@ -66,11 +66,11 @@ class Shift:
         return self.head - self.base
 
     def lower(self, confidence: float, comparisons: int = 1) -> float:
-        """Return the lower bound that holds at all looks, and for `comparisons` shifts at once (Bonferroni)."""
+        """Return the lower bound that holds at all looks, and for `comparisons` differences at once (Bonferroni)."""
         return self.effect - self.reach(confidence, comparisons)
 
     def upper(self, confidence: float, comparisons: int = 1) -> float:
-        """Return the upper bound that holds at all looks, and for `comparisons` shifts at once."""
+        """Return the upper bound that holds at all looks, and for `comparisons` differences at once."""
         return self.effect + self.reach(confidence, comparisons)
 
     def needed(self, threshold: float, confidence: float) -> int:
@@ -87,7 +87,7 @@ class Shift:
         return float(stdtrit(self.freedom, 1 - (1 - confidence) * OF_A_LOOK / comparisons)) * self.error if self.error else 0.0
 
 
-def shift(base: Floats, head: Floats, layouts: Ints, machines: Ints | None = None) -> Shift | None:
+def paired_difference(base: Floats, head: Floats, layouts: Ints, machines: Ints | None = None) -> PairedDifference | None:
     """Return the mean difference of `base` and `head` (n,), logarithms of pairs each built in one of `layouts` (n,); None of too few.
 
     `machines` (n,) are those that the pairs were made on, one where there is none; each is taken at its own pace.
@@ -104,8 +104,8 @@ def shift(base: Floats, head: Floats, layouts: Ints, machines: Ints | None = Non
     parts = [_middle(base, head, round(TRIMMED * (n - FEWEST_PAIRS)))]
     if (quiet := round(QUIETER * n)) >= FEWEST_PAIRS:
         parts.append(_quieter(base, head, quiet))
-    best = every.shift(made_on)
-    for seen in (part.shift(made_on) for part in parts if part.agrees_with(every)):
+    best = every.difference(made_on)
+    for seen in (part.difference(made_on) for part in parts if part.agrees_with(every)):
         if seen.reach(CHOSEN_AT) < CLEARLY * best.reach(CHOSEN_AT):
             best = seen
     return best
@@ -148,7 +148,7 @@ class _Mean:
     influence: Floats
     freedom: float
 
-    def shift(self, nested: _Nested) -> Shift:
+    def difference(self, nested: _Nested) -> PairedDifference:
         variance, freedom, by_layouts = _variance(self.influence, nested.layouts)
         n = len(self.influence)
         of_mean, freedom, differ = variance / n, freedom or self.freedom, 1.0
@@ -157,7 +157,7 @@ class _Mean:
             if extra > 0:  # Satterthwaite's (1946) for the sum of two variances
                 freedom = (of_mean + extra) ** 2 / (of_mean**2 / freedom + extra**2 / float(over.freedom[0]))
                 of_mean += extra
-        return Shift(self.base, self.head, math.sqrt(of_mean), freedom, n, len(np.unique(nested.layouts)), differ, by_layouts)
+        return PairedDifference(self.base, self.head, math.sqrt(of_mean), freedom, n, len(np.unique(nested.layouts)), differ, by_layouts)
 
     def agrees_with(self, every: _Mean) -> bool:
         """Return whether this mean differs from that of all pairs by no more than chance."""

@@ -87,7 +87,7 @@ class Patient:
     attribution: Attribution
     ledger: Ledger
     config: CompareConfig
-    heavier: tuple[str, ...] = ()
+    grown: tuple[str, ...] = ()
     places: tuple[MemoryEvidence, ...] = ()
 
     @property
@@ -107,9 +107,9 @@ class Explanation:
 def diagnose(patient: Patient) -> tuple[Cause, ...]:
     """Return the causes of a guilty function's extra cost, what explains most of it first; then facts that explain none of it."""
     info, lines = patient.info, cited_lines(patient.info)
-    if patient.heavier:
+    if patient.grown:
         shared = [contention(place, counter, who, because(info)) for place, counter, who in _contended(patient)]
-        grown = (_grown(metric, patient, "it ", lines) for metric in patient.heavier if metric in _GREW)
+        grown = (_grown(metric, patient, "it ", lines) for metric in patient.grown if metric in _GREW)
         return (*shared, *_dependency(info), *grown, *_worked(patient, lines))
     guilt = patient.attribution.guilt.get(info.id)
     if guilt is None:  # named by elimination: its own calls are slower, and no extra cost of a run could be put down to it
@@ -128,11 +128,11 @@ def diagnose(patient: Patient) -> tuple[Cause, ...]:
 def _worked(patient: Patient, lines: str) -> Iterator[Cause]:
     """Tell of the work that alone makes a function guilty, its atomic operations first, then of what it calls outside."""
     for counters, tell in ((("atomics",), ordered), (WORK_METRICS, work), (("divisions",), divided)):
-        if patient.places and not patient.places[0].counts.keys().isdisjoint(each for each in counters if each in patient.heavier):
+        if patient.places and not patient.places[0].counts.keys().isdisjoint(each for each in counters if each in patient.grown):
             yield tell(patient.places[0], "it ", lines)
     departures = patient.places[0].departures if patient.places else ()
     for leaving in (queries(departures), kernel_calls(departures), library_calls(departures)):
-        if any(f"{CALLS_OF}{each.name}" in patient.heavier for each in leaving):
+        if any(f"{CALLS_OF}{each.name}" in patient.grown for each in leaving):
             yield left(patient.info, leaving, "it ")
 
 

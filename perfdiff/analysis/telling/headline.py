@@ -109,8 +109,8 @@ def metric_of_verdict(case: Case, decision: Decision) -> str | None:
 
     What is known of the time with callees may be less sure by far than of that without, where these take most of it.
     """
-    if decision.heavier:
-        return decision.heavier[0]
+    if decision.grown:
+        return decision.grown[0]
     way = {Verdict.REGRESSION: Direction.UP, Verdict.IMPROVEMENT: Direction.DOWN}.get(decision.verdict)
     return next((metric for metric in ("wall_ns", "self_ns") if case.direction(metric) is way), None)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from perfdiff.analysis.trends.blocks import block_counts
 from perfdiff.analysis.trends.clusters import varying
-from perfdiff.models.shift import Shift, exponent_shift
+from perfdiff.models.shift import ExponentShift, exponent_shift
 from perfdiff.models.threads import one_thread
 from perfdiff.models.trend import Fit
 from perfdiff.models.trendlines import fit
@@ -24,7 +24,7 @@ Counted = tuple[Revision, PlaceCounts | str]
 class GrowthStep:
     """A change point: the exponent is another than from the revision `since` on."""
 
-    shift: Shift
+    shift: ExponentShift
     since: Revision
 
 

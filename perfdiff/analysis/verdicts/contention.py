@@ -41,7 +41,7 @@ def acquitted(decisions: Mapping[int, Decision], cases: Sequence[Case]) -> dict[
     a line may do more.
     """
     by_id = {case.info.id: case for case in cases}
-    slower = [by_id[function] for function, found in decisions.items() if found.verdict is Verdict.REGRESSION and not found.heavier]
+    slower = [by_id[function] for function, found in decisions.items() if found.verdict is Verdict.REGRESSION and not found.grown]
     found = {}
     for case in slower:
         shown = _shown(case)

@@ -10,8 +10,8 @@ import numpy as np
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio, RequestFinding
 from perfdiff.analysis.policy import BUSIER
-from perfdiff.analysis.stats.pairs import Shift, shift
-from perfdiff.analysis.verdicts.wholeruns import WholeRuns, comparable, in_blocks, shift_of
+from perfdiff.analysis.stats.pairs import PairedDifference, paired_difference
+from perfdiff.analysis.verdicts.wholeruns import WholeRuns, comparable, difference_of, in_blocks
 from perfdiff.config import CompareConfig
 from perfdiff.records.requests import RequestTimes
 from perfdiff.records.schema import Experiment, Floats, Note, Phase, Point, Run, Side
@@ -58,12 +58,12 @@ def waiting_notes(experiment: Experiment, runs: WholeRuns, work: Work | None, co
         )
 
 
-def _longer_waits(experiment: Experiment, end: EndToEnd, config: CompareConfig) -> Shift | None:
+def _longer_waits(experiment: Experiment, end: EndToEnd, config: CompareConfig) -> PairedDifference | None:
     """Return by how much runs of a point take longer where that is waiting, for services outside the revisions as far as is known."""
     if not end.point.outside:
         return None
     base, head = (comparable(_plain(experiment.runs, end.point, side)) for side in Side)
-    seen = shift_of(base, head, "wall_ns")
+    seen = difference_of(base, head, "wall_ns")
     if seen is None or seen.lower(config.confidence) <= math.log1p(config.min_effect):
         return None
     longer_ns, busier_ns = (
@@ -85,7 +85,7 @@ def _finding(point: Point, kind: str, base: Sequence[Run], head: Sequence[Run], 
     ]
     firsts = [after[block][0] for block in both]
     layouts, machines = (np.array([getattr(run, of) for run in firsts], dtype=np.int64) for of in ("layout", "machine"))
-    seen = shift(logs[0], logs[1], layouts, machines) if both else None
+    seen = paired_difference(logs[0], logs[1], layouts, machines) if both else None
     times = [[each for run in runs if (each := _of(run, kind))] for runs in (base, head)]
     some = next(each for side in times for each in side)
     return RequestFinding(
@@ -115,7 +115,7 @@ def _over_runs(times: Sequence[float | None]) -> float | None:
     return float(np.median(known)) if known else None
 
 
-def _ratio(seen: Shift | None, config: CompareConfig) -> Ratio | None:
+def _ratio(seen: PairedDifference | None, config: CompareConfig) -> Ratio | None:
     if seen is None:
         return None
     low, high = seen.lower(config.confidence), seen.upper(config.confidence)

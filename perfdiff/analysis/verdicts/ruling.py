@@ -13,7 +13,7 @@ from perfdiff.analysis.verdicts.conclusion import Evidence
 from perfdiff.analysis.verdicts.contention import acquitted, held_up, put_down
 from perfdiff.analysis.verdicts.elimination import eliminated
 from perfdiff.analysis.verdicts.locking import with_locks
-from perfdiff.analysis.verdicts.verdict import Decision, decide, heavier, victims
+from perfdiff.analysis.verdicts.verdict import Decision, decide, grown_counts, victims
 from perfdiff.records.schema import Side
 
 
@@ -40,7 +40,7 @@ class Ruling:
         extra = guilt.total_ns if guilt is not None and function not in self.harmed else 0.0
         if function not in self.guilty:
             return extra, None
-        if self.decisions[function].heavier:
+        if self.decisions[function].grown:
             return max(extra, case.work.total_ns) if case.work is not None else extra, None
         return extra, guilt.interval.total if guilt is not None and guilt.interval else None
 
@@ -54,7 +54,7 @@ def rule(cases: Sequence[Case], evidence: Evidence) -> Ruling:
     decisions |= acquitted(decisions, cases)
     waiting = put_down(decisions, cases)
     guilty = [function for function, decision in decisions.items() if decision.verdict is Verdict.REGRESSION]
-    by_time = [each for each in guilty if not decisions[each].heavier]
+    by_time = [each for each in guilty if not decisions[each].grown]
     order = cases[0].attribution.ranked(by_time) if cases else []
     counted = {case.info.id: case.work.total_ns if case.work else 0.0 for case in cases}
     order += sorted((each for each in guilty if each not in order), key=lambda each: -counted[each])
@@ -79,10 +79,10 @@ def _deepest(decisions: dict[int, Decision], cases: Sequence[Case]) -> dict[int,
 
     Those count whatever they are guilty by. Who calls its caller again is none of them, as both hold all that either allocates.
     """
-    heavy = {case.info.id: metrics for case in cases if (metrics := heavier(case))}
+    heavy = {case.info.id: metrics for case in cases if (metrics := grown_counts(case))}
     by_id = {case.info.id: case for case in cases}
     for function, metrics in heavy.items():
-        if metrics != decisions[function].heavier:
+        if metrics != decisions[function].grown:
             continue
         callees = by_id[function].attribution.web.callees
         below = {each: reached(callees, each) for each in reached(callees, function) & heavy.keys()}

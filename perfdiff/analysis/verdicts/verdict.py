@@ -31,11 +31,11 @@ _UNEXPLAINED = "slower at equal inputs, but no change explains it: machine, layo
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The verdict on a function with its reason; `heavier` names count metrics that alone make it a regression."""
+    """The verdict on a function with its reason; `grown` names count metrics that alone make it a regression."""
 
     verdict: Verdict
     reason: str
-    heavier: tuple[str, ...] = ()
+    grown: tuple[str, ...] = ()
 
 
 def decide(case: Case) -> Decision:
@@ -71,7 +71,7 @@ def _by_calls(case: Case) -> Decision:
             adds = f"its change adds {units.duration(guilt.total_ns)} to one run of each workload point"
             little = _loads_little(case, guilt)
             return Decision(Verdict.UNCHANGED, little) if little else Decision(Verdict.REGRESSION, adds)
-    if metrics := heavier(case):
+    if metrics := grown_counts(case):
         return Decision(Verdict.REGRESSION, f"its time did not clearly grow, but {metric_of(metrics[0]).says} a call did", metrics)
     if suspect and (proof := proved_by_counts(case)):
         return Decision(Verdict.REGRESSION, proof.reason, proof.counters)
@@ -104,11 +104,11 @@ def _unseen_in_runs(case: Case) -> Decision | None:
 
 def is_open_alone(case: Case) -> bool:
     """Return whether a changed function is open by what it shows itself, before anybody is blamed: only blame could decide on it."""
-    is_decided = heavier(case) or proved_by_counts(case) or case.contended
+    is_decided = grown_counts(case) or proved_by_counts(case) or case.contended
     return bool(case.ledger.points and case.info.change.is_suspect and not is_decided and _missing(case))
 
 
-def heavier(case: Case) -> tuple[str, ...]:
+def grown_counts(case: Case) -> tuple[str, ...]:
     """Return what a changed function allocates more, and the run with it."""
     suspect = case.info.change.is_suspect
     return tuple(each for each in ALLOCATION if suspect and case.direction(each) is Direction.UP and _grows_the_run(case, each))

@@ -11,7 +11,7 @@ import numpy as np
 from perfdiff.analysis.blame.attribution import Attribution
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio
 from perfdiff.analysis.policy import LAYOUT_SHIFT, LAYOUTS_KNOWN, WAITS
-from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, OF_A_LOOK, Shift, shift
+from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, OF_A_LOOK, PairedDifference, paired_difference
 from perfdiff.analysis.sums.repeats import in_all_points
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Floats, Phase, Point, Run, Side
@@ -92,11 +92,11 @@ def overhead(runs: Sequence[Run]) -> float | None:
     return float(probed / bare) - 1 if bare > 0 else None
 
 
-def shift_of(base: Sequence[Run], head: Sequence[Run], cost: str) -> Shift | None:
+def difference_of(base: Sequence[Run], head: Sequence[Run], cost: str) -> PairedDifference | None:
     """Return by how much runs differ in a cost, pair by pair: those of one block were made next to each other."""
     before, after = pairs_of(base, head)
     layouts, machines = (np.array([getattr(run, of) for run in after], dtype=np.int64) for of in ("layout", "machine"))
-    return shift(_logs(before, cost), _logs(after, cost), layouts, machines)
+    return paired_difference(_logs(before, cost), _logs(after, cost), layouts, machines)
 
 
 def pairs_of(base: Sequence[Run], head: Sequence[Run]) -> tuple[list[Run], list[Run]]:
@@ -184,12 +184,12 @@ class _Judge:
 
     def by(self, base: Sequence[Run], head: Sequence[Run], cost: str) -> _Judged:
         """Say what a cost of whole runs shows, on all machines together, or on each by itself where they disagree."""
-        seen = shift_of(base, head, cost)
+        seen = difference_of(base, head, cost)
         judged = self._judged(seen, 1)
         machines = sorted({run.machine for run in base} & {run.machine for run in head})
         if seen is None or len(machines) < 2:
             return judged
-        each = {machine: shift_of(_on(base, machine), _on(head, machine), cost) for machine in machines}
+        each = {machine: difference_of(_on(base, machine), _on(head, machine), cost) for machine in machines}
         alone = {machine: self._judged(found, len(machines)) for machine, found in each.items() if found is not None}
         ratios = {self._name(machine): found.ratio for machine, found in alone.items() if found.ratio is not None}
         values = [ratio.value for ratio in ratios.values()]
@@ -202,7 +202,7 @@ class _Judge:
     def _name(self, machine: int) -> str:
         return self.names[machine] if machine < len(self.names) else f"machine {machine + 1}"
 
-    def _judged(self, seen: Shift | None, machines: int) -> _Judged:
+    def _judged(self, seen: PairedDifference | None, machines: int) -> _Judged:
         """Say what a cost shows of one of so many `machines`.
 
         That it is not slower must hold at every point, so that each is tested by itself (intersection-union test: Berger 1982); that one

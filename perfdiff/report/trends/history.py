@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from perfdiff.analysis.trends.growth_history import GrowthEntry, GrowthHistory
-from perfdiff.models.shift import Shift
+from perfdiff.models.shift import ExponentShift
 from perfdiff.report import wording as names
 from perfdiff.report.blocks import Block, Cell, Column, Items, Sentence, Table, Tone
 from perfdiff.report.history import SCHEMA
@@ -48,7 +48,7 @@ def json_document(history: GrowthHistory) -> dict[str, Any]:
     return result
 
 
-def shift_says(shift: Shift) -> str:
+def shift_says(shift: ExponentShift) -> str:
     """Return a shift of an exponent with its interval: `+1.00 [0.98, 1.02]`."""
     return f"{shift.exponent:+.2f} [{shift.ci[0]:.2f}, {shift.ci[1]:.2f}]"
 
