@@ -269,8 +269,20 @@ def placed_runs(built: float, others: tuple[float, float], pairs: int = 80, layo
         (1.0, (0.78, 1.28), False),
         (1.04, (1.0, 1.0), False),
         (1.32, (1.32, 1.32), False),
+        (1.32, (1.15, 1.16), False),
+        (1.32, (0.85, 0.86), True),
+        (0.74, (1.15, 1.16), True),
     ],
-    ids=["slower as built", "faster as built", "as all layouts", "little", "slower in all"],
+    ids=[
+        "slower as built",
+        "faster as built",
+        "as all layouts",
+        "little",
+        "slower in all",
+        "slower",
+        "slower as built, else faster",
+        "reverse",
+    ],
 )
 def test_what_the_builds_alone_show_is_told_where_other_layouts_do_not(built: float, others: tuple[float, float], told: bool) -> None:
     runs = placed_runs(built, others)
@@ -282,6 +294,14 @@ def test_what_the_builds_alone_show_is_told_where_other_layouts_do_not(built: fl
         assert f"head takes ×{built}"[:-1] in notes[0].text
         (by_clock,) = layout_note(runs, [replace(end, by="wall_ns") for end in ends])
         assert "the time of base at sort n=1000 (4 pairs)" in by_clock.text
+
+
+def test_what_the_builds_alone_show_is_told_by_their_pairs_that_were_made_apart_as_well() -> None:
+    runs = [replace(run, together=run.block > 1, layout=max(0, run.layout - 2)) for run in placed_runs(1.32, (0.78, 1.28), pairs=18)]
+    ends = whole_runs([Point(0, "sort", {"n": 1000}, "./sort")], runs, CompareConfig()).ends
+    assert ends[0].ratio.runs_base == 16
+    (note,) = layout_note(runs, ends)
+    assert "(3 pairs); in 16 layouts" in note.text
 
 
 def test_few_pairs_of_the_builds_themselves_tell_nothing_of_their_layout() -> None:

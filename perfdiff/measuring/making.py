@@ -16,7 +16,7 @@ from perfdiff.collect.disturbance import Referee
 from perfdiff.collect.schedule import Slot
 from perfdiff.collect.spread import Spread
 from perfdiff.measuring.bench import Bench, Recipe, Site, Variant
-from perfdiff.measuring.duets import Duets
+from perfdiff.measuring.duets import APART, Duets
 from perfdiff.records.recording import Recording
 from perfdiff.records.schema import Machine, Note, Run
 
@@ -128,14 +128,17 @@ class OwnMachine:
         return Made(pair, runs, ended - started)
 
     def _laid_out(self, pair: Pair) -> Pair:
-        """Return a pair of whole runs in the next layout of its point, of which there are more after each look, if runs took as long."""
+        """Return a pair of whole runs in the next layout of its point, of which there are more after each look, if runs took as long.
+
+        The first ones, made apart, are of the builds themselves, and so is the next: those that tell most have that layout among theirs.
+        """
         spread = self._spread = self._spread or self.bench.spread(self.site)
         point = pair[0].point.id
         number = self._pairs.get(point, 0)
         if not number or next_look(number) > next_look(number - 1):
-            self._grow(spread, next_look(number), self._spent_s if number else math.inf)
+            self._grow(spread, next_look(number) - APART, self._spent_s if number else math.inf)
         self._pairs[point] = number + 1
-        return [replace(slot, layout=number % spread.count) for slot in pair]
+        return [replace(slot, layout=max(0, number - APART) % spread.count) for slot in pair]
 
     def _grow(self, spread: Spread, pairs: int, limit_s: float) -> None:
         """Have a layout for each of so many pairs, if that costs no more than `limit_s`, which is what runs take."""

@@ -14,7 +14,7 @@ from perfdiff.analysis.policy import LAYOUT_SHIFT, LAYOUTS_KNOWN, PLACES
 from perfdiff.analysis.verdicts.conclusion import COSTS, NAMED
 from perfdiff.analysis.verdicts.wholeruns import comparable, pairs_of
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Floats, Note, Phase, Run, Side
+from perfdiff.records.schema import Floats, Ints, Note, Phase, Run, Side
 
 FEWEST = 3  # pairs of the builds themselves: fewer are one disturbed run
 LAYOUTS = 8  # from so many on, one in ten at either end can be told
@@ -36,7 +36,10 @@ class _Seen:
 
 
 def layout_note(runs: Sequence[Run], ends: Sequence[EndToEnd]) -> Iterator[Note]:
-    """Yield a note where the builds themselves differ by more than the place of code makes as a rule, and all layouts together do not."""
+    """Yield a note where the builds themselves differ by more than the place of code makes as a rule, and all layouts together do not.
+
+    Where these are slower or faster beyond doubt, that is told only of builds that say the opposite.
+    """
     found = [seen for end in ends if (seen := _seen(end, runs)) is not None]
     worst = max(found, key=lambda seen: (len(seen.built), abs(seen.effect)), default=None)
     if worst is None:
@@ -70,18 +73,23 @@ def few_layouts_note(runs: Sequence[Run], ends: Sequence[EndToEnd], config: Comp
 
 def _seen(end: EndToEnd, runs: Sequence[Run]) -> _Seen | None:
     """Return what a point shows where its builds stand out, None where they do not or too little is known."""
-    if end.ratio is None or end.standing in (PointStanding.SLOWER, PointStanding.FASTER):
+    if end.ratio is None:
         return None
     plain = [run for run in runs if run.phase is Phase.PLAIN and run.point == end.point.id]
-    base, head = pairs_of(*(comparable([run for run in plain if run.side is side]) for side in Side))
-    if not head:
-        return None
-    cost = np.log([[max(getattr(run, end.by), 1.0) for run in side] for side in (base, head)])
-    made = np.array([run.layout for run in head])
-    shift = cost[1] - cost[0]
-    layouts = np.array([shift[made == number].mean() for number in np.unique(made)])
-    seen = _Seen(end, shift[made == 0], layouts)
+    base, head = ([run for run in plain if run.side is side] for side in Side)
+    shifts, made = _shifts(comparable(base), comparable(head), end.by)
+    built, built_in = _shifts(base, head, end.by)  # few pairs are of the builds themselves: those that were made apart count as well
+    layouts = np.array([shifts[made == number].mean() for number in np.unique(made)])
+    seen = _Seen(end, built[built_in == 0], layouts)
     if len(seen.built) < FEWEST or len(layouts) < LAYOUTS or abs(seen.effect) <= math.log1p(PLACES):
         return None
+    is_told_already = PointStanding.SLOWER if seen.effect > 0 else PointStanding.FASTER
     outside = seen.effect > math.log(end.ratio.high) if seen.effect > 0 else seen.effect < math.log(end.ratio.low)
-    return seen if outside else None
+    return seen if outside and end.standing is not is_told_already else None
+
+
+def _shifts(base: Sequence[Run], head: Sequence[Run], by: str) -> tuple[Floats, Ints]:
+    """Return by how much the logarithms of a cost differ in each pair (n,), and the layouts of these (n,)."""
+    before, after = pairs_of(base, head)
+    logs = np.log([[max(getattr(run, by), 1.0) for run in side] for side in (before, after)])
+    return logs[1] - logs[0], np.array([run.layout for run in after], dtype=np.int64)

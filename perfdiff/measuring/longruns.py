@@ -1,0 +1,44 @@
+"""Points whose runs take so long that calls are timed in one of each side, where shorter ones show already that head is slower.
+
+What made head slower often does so out of all proportion at the largest inputs: runs of a tenth of a second in base last a minute in head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from perfdiff import units
+from perfdiff.analysis.verdicts.wholeruns import WholeRuns
+from perfdiff.collect import counting
+from perfdiff.measuring.bench import SURVEY_ROUNDS
+from perfdiff.records.schema import Note, Phase, Point, Run
+
+# Budgets of whole runs that the survey and the fewest runs with probes may take at all points together, as they do in most comparisons:
+# what takes longer would have an answer wait for minutes that is known but for who is guilty.
+BUDGETS = 4.0
+_SHOWN = 3
+
+
+def spared(points: Sequence[Point], runs: Sequence[Run], judged: WholeRuns, budget_s: float, fewest: int) -> tuple[Point, ...]:
+    """Return the points, those with the longest runs, beyond what locating may take with `fewest` runs of each side with probes.
+
+    None where head is not `judged` slower at one of the others.
+    """
+    each = 1 + SURVEY_ROUNDS + fewest
+    kept = counting.affordable(points, runs, BUDGETS * budget_s, len({run.side for run in runs}), each)
+    if {end.point.id for end in judged.slower}.isdisjoint(point.id for point in kept):
+        return ()
+    return tuple(point for point in points if point not in kept)
+
+
+def note(spared: Sequence[Point], runs: Sequence[Run]) -> tuple[Note, ...]:
+    """Tell at which points calls are timed in one run of each side alone."""
+    if not spared:
+        return ()
+    longest = max(run.wall_ns for run in runs if run.phase is Phase.PLAIN and run.point in {point.id for point in spared})
+    where = units.listed([point.label for point in spared], _SHOWN)
+    text = (
+        f"runs at {where} take up to {units.duration(longest)}, and shorter ones show that head is slower: calls were timed there in one "
+        "run of each side; --thorough times them as often as elsewhere"
+    )
+    return (Note("long-runs", text),)
