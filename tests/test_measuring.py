@@ -266,6 +266,35 @@ def test_where_a_point_is_slower_the_others_are_run_until_something_can_be_said_
     assert [pairs[label] for label in pairs if LARGEST in label] == [FEWEST_PAIRS] < [max(pairs.values())]
 
 
+class Lasting(Slower):
+    """Head's plain runs at the largest point are said to take ten minutes."""
+
+    def execute(self, command: Command) -> Execution:
+        found = super().execute(command)
+        is_long = " with " not in command.where and LARGEST in command.where and "head" in command.where
+        return replace(found, wall_ns=6e11, cpu_ns=6e11) if is_long else found
+
+
+@pytest.mark.parametrize("thorough", [False, True])
+def test_where_shorter_runs_show_that_head_is_slower_calls_are_timed_once_in_long_ones(sums: Request, thorough: bool) -> None:
+    config = replace(sums.config, counters=replace(sums.config.counters, software=False), compare=replace(sums.config.compare, seed=3))
+    asked = replace(sums, config=replace(config, measure=replace(config.measure, thorough=thorough)))
+    progress = Steps()
+    outcome = pipeline.compare(asked, progress, executor=Lasting())
+    assert outcome.findings.verdict is Verdict.REGRESSION
+    assert outcome.experiment is not None
+    (largest,) = (point.id for point in outcome.experiment.points if LARGEST in point.label)
+    timed = Counter((run.point == largest, run.side) for run in outcome.experiment.runs if run.phase is Phase.TIMED)
+    assert {timed[True, side] == timed[False, side] for side in Side} == {thorough}
+    notes = [note.text for note in outcome.findings.notes if note.slug == "long-runs"]
+    if thorough:
+        assert not notes
+    else:
+        assert [timed[True, side] for side in Side] == [1, 1]
+        assert progress.announced["surveying"] == 2 + 2 * 2  # a count, and two rounds at most, of the other point
+        assert notes[0].startswith(f"runs at add {LARGEST} take up to 600 s, and shorter ones show that head is slower")
+
+
 VARYING = 20  # plain runs: five pairs of two points
 
 

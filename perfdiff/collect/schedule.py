@@ -43,10 +43,10 @@ def whole_block(points: Sequence[Point], block: int, seed: int) -> list[Slot]:
     return _paired(random.Random(f"{seed}:whole:{block}"), (Phase.PLAIN,), points, block, tuple(Side))
 
 
-def timed_blocks(points: Sequence[Point], runs: Mapping[str, int], seed: int, sides: Sequence[Side] = tuple(Side)) -> list[list[Slot]]:
-    """Return all blocks of timed runs: a point is in as many of them as its workload, by its name, has `runs`."""
+def timed_blocks(points: Sequence[Point], runs: Mapping[int, int], seed: int, sides: Sequence[Side] = tuple(Side)) -> list[list[Slot]]:
+    """Return all blocks of timed runs: a point is in as many of them as it has `runs`, by its id."""
     return [
-        timed_block([point for point in points if runs[point.workload] > block], block, seed, sides)
+        timed_block([point for point in points if runs[point.id] > block], block, seed, sides)
         for block in range(max(runs.values(), default=0))
     ]
 

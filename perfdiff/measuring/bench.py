@@ -37,6 +37,7 @@ from perfdiff.collect.spread import Spread
 from perfdiff.collect.subjects import Subjects, cleared
 from perfdiff.collect.suites import Suites
 from perfdiff.collect.survey import Budget, Selection, Survey
+from perfdiff.collect.tally import Tally
 from perfdiff.collect.upkeep import Upkeep
 from perfdiff.collect.workshop import Probes, Workshop, dropped
 from perfdiff.errors import BuildError, RecordingError
@@ -162,15 +163,15 @@ class Bench:
         request = replace(self.request, config=replace(config, workloads=workloads))
         return replace(self, request=request), replace(site, notes=(*site.notes, *notes))
 
-    def surveyed(self, site: Site, plain: Sequence[Run] = ()) -> Site:
+    def surveyed(self, site: Site, plain: Sequence[Run] = (), points: Sequence[Point] | None = None) -> Site:
         """Run a build with probes in all functions, and use it to choose the functions to measure within the budget of probes.
 
-        `plain` runs that were made before are not made again.
+        `plain` runs that were made before are not made again. It runs at all `points`, or some.
         """
         config, subjects = self.request.config, site.subjects
         events = counters.choose(config.counters)
         probeable = subjects.probeable(config.probes.exclude)
-        seen, lost, elsewhere = self._survey(site, probeable, plain)
+        seen, lost, elsewhere = self._survey(site, probeable, plain, points or self.points)
         overhead, compares = config.probes.overhead, len(self.sides) > 1
         keeping = overhead if compares else max(overhead, survey.ALONE_SHARE)
         budget = Budget(overhead, keeping, self.reservoir, self._probe_costs(site), bool(events.events), folds=compares)
@@ -301,20 +302,21 @@ class Bench:
         return {side: site.subjects.census_probes(side, probeable) for side in self.sides}
 
     def _survey(
-        self, site: Site, probeable: Mapping[int, Counterpart], plain: Sequence[Run]
+        self, site: Site, probeable: Mapping[int, Counterpart], plain: Sequence[Run], points: Sequence[Point]
     ) -> tuple[Survey, frozenset[int], tuple[Note, ...]]:
         """Build with probes in all functions and run them; return what was seen, whose probes were lost, and which code lies elsewhere."""
         workshop, variant = self._workshop(), self.tallied(site)
         probes, built = variant.probes, variant.built
-        sampled = site.subjects.sampled_in_survey(probeable)
+        sampled, costs = site.subjects.sampled_in_survey(probeable), self._probe_costs(site).values()
 
-        def timing(rates: Mapping[int, Rate]) -> Targets:
+        def timing(counted: Tally, point: int) -> Targets:
+            rates = counted.rates(point, costs)
             often = {id_: rates.get(id_, Rate(1)) for id_ in probeable}
             modes = {id_: plan.Entry.survey(sampled=id_ in sampled).paced(**rate._asdict()) for id_, rate in often.items()}
             return workshop.targets(Phase.SURVEY, built, modes, probes)
 
         collector = self.collector({**site.targets, **variant.targets})
-        seen = self._seen(collector, timing, self._probe_costs(site).values(), probes, plain)
+        seen = self._seen(collector, timing, probes, plain, points)
         if len(self.sides) > 1:
             reach.require_tree(collector.misplaced, seen.ran, site.subjects)
         reach.require_calls(seen.called, probes, built)
@@ -384,31 +386,31 @@ class Bench:
     def _seen(
         self,
         collector: Collector,
-        timing: Callable[[Mapping[int, Rate]], Targets],
-        costs: Collection[ProbeCosts],
+        timing: Callable[[Tally, int], Targets],
         probes: Probes,
         plain: Sequence[Run],
+        points: Sequence[Point],
     ) -> Survey:
-        """Run everything once with probes that only count, then with probes that time as often as that allows.
+        """Run all `points` once with probes that only count, then with probes that time as often as that allows.
 
-        `collector` runs those that count; `timing` gives what times calls, as often as it is told, by probes of these `costs`. `plain` runs
-        tell the CPU time without probes: one is made where there are none.
+        `collector` runs those that count; `timing` gives what times calls at a point, by what was counted. `plain` runs tell the CPU time
+        without probes: one is made where there are none.
         """
-        seed, points = self.request.config.compare.seed, {point.id: point for point in self.points}
+        seed, by_id = self.request.config.compare.seed, {point.id: point for point in points}
         known = {(run.point, run.side) for run in plain}
-        missing = [slot for slot in schedule.plain_slots(self.points, seed, self.sides) if (slot.point.id, slot.side) not in known]
-        slots = schedule.tally_slots(self.points, seed, self.sides)
+        missing = [slot for slot in schedule.plain_slots(points, seed, self.sides) if (slot.point.id, slot.side) not in known]
+        slots = schedule.tally_slots(points, seed, self.sides)
         self.progress.stage("surveying", len(missing) + len(slots) + len(points) * len(self.sides) * SURVEY_ROUNDS)
-        counting, timed = Assembly(probes, points), Assembly(probes, points, surveying=True)
-        runs = [*plain, *(run for run, _ in collector.collect(missing, self.progress.advance))]
+        counting, timed = Assembly(probes, by_id), Assembly(probes, by_id, surveying=True)
+        runs = [*(run for run in plain if run.point in by_id), *(run for run, _ in collector.collect(missing, self.progress.advance))]
         tallied = []
         for run, recordings in Abreast(collector).collect(slots, runs, self.progress.advance):
             tallied.append(run)
             counting.add(run, recordings)
         counted = tally.counted([*runs, *tallied], counting.totals(), counting.edges())
-        steered = {point: timing(counted.rates(point, costs)) for point in points}
+        steered = {point: timing(counted, point) for point in by_id}
         for block in range(SURVEY_ROUNDS):
-            again = [point for point in self.points if block == 0 or point.id in counted.unsteady()]
+            again = [point for point in points if block == 0 or point.id in counted.unsteady()]
             for slot in schedule.survey_slots(again, block, seed, self.sides):
                 collector.targets = steered[slot.point.id]
                 for run, recordings in collector.collect([slot], self.progress.advance):

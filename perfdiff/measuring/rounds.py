@@ -22,7 +22,7 @@ from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector
 from perfdiff.collect.counted import Counted
 from perfdiff.errors import BuildError, DiskFilledError, RunFailedError, WorkloadError
-from perfdiff.measuring import linecounts
+from perfdiff.measuring import linecounts, longruns
 from perfdiff.measuring.bench import Bench, Site, Variant
 from perfdiff.measuring.making import Block, Makers, OwnMachine, PairMaker
 from perfdiff.measuring.wholepairs import WholePairs
@@ -45,6 +45,7 @@ class Rounds:
     runs: list[Run] = field(default_factory=list)
     notes: tuple[Note, ...] = ()
     _skipped: tuple[Skipped, ...] = ()
+    _long: tuple[Point, ...] = ()  # points with so long runs that calls are timed there once a side
     _spots: tuple[HotSpot, ...] = ()
     _library: LibraryCalls | None = None
     _timed: Assembly = field(default_factory=lambda: Assembly({}, {}))
@@ -140,7 +141,11 @@ class Rounds:
 
     def choose(self) -> None:
         """Survey all functions, and choose those that are counted and timed."""
-        self.site = self.bench.surveyed(self.site, [run for run in self.runs if run.phase is Phase.PLAIN])
+        points, plain = self.bench.points, [run for run in self.runs if run.phase is Phase.PLAIN]
+        if len(self.bench.sides) > 1 and not self._wants_calls:
+            self._long = longruns.spared(points, plain, self._pairs.judged(plain), self.budget_s, FIRST_LOOK)
+            self.notes += longruns.note(self._long, plain)
+        self.site = self.bench.surveyed(self.site, plain, [point for point in points if point not in self._long])
 
     def count(self) -> None:
         """Count the chosen functions within the budget, until counts of a single thread repeat; discard all counts if a run fails."""
@@ -213,8 +218,8 @@ class Rounds:
         self._skipped = variant.skipped
         self._timed = Assembly(variant.probes, {point.id: point for point in points})
         machines, runs_of = self._maker.count, {workload.name: workload.runs for workload in config.workloads}
-        runs_of = {name: machines * runs for name, runs in runs_of.items()}
-        blocks = [schedule.pairs(slots) for slots in schedule.timed_blocks(points, runs_of, config.compare.seed, sides)]
+        runs_at = {point.id: 1 if point in self._long else machines * runs_of[point.workload] for point in points}
+        blocks = [schedule.pairs(slots) for slots in schedule.timed_blocks(points, runs_at, config.compare.seed, sides)]
         missing = {block: len(pairs) for block, pairs in enumerate(blocks)}
         runs: list[Run] = []
         incomplete: list[Run] = []

@@ -51,7 +51,8 @@ class WholePairs:
             turns.took(point, made.seconds)
             if patience.is_over or point not in turns.open:  # of several machines the others make their pairs to the end
                 continue
-            if turns.pairs[point.id] >= looks[point.id]:
+            is_last = patience.wants_fewest and turns.pairs[point.id] == self._fewest(patience)  # as far as is known
+            if is_last or turns.pairs[point.id] >= looks[point.id]:
                 standing = self._ends(runs)[point.id].standing
                 if standing is PointStanding.SLOWER:
                     patience.saw_slower()
