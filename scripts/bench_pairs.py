@@ -126,7 +126,7 @@ class Measured:
 
 def _plain(name: str) -> str:
     """Return the name of a function without classes, namespaces and arguments."""
-    return name.partition("(")[0].rpartition("::")[2].strip()
+    return "operator()" if "operator()" in name else name.partition("(")[0].rpartition("::")[2].strip()
 
 
 def _few(names: Sequence[str]) -> str:
