@@ -355,6 +355,44 @@ int main(void) {PD_1
 
 
 @pytest.mark.integration
+def test_threads_of_a_child_that_no_handler_knows_of_count_for_it(build: Build) -> None:
+    source = """
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *work(void *data) {PD_1 long *all = malloc(8000); for (int i = 0; i < 1000; i++) all[i] = (long)data; long x = all[9];
+    free(all); return (void *)x; }
+int main(void) {
+    int failed = work((void *)1) != (void *)1;
+    for (int i = 0; i < 30; i++) {
+        int status = 0;
+        long child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+        if (!child) {
+            pthread_t threads[4];
+            void *sum;
+            for (long j = 0; j < 4; j++) pthread_create(&threads[j], 0, work, (void *)j);
+            for (long j = 0; j < 4; j++) { pthread_join(threads[j], &sum); if (sum != (void *)j) _exit(1); }
+            _exit(7);
+        }
+        waitpid((int)child, &status, 0);
+        failed += !WIFEXITED(status) || WEXITSTATUS(status) != 7;
+    }
+    printf("%d\\n", failed);
+    return 0;
+}
+"""
+    outcome = build("gcc $F -O1 -pthread a.c -o program", a__c=source).same()
+    assert outcome.output == "0\n"
+    records = [recording.read(path) for path in outcome.recordings]
+    assert sorted(float(record.totals.calls.sum()) for record in records) == [1] + [4] * 30
+
+
+@pytest.mark.integration
 def test_two_hundred_threads_are_counted_apart(build: Build) -> None:
     source = """
 #include <pthread.h>

@@ -43,7 +43,6 @@ static void modes_set(void)
 {
 	for (uint32_t probe = 1; probe < pd_process.probes; probe++)
 		pd_modes[probe] = pd_process.plan[probe].mode <= PD_SAMPLE ? pd_process.plan[probe].mode : PD_OFF;
-	pd_modes[pd_process.probes] = PD_COUNT; /* of no probe */
 }
 
 /* The plan stays mapped; its modes are copied, for calibration and for quick access. */
@@ -73,6 +72,7 @@ static bool plan_read(const char *path)
 	pd_process.epoch = &header->epoch;
 	pd_process.probes = probes;
 	modes_set();
+	pd_modes[probes] = PD_KNOWN_PROCESS;
 	return true;
 }
 
@@ -106,12 +106,20 @@ static void children_begin(void)
 {
 	for (const struct pd_child *child = children; child; child = child->next)
 		child->begin();
+	if (pd_modes)
+		__atomic_store_n(&pd_modes[pd_process.probes], PD_KNOWN_PROCESS, __ATOMIC_RELEASE);
 }
 
 void pd_child_find(void)
 {
-	if (pd_probes && pd_is_untold_child())
+	unsigned char untold = PD_UNTOLD_CHILD;
+
+	if (!pd_probes || !pd_is_untold_child())
+		return;
+	if (__atomic_compare_exchange_n(&pd_modes[pd_process.probes], &untold, PD_CHILD_BEGINS, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
 		children_begin();
+	while (pd_is_untold_child()) /* another of its threads was first */
+		sched_yield();
 }
 
 bool pd_child_add(struct pd_child *child)

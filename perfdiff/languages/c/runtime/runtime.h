@@ -193,7 +193,7 @@ struct pd_local_state {
 };
 
 extern PD_TLS struct pd_local_state pd_self;
-extern unsigned char *pd_modes; /* one mode a probe, and one that is off only where the kernel wiped them all */
+extern unsigned char *pd_modes; /* one mode a probe, and an enum pd_known */
 
 /* Where the counters of calls come from: all sources are read together, for the calling thread, at a call's start and end. */
 struct pd_counter_source {
@@ -359,13 +359,15 @@ struct pd_child { /* what a child has to begin with, whether fork made it or _Fo
 };
 bool pd_child_add(struct pd_child *child);
 
-/* Whether nobody told us of this child, as of a raw clone, so that nothing of what it has is its own. */
+enum pd_known { PD_UNTOLD_CHILD, PD_CHILD_BEGINS, PD_KNOWN_PROCESS };
+
+/* Whether nobody told us of this child, as of a raw clone, so that nothing of what it has is its own yet. */
 static inline bool pd_is_untold_child(void)
 {
-	return !pd_modes[pd_process.probes];
+	return __atomic_load_n(&pd_modes[pd_process.probes], __ATOMIC_ACQUIRE) != PD_KNOWN_PROCESS;
 }
 
-/* Such a child begins as that of a fork does. */
+/* Such a child begins as that of a fork does, once. */
 void pd_child_find(void);
 
 /* interposed functions */

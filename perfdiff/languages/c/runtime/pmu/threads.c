@@ -6,11 +6,12 @@
 #include <pthread.h>
 #include <threads.h>
 
-/* Before the new thread runs, and while the one that makes it is not at work on the caches. */
+/* Before the new thread runs, and while the one that makes it is not at work on the caches: no other one can be, where it is a child's first. */
 #define MAKE(name, ...) \
 	do { \
 		if (!next.name) \
 			find_all(); \
+		pd_child_find(); \
 		pd_pmu.many = true; \
 		return next.name(__VA_ARGS__); \
 	} while (0)
