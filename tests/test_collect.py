@@ -747,6 +747,26 @@ def test_callers_of_folded_functions_are_affected_by_them() -> None:
     assert note.text.startswith("no times are told of `pop` alone, as probes would take up to 140 % of a run")
 
 
+def excluded(name: str, change: Change) -> Counterpart:
+    known = replace(definition(name), file="lib/b.c")
+    return Counterpart(known, known, change, (), ())
+
+
+def test_who_calls_excluded_functions_that_changed_holds_what_they_cost() -> None:
+    pairs = {1: pair("main", Change.UNCHANGED), 2: excluded("digest", Change.CALLER), 3: excluded("mix", Change.CHANGED)}
+    subjects = Subjects(pairs, {1: frozenset((2,)), 2: frozenset((3,)), 3: frozenset[int]()})
+    found = folding.affected_by_unprobed(subjects, ["lib/*"])
+    assert (found.pairs[1].change, found.pairs[1].culprits) == (Change.AFFECTED, ("function mix",))
+    assert [each.hosts for each in folding.unprobed(found, ["lib/*"], {1})] == [(1,)]
+    assert folding.affected_by_unprobed(found, ["lib/*"]) == found
+
+
+@pytest.mark.parametrize(("probed", "is_told"), [({1, 3}, True), ({1}, False)])
+def test_that_no_changed_function_is_called_is_said_only_where_all_have_probes(probed: set[int], is_told: bool) -> None:
+    subjects = Subjects({1: pair("main", Change.UNCHANGED), 3: pair("mix", Change.CHANGED)}, {})
+    assert [note.slug for note in caveats.changes_not_run(subjects, {1}, probed)] == ["changes-not-run"] * is_told
+
+
 def test_what_folded_functions_counted_is_their_hosts_as_well_by_calls() -> None:
     counted = assembly.Assembly({}, {}, counted=True)
     own = {1: (8.0, 80.0), 2: (4.0, 100.0), 3: (1.0, 7.0), 4: (1.0, 9.0)}

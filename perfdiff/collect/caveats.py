@@ -27,10 +27,13 @@ _NO_TAIL_CALLS = (
 _SHOWN = 3  # names that a sentence lists before it only counts
 
 
-def changes_not_run(subjects: Subjects, ran: Collection[int]) -> tuple[Note, ...]:
-    """Say so where no changed function was called: the comparison then tells nothing of the changes."""
+def changes_not_run(subjects: Subjects, ran: Collection[int], probed: Collection[int]) -> tuple[Note, ...]:
+    """Say so where no changed function was called: the comparison then tells nothing of the changes.
+
+    Of functions that were not `probed` nobody knows whether they were.
+    """
     changed = {id_: pair for id_, pair in subjects.pairs.items() if pair.change.is_suspect}
-    if not changed or not changed.keys().isdisjoint(ran):
+    if not changed or not changed.keys().isdisjoint(ran) or not changed.keys() <= {*probed}:
         return ()
     names = [pair.shown.name for pair in changed.values()]
     shown = units.listed([f"`{name}`" for name in names], _SHOWN)

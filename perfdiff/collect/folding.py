@@ -20,12 +20,24 @@ _SHOWN = 3  # names that a sentence lists before it only counts
 
 def stood_in_for(subjects: Subjects, folds: Iterable[Fold]) -> Subjects:
     """Return the subjects with the hosts of folded functions affected by these: what they cost can only show there."""
+    return _standing_in(subjects, {fold.id: fold.hosts for fold in folds})
+
+
+def affected_by_unprobed(subjects: Subjects, exclude: Sequence[str]) -> Subjects:
+    """Return the subjects with those affected that call suspects without a probe, by way of others without one as well."""
+    return _standing_in(subjects, subjects.unprobed(exclude))
+
+
+def _standing_in(subjects: Subjects, hosts: Mapping[int, Iterable[int]]) -> Subjects:
+    """Return the subjects with `hosts` affected, by the function whose cost they hold, unless that is known."""
     pairs = dict(subjects.pairs)
-    for fold in folds:
-        definition, change = subjects.pairs[fold.id].shown, subjects.pairs[fold.id].change
-        reason = f"holds function {definition.name}, which {_HAPPENED.get(change, 'is followed')} ({definition.file}:{definition.line})"
-        for host in fold.hosts:
-            pairs[host] = _affected(pairs[host], f"function {definition.name}", reason)
+    for function, above in hosts.items():
+        definition, change = subjects.pairs[function].shown, subjects.pairs[function].change
+        culprit = f"function {definition.name}"
+        reason = f"holds {culprit}, which {_HAPPENED.get(change, 'is followed')} ({definition.file}:{definition.line})"
+        for host in above:
+            if culprit not in pairs[host].culprits:
+                pairs[host] = _affected(pairs[host], culprit, reason)
     return replace(subjects, pairs=pairs)
 
 

@@ -175,7 +175,8 @@ class Bench:
         overhead, compares = config.probes.overhead, len(self.sides) > 1
         keeping = overhead if compares else max(overhead, survey.ALONE_SHARE)
         budget = Budget(overhead, keeping, self.reservoir, self._probe_costs(site), bool(events.events), folds=compares)
-        selection = survey.choose(seen, probeable, subjects.conditions(), budget)
+        subjects = folding.affected_by_unprobed(subjects.as_seen(probeable.keys() - lost, seen.edges), config.probes.exclude)
+        selection = survey.choose(seen, subjects.probeable(config.probes.exclude), subjects.conditions(), budget)
         subjects = folding.stood_in_for(subjects, selection.folds)
         measured = {choice.id for choice in selection.choices}
         found = self._with_coverage(replace(site, subjects=subjects), measured, seen.ran, lost, seen.edges)
@@ -223,7 +224,7 @@ class Bench:
                 *subjects.generated(lost),
                 *subjects.untouched(ran, probed),
             ),
-            notes=(*site.notes, *caveats.changes_not_run(subjects, ran)),
+            notes=(*site.notes, *caveats.changes_not_run(subjects, ran, probed)),
         )
 
     def untimed(self, site: Site) -> Site:

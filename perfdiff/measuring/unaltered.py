@@ -40,7 +40,7 @@ def marked(bench: Bench, site: Site) -> Site:
         return site
     reach.require_tree({}, called, site.subjects)
     note = () if opened else (openings.note(differing),)
-    return replace(site, same_code=True, notes=(*site.notes, *note, *caveats.changes_not_run(site.subjects, ())))
+    return replace(site, same_code=True, notes=(*site.notes, *note, *caveats.changes_not_run(site.subjects, (), site.subjects.pairs)))
 
 
 def _may_be_asked(bench: Bench, code: CodeComparison) -> bool:
