@@ -213,6 +213,16 @@ def test_times_beside_a_ratio_are_those_that_it_is_of(seed: int) -> None:
     assert apart.head_ns / apart.base_ns == pytest.approx(apart.ratio.value)
 
 
+def test_times_of_runs_that_wait_are_of_the_cost_that_is_judged() -> None:
+    made = pairs_of(20, effect=0.5, deviation=0.01, rng=np.random.default_rng(3))
+    by_clock = [replace(run, wall_ns=3e8) for run in runs({1: made})]
+    (end,) = whole_runs([Point(1, "w", {}, "")], by_clock, CompareConfig()).ends
+    assert (end.by, end.standing) == ("cpu_ns", PointStanding.SLOWER)
+    assert (end.base_ns, end.head_ns) == (pytest.approx(1e8, rel=0.02), pytest.approx(1.5e8, rel=0.02))
+    (few,) = whole_runs([Point(1, "w", {}, "")], by_clock[:4], CompareConfig()).ends
+    assert (few.ratio, few.by, few.head_ns) == (None, "wall_ns", 3e8)
+
+
 def test_runs_that_a_clock_ends_exclude_nothing_and_no_more_of_them_would() -> None:
     still = {1: Pairs(np.zeros(20), np.zeros(20), np.zeros(20, int)), 2: Pairs(np.zeros(20), np.zeros(20), np.zeros(20, int))}
     made = [replace(run, clocked=run.point == 2 and run.block > 1) for run in runs(still)]

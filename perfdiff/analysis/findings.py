@@ -367,12 +367,11 @@ class Rung(StrEnum):
 class EndToEnd:
     """Whole runs of the plain builds at one point, and what probes cost there (CPU time of the timed build, the costlier side's).
 
-    `base_ns` and `head_ns` are CPU time where runs only work, else time by the clock: the means that `ratio` is of, medians where it is of
-    the other cost. `ratio` is head over base of what was judged, `by` CPU time or time, over as many pairs of runs as it has runs; its
-    bounds hold at all looks. `needed`: about so many pairs would
-    decide what is open, 0 unknown. `machines` are the ratios on single machines, by name, where several measured; where these `disagree`
-    beyond chance, `ratio` is that of the machine that speaks for the point, and its upper bound the highest. `by_layouts`: these decide.
-    `judges`: it has a part in the verdict; what runs take is not a matter of the clock, of services or of larger inputs.
+    `base_ns` and `head_ns` are of the cost that was judged, `by` CPU time or time: the geometric means that `ratio` is of, medians where
+    pairs are too few for one. It is over as many pairs of runs as it has runs, and its bounds hold at all looks. `needed`: about so many
+    pairs would decide what is open, 0 unknown. `machines` are the ratios on single machines, by name, where several measured; where these
+    `disagree` beyond chance, `ratio` is that of the machine that speaks for the point, and its upper bound the highest. `by_layouts`: these
+    decide. `judges`: it has a part in the verdict; what runs take is not a matter of the clock, of services or of larger inputs.
     """
 
     point: Point

@@ -27,6 +27,7 @@ SampleLoader = Callable[[int, Side], SampleTable | None]
 # changed did not run.
 _BESIDE = ("changes-not-run", "layout-decides", "slower-beside", "waiting-grown", "workload-grown")
 # More names than this in one sentence are no longer read.
+_COSTS = {"cpu_ns": "CPU time", "wall_ns": "time"}
 _NAMED = 3
 # Findings come guilty first; the plots of these fit a file of 2 MB.
 _MOST_DRAWN = 50
@@ -232,21 +233,16 @@ def _not_measured(findings: Findings) -> str:
     return f"{wording.plural(len(findings.skipped), 'function')}: {says}{'; …' if len(reasons) > _NAMED else ''}"
 
 
-def _is_of_cpu_time(row: EndToEnd) -> bool:
-    """Return whether the times by the clock beside a ratio of CPU time say something else, as they may where a program waits."""
-    if row.ratio is None or row.by != "cpu_ns" or not row.base_ns:
-        return False
-    return not row.ratio.low <= row.head_ns / row.base_ns <= row.ratio.high
-
-
 def _end_to_end(rows: tuple[EndToEnd, ...]) -> Table | None:
     if not rows:
         return None
+    costs = {_COSTS[row.by] for row in rows}
     columns = (
         Column("whole run"),
         Column("base", right=True),
         Column("head", right=True),
-        Column("ratio of CPU time" if any(map(_is_of_cpu_time, rows)) else "ratio", right=True),
+        Column(f"ratio of {next(iter(costs))}" if len(costs) == 1 else "ratio", right=True),
+        *([Column("of")] if len(costs) > 1 else []),
         Column("pairs", right=True),
         Column("is"),
         Column("probes' cost", right=True),
@@ -260,6 +256,7 @@ def _end_to_end(rows: tuple[EndToEnd, ...]) -> Table | None:
                 Cell(units.duration(row.base_ns)),
                 Cell(units.duration(row.head_ns)),
                 Cell(wording.interval(row.ratio)),
+                *([Cell(_COSTS[row.by])] if len(costs) > 1 else []),
                 Cell(wording.ABSENT if row.ratio is None else f"{row.ratio.runs_base:,}"),
                 Cell(row.standing.value if row.ratio is not None else "too few pairs"),
                 Cell(wording.ABSENT if row.overhead is None else wording.percent(row.overhead) if row.overhead > 0 else "not seen"),

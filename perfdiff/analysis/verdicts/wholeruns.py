@@ -143,9 +143,7 @@ def _end(
     probed = {side: timed.get((point.id, side), ()) for side in Side}
     bare_and_probed = [_cpu_of_both(plain[point.id, side], probed[side]) for side in Side if probed[side]]
     costs = [with_probes / bare - 1 for bare, with_probes in bare_and_probed]
-    shown = [[run.took_ns if is_more_than_work else run.cpu_ns for run in runs] for runs in (base, head)]
-    is_judged = all(taken == [getattr(run, by) for run in runs] for taken, runs in zip(shown, (base, head), strict=True))
-    base_ns, head_ns = judged.means if is_judged and judged.means else (float(np.median(taken)) for taken in shown)
+    base_ns, head_ns = judged.means or (float(np.median([getattr(run, by) for run in runs])) for runs in (base, head))
     return EndToEnd(
         point=point,
         base_ns=base_ns,
