@@ -89,6 +89,16 @@ def test_what_has_to_stand_first_in_a_body_stays_there(compiler: str, runtime: P
 
 
 @pytest.mark.integration
+def test_assembler_may_stand_beside_probed_sources_in_one_call(runtime: Path, tmp_path: Path) -> None:
+    main = tmp_path / "main.c"
+    main.write_text("int seven(void);\nint main(void) { return seven() - 7; }\n")
+    beside = tmp_path / "seven.S"
+    beside.write_text('#define ANSWER 7\n.globl seven\nseven: movl $ANSWER, %eax\n ret\n.section .note.GNU-stack,"",%progbits\n')
+    tree = probed(main)
+    assert tree.run(tree.compile("gcc", runtime, str(beside)), tmp_path / "out").met == {1}
+
+
+@pytest.mark.integration
 def test_carriage_returns_and_bytes_of_other_encodings_stay(runtime: Path, tmp_path: Path) -> None:
     text = (PROGRAMS / "control.c").read_bytes().replace(b"out:", b"out: /* \xe9 */").replace(b'"yes"', b'"\xff\xe9s"')
     main = tmp_path / "control.c"

@@ -18,8 +18,9 @@ from perfdiff.languages.protocol import MacroBody, Probe
 HEADER = ".perfdiff/probes.h"
 _MADE = ".perfdiff/made"  # what `perfdiff.build.made` reads
 
+# Assembler that is compiled in one call with C is preprocessed as well.
 _PREAMBLE = """\
-#ifndef PERFDIFF_PROBES_H
+#if !defined PERFDIFF_PROBES_H && !defined __ASSEMBLER__
 #define PERFDIFF_PROBES_H
 #pragma GCC system_header
 #ifndef PD_NONE
