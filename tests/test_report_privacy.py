@@ -63,6 +63,13 @@ def test_commits_stay_whatever_variable_holds_them() -> None:
         ('make CFLAGS=-DPASSWORD=\\"hunter22\\"', 'make CFLAGS=-DPASSWORD=\\"…\\"'),
         ("mysqldump -phunter22 bench | ./load", "mysqldump -p… bench | ./load"),
         ("sshpass -p hunter22 ssh host", "sshpass -p … ssh host"),
+        ("MYSQL_PWD=hunter22 mysql", "MYSQL_PWD=… mysql"),
+        ("REDIS_PASS=hunter22 ./bench", "REDIS_PASS=… ./bench"),
+        ("./bench --pw=hunter22", "./bench --pw=…"),
+        ("./bench --psk hunter22", "./bench --psk …"),
+        ("openssl rsa -passin pass:hunter22", "openssl rsa -passin pass:…"),
+        ("""./bench '{"token": "hunter22", "n": 3}'""", """./bench '{"token": "…", "n": 3}'"""),
+        ("echo 'db_password: hunter22' > c.yaml", "echo 'db_password: …' > c.yaml"),
         ("redis-cli -h db -a hunter22 ping", "redis-cli -h db -a … ping"),
         ("curl -u jane:hunter22 https://a.org", "curl -u jane:… https://a.org"),
         ("rsync jane:hunter22@files.org:/x .", "rsync jane:…@files.org:/x ."),
@@ -81,6 +88,9 @@ def test_a_password_with_a_backslash_is_hidden() -> None:
 
 def test_a_long_random_key_of_a_command_is_hidden() -> None:
     assert learn({}, ["./bench --key=0a1B2c3D4e5F6g7H"], home=HOME)("run with 0a1B2c3D4e5F6g7H") == "run with …"
+    longer = "0a1B2c3D4e5F6g7H" * 2
+    assert learn({}, [f"MY_KEY={longer} ./bench"], home=HOME)(f"run with {longer}") == "run with …"
+    assert learn({}, [f"./bench --account-key {longer}"], home=HOME)(f"run with {longer}") == "run with …"
 
 
 @pytest.mark.parametrize(
@@ -97,6 +107,8 @@ def test_a_long_random_key_of_a_command_is_hidden() -> None:
         "./compass north-east",
         "docker run image:1.2@sha256:abcdef",
         "./bench 10:30@noon",
+        "./bench --bypass=cache11 --compass=north12345 --surpass value12345",
+        "./bench --by-passes=3 trespass: n0ne",
     ],
 )
 def test_numbers_parameters_and_variables_are_no_secrets(command: str) -> None:
@@ -129,6 +141,10 @@ def test_numbers_parameters_and_variables_are_no_secrets(command: str) -> None:
         ("Set-Cookie: session=hunter22; Path=/", "Set-Cookie: session=…; Path=/"),
         ('{"db_password": "hunter22"}', '{"db_password": "…"}'),
         ("client_secret = 'hunter22'", "client_secret = '…'"),
+        ('mysql_pwd = "hunter22";', 'mysql_pwd = "…";'),
+        ('conf = "{\\"password\\": \\"hunter22\\"}";', 'conf = "{\\"password\\": \\"…\\"}";'),
+        ("AccountName=a;AccountKey=" + "aB3/" * 22 + "==;EndpointSuffix=x", "AccountName=a;AccountKey=…;EndpointSuffix=x"),
+        ("+REDIS_PASS=hunter22\n+PORT=80", "+REDIS_PASS=…\n+PORT=80"),
         ('{"token": "hunter22hunter22"}', '{"token": "…"}'),
         ("+  password: hunter22\n+  port: 80", "+  password: …\n+  port: 80"),
         ("+mysql -u root -phunter22 bench", "+mysql -u root -p… bench"),
@@ -171,6 +187,8 @@ def test_homes_and_credentials_in_any_text(text: str, says: str) -> None:
         "git@github.com:jane/x.git",
         "task-sk-1 and desk-organisation-of-the-whole-house",
         "password: str | None",
+        'cwd = getcwd(buffer); pwd = "/srv/data";',
+        "    if (BY_PASS=1)",
         '{"token": "IDENTIFIER", "kind": 7}',
         "basic blocks and basic authentication",
         "mysql -P 3306 -u root",

@@ -13,7 +13,7 @@ from perfdiff.report import secret_forms
 _LEAST = 6
 # Names of variables that hold secrets; of `GIT_AUTHOR_NAME` and its like nothing is hidden.
 _SECRET_NAME = re.compile(
-    r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH(?!OR)|COOKIE|API_?KEY|ACCESS_?KEY|PRIVATE|_KEY$|_KEY_ID$|_PAT$|_PWD$|_DSN$",
+    r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH(?!OR)|COOKIE|API_?KEY|ACCESS_?KEY|PRIVATE|_KEY$|_KEY_ID$|_PAT$|_PWD$|_PASS$|_DSN$",
     re.IGNORECASE,
 )
 # Values that look drawn at random, whatever their variable is called; a path is none.

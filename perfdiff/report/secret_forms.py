@@ -61,7 +61,7 @@ TOKEN = re.compile(
 
 _NAME = (
     r"(?:passw(?:or)?d|passphrase|(?:client_?)?secret(?:_?(?:access_?)?key)?|(?:api|access|private)_?key"
-    r"|(?:auth|access|refresh|bearer)_?token)"
+    r"|(?:auth|access|refresh|bearer)_?token|(?<=_)(?:pwd|pass)|(?<=Shared)AccessKey|(?<=Account)Key)"
 )
 _VALUE = r"[\w=~@.+/-]"
 # What stands before the secret stays. A variable's, parameter's or format's place ($, {, %, <) is no secret.
@@ -77,12 +77,15 @@ _PLACES = tuple(
         rf"(?P<before>\b(?i:(?:x-[a-z-]*|private-|job-|deploy-)(?:key|token|secret|auth))\s*:\s*){_VALUE}{{6,}}",
         r"(?P<before>\b(?i:(?:set-)?cookie)\s*:\s*[\w.-]+=)[^\s;'\"]{6,}",
         # An assignment of a text: `"password": "…"`, `api_key = '…'`, `secret => "…"`.
-        rf"(?P<before>(?i:\b\w*{_NAME})[\"']?\s*(?::|=>?|:=)\s*[\"'])[^\s\"'${{%<\\]{{6,}}(?=[\"'])",
-        r"(?P<before>(?i:\b\w*token)[\"']?\s*(?::|=>?|:=)\s*[\"'])(?=[^\s\"']*\d)[^\s\"'${%<\\]{12,}(?=[\"'])",
+        # A text within one has `\"` for its quotes.
+        rf"(?P<before>(?i:\b\w*{_NAME})\\?[\"']?\s*(?::|=>?|:=)\s*\\?[\"'])[^\s\"'${{%<\\]{{6,}}(?=\\?[\"'])",
+        r"(?P<before>(?i:\b\w*token)\\?[\"']?\s*(?::|=>?|:=)\s*\\?[\"'])(?=[^\s\"']*\d)[^\s\"'${%<\\]{12,}(?=\\?[\"'])",
+        r"(?P<before>\b(?:Account|SharedAccess)Key=)[A-Za-z0-9+/]{20,}={0,2}",  # of Azure's connection strings
         # A line of YAML, whose texts need no quotes.
         rf"(?m:^)(?P<before>[+-]?[ \t-]*(?i:[\w-]*{_NAME}):[ \t]+)(?=\S*\d)[^\s\"'${{%<(,;]{{6,}}(?=[ \t]*(?m:$))",
         # A line of a file of variables, as patches hold them; of upper-case names, as C's own assignments are indented and in lower case.
-        r"(?m:^)(?P<before>[+-]?(?:export )?[A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY)[A-Z0-9_]*=)"
+        r"(?m:^)(?P<before>[+-]?(?:export )?"
+        r"(?:[A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY)[A-Z0-9_]*|[A-Z0-9_]+_(?:PWD|PASS))=)"
         r"(?![\d.,]+$)[^\s'\"${%<]{6,}",
         r"(?P<before>\b(?:aws_secret_access_key|_authToken|_password)\s*=\s*)[^\s'\"${%<]{6,}",
         r"(?P<before>\blogin\s+\S+\s+password\s+)[^\s'\"${%<]+",  # .netrc
@@ -94,15 +97,21 @@ _PLACES = tuple(
 
 _NO_SECRET = r"(?!\$|\{|[\d.,]+(?:[\s'\"]|$))"
 _GIVEN = rf"""(?:'{_NO_SECRET}([^']+)'|"{_NO_SECRET}([^"]+)"|\\["']{_NO_SECRET}([^"'\\]+)|{_NO_SECRET}((?:[^\s'"\\]|\\(?!["']))+))"""
-_SECRET_OPTION = r"(?i:password|passwd|passphrase|pass|pwd|secret|token|(?:api|access|secret|private|auth)[-_]?key|credentials?)"
+_SECRET_WORD = r"(?i:password|passwd|passphrase|secret|token|(?:api|access|secret|private|auth)[-_]?key|credentials?)"
+_SHORT_WORD = r"(?i:pass|pwd|pw|psk)"  # which longer words end in as well
+_SECRET_FIELD = rf"(?<![\w-])(?:\w*_)?(?:{_SECRET_WORD}|{_SHORT_WORD})"
 # What only a command means so: options and variables. Not a bare -p, which is a port or a number of processes elsewhere.
 _COMMAND = tuple(
     re.compile(pattern + _GIVEN)
     for pattern in (
-        rf"(?<!\w)-[\w-]*{_SECRET_OPTION}[= ]",
-        r"\b[A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY|CREDENTIALS?)[A-Z0-9_]*=",
-        rf"(?<![\w-]){_SECRET_OPTION}=",
+        rf"(?<!\w)-(?:[\w-]*{_SECRET_WORD}|(?:[\w-]*[-_])?{_SHORT_WORD})[= ]",
+        r"\b(?:[A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY|CREDENTIALS?)[A-Z0-9_]*|[A-Z0-9_]+_(?:PWD|PASS))=",
+        rf"{_SECRET_FIELD}=",
+        rf"\\?[\"']{_SECRET_FIELD}\\?[\"']\s*:\s*(?=\\?[\"'])",  # JSON
+        rf"{_SECRET_FIELD}: +(?=[^\s'\"]*\d)",  # YAML
+        r"(?<!\w)-pass(?:in|out)?\s+(?:pass:)",  # openssl
         r"(?<!\w)(?:-{0,2})key=(?=[^\s]*\d)(?=[^\s]*[A-Za-z])(?=[^\s]{16})",  # of shorter ones, most are names of a field or a map's keys
+        r"(?<!\w)-{0,2}\w[\w-]*[-_](?i:key)[= ](?=\S*\d)(?=\S*[a-z])(?=\S*[A-Z])(?=\S{32})",
         r"\b(?:mysql|mariadb)[\w-]*\s(?:[^|;&\n]*?\s)?-p",
         r"\bsshpass\s+-p\s*",
         r"\bmongo(?:sh|dump|export|import|restore)?\s[^|;&\n]*?-p\s+",
