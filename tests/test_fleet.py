@@ -201,6 +201,17 @@ def test_a_damaged_part_is_told_and_the_others_are_compared(tmp_path: Path, dama
 
 
 @pytest.mark.parametrize("sides", [(Side.HEAD,), tuple(Side)])
+def test_a_side_of_unreadable_parts_alone_is_an_error_that_tells_of_them(tmp_path: Path, sides: tuple[Side, ...]) -> None:
+    recorded(tmp_path, *both("one"), *both("two"))
+    words = {Side.BASE: "v1", Side.HEAD: "v2"}
+    for place in [place for place in parts.below(tmp_path) if parts.load(place).revision.rev in {words[side] for side in sides}]:
+        of_a_pipe(place)
+    with pytest.raises(RecordingError, match=r"unreadable|cannot be read") as raised:
+        pooled(tmp_path)
+    assert raised.value.slug == "fleet-damaged"
+
+
+@pytest.mark.parametrize("sides", [(Side.HEAD,), tuple(Side)])
 def test_a_side_of_damaged_parts_alone_is_an_error_and_no_answer(tmp_path: Path, sides: tuple[Side, ...]) -> None:
     recorded(tmp_path, *both("one"), *both("two"))
     words = {Side.BASE: "v1", Side.HEAD: "v2"}

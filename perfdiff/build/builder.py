@@ -113,7 +113,8 @@ def _partnered(requests: Mapping[Side, BuildRequest], keys: Mapping[Side, str], 
 def _changed(request: BuildRequest, what: str) -> Note:
     return Note(
         "build-changed",
-        f"the kept build of {request.side} ({name(request)}) was made again: {what}; see which workload or program writes to built trees",
+        f"the kept build of {request.side} ({name(request)}) was made again: {what}; a perfdiff that was killed may have left it so, "
+        "else see which workload or program writes to built trees",
     )
 
 

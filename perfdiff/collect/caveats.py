@@ -22,7 +22,7 @@ _LIKE_SIZES = re.compile(r"\d+(?:\.\d+)?[kKmMgG](?:i?[bB])?|\d+(?:\.\.\.?|:)\d+"
 # Most often the reason of a crash by SIGSEGV with probes alone.
 _NO_TAIL_CALLS = (
     "a likely cause is deep recursion, as functions with probes have no tail calls, so that it takes more stack: start perfdiff behind "
-    "`ulimit -s unlimited`"
+    "`ulimit -s unlimited`; programs that are linked without libc cannot hold probes"
 )
 _SHOWN = 3  # names that a sentence lists before it only counts
 

@@ -17,6 +17,7 @@ _AHEAD_NS = 300 * 10**9  # clocks of hosts differ by less, where anything sets t
 _SHORTEST = 4  # digits by which a commit, or content, may be named
 _NAMED = 3  # examples in a note
 _NO_PART = "holding no part"
+_UNREADABLE = "unreadable"
 
 Resolve = Callable[[str], str | None]  # the commit that a word means in a repository at hand
 
@@ -78,7 +79,7 @@ def find(folders: Iterable[Path], advance: Callable[[str], None] = lambda _: Non
             try:
                 part = parts.load(place)
             except RecordingError as error:
-                left_out.add("of another format" if error.slug == "format-version" else "unreadable", place.name)
+                left_out.add("of another format" if error.slug == "format-version" else _UNREADABLE, place.name)
                 continue
             doubles += part.id in found
             found.setdefault(part.id, Found(place, replace(part, functions=())))
@@ -127,9 +128,18 @@ def choose(fleet: Fleet, asked: Asked) -> Chosen:
             kept.append(replace(each, part=replace(each.part, labels=unlabelled)))
         else:
             left_out.add("bearing other labels", each.folder.name)
+    unreadable = left_out.reasons.get(_UNREADABLE, ())
+    if not kept and unreadable:
+        raise RecordingError(f"{_nothing(fleet, left_out)}: record anew", slug="fleet-damaged")
     if not kept:
         raise UsageError(_nothing(fleet, left_out), slug="fleet-empty")
-    trees = _trees(kept, asked)
+    try:
+        trees = _trees(kept, asked)
+    except UsageError as error:
+        if not unreadable or len({each.part.tree for each in kept}) > 1:
+            raise
+        others = f"of {_parts(len(unreadable))} nothing is known, as they cannot be read ({_some(unreadable)})"
+        raise RecordingError(f"{error}; {others}: copy them once more, or record anew", slug="fleet-damaged") from error
     sides = {side: [each for each in kept if each.part.tree == trees[side]] for side in Side}
     for each in kept:
         if each.part.tree not in trees.values():
