@@ -467,6 +467,21 @@ def test_explain_asks_for_the_workload_that_it_is_given(seam: Comparison, run: C
     assert [workload.command for workload in seam.requests[0].config.workloads] == ["./program 7"]
 
 
+def test_explain_asks_for_the_build_and_the_parameters_that_it_is_given(seam: Comparison, run: Callable[..., int]) -> None:
+    name = findings().functions[0].info.name
+    assert run("explain", name, "a", "b", "--build", "make -j2", "--param", "n=1,2", "--", "./program", "{n}") == 0
+    config = seam.requests[0].config
+    assert (config.build.command, config.workloads[0].parameters) == ("make -j2", {"n": (1, 2)})
+
+
+@pytest.mark.parametrize("words", [("--", "./program", "7"), ("--param", "n=1,2"), ("--build", "make")])
+def test_explain_of_the_last_comparison_takes_no_other_workload(
+    seam: Comparison, run: Callable[..., int], capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    assert run("explain", findings().functions[0].info.name, *words) == 2
+    assert "[which-comparison]" in capsys.readouterr().err
+
+
 def test_explain_says_why_a_function_was_not_measured(
     seam: Comparison, run: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:

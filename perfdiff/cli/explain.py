@@ -31,6 +31,7 @@ Show everything that a comparison found out about a function: for which inputs, 
   perfdiff explain insert
   perfdiff explain src/list.c:insert v1.2 HEAD
   perfdiff explain src/list.c:120
+  perfdiff explain insert v1.2 HEAD --param n=1000,3000 -- ./bench/sort {n}
 """
 
 
@@ -41,6 +42,8 @@ def explain(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     revisions: Annotated[
         list[str] | None, typer.Argument(metavar="[BASE] [HEAD]", help="The comparison; without it, the last one.")
     ] = None,
+    build: options.Build = None,
+    param: options.Parameters = None,
     config: options.ConfigFile = None,
     repository: options.Repository = Path(),
     cache: options.Cache = None,
@@ -49,10 +52,16 @@ def explain(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 ) -> None:
     """Tell what the last comparison, or another one, knows of a function."""
     with exits.exceptions_become_codes():
-        folder = options.cache_folder(cache)
+        folder, command = options.cache_folder(cache), comparison.command_text(context.obj or [])
+        if not revisions and (command or build or param):
+            raise UsageError(
+                "a workload or a build says which comparison of two revisions is meant: name these as well, or leave it out for the last "
+                "comparison",
+                slug="which-comparison",
+            )
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             if revisions:
-                overrides = Overrides(file=config, command=comparison.command_text(context.obj or []))
+                overrides = Overrides(file=config, build=build, command=command, parameters=options.parameters(param))
                 outcome = comparison.compared(tuple(revisions), repository, folder, overrides, progress)
             else:
                 outcome = last(repository.absolute(), folder, config, progress)
