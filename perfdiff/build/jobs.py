@@ -81,7 +81,7 @@ class Job:
         )
         hints = "".join(f"; {text}" for text in told if text)
         return BuildError(
-            f"'{command}' {ended} in {where}{why}{hints} (excerpt below, whole log: {log})",
+            f"'{command}' {ended} in {where}{why}{hints} (whole log: {log})",
             slug="build-failed",
             detail=failure.excerpt,
         )
