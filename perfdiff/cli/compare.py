@@ -98,10 +98,9 @@ def _recorded(wished: Wished, room: Path, progress: Progress) -> Recorded:
         return fleet.pooled(wished, room, progress)
     progress.stage("reading samples", None)
     if len(wished.folders) != _PAIR:
-        raise UsageError(
-            f"{len(wished.folders)} sets of samples are given; give base's and head's, or folders with parts of a fleet",
-            slug="samples-missing",
-        )
+        missing = [folder for folder in wished.folders if isinstance(folder, Path) and not folder.exists()]
+        given = f"'{missing[0]}' is not there" if missing else f"folders of samples are two, not {len(wished.folders)}"
+        raise UsageError(f"{given}: give base's and head's, or folders with parts of a fleet", slug="samples-missing")
     first, second = wished.folders
     return samples.load_pair(first, second)
 
