@@ -15,7 +15,7 @@ from perfdiff.records.schema import Note, Phase, Point, Run
 
 # Budgets of whole runs that the survey and the fewest runs with probes may take at all points together, as they do in most comparisons:
 # what takes longer would have an answer wait for minutes that is known but for who is guilty.
-BUDGETS = 4.0
+AFFORDED = 4.0
 _SHOWN = 3
 
 
@@ -25,7 +25,7 @@ def spared(points: Sequence[Point], runs: Sequence[Run], judged: WholeRuns, budg
     None where head is not `judged` slower at one of the others.
     """
     each = 1 + SURVEY_ROUNDS + fewest
-    kept = counting.affordable(points, runs, BUDGETS * budget_s, len({run.side for run in runs}), each)
+    kept = counting.affordable(points, runs, AFFORDED * budget_s, len({run.side for run in runs}), each)
     if {end.point.id for end in judged.slower}.isdisjoint(point.id for point in kept):
         return ()
     return tuple(point for point in points if point not in kept)
