@@ -13,7 +13,7 @@ from perfdiff.collect import counting
 from perfdiff.measuring.bench import SURVEY_ROUNDS
 from perfdiff.records.schema import Note, Phase, Point, Run
 
-# Budgets of whole runs that the survey and the fewest runs with probes may take at all points together, as they do in most comparisons:
+# So many budgets of whole runs may the survey and the fewest runs with probes take at all points together. Most comparisons stay far below;
 # what takes longer would have an answer wait for minutes that is known but for who is guilty.
 AFFORDED = 4.0
 _SHOWN = 3
