@@ -51,15 +51,15 @@ class WholePairs:
             turns.took(point, made.seconds)
             if patience.is_over or point not in turns.open:  # of several machines the others make their pairs to the end
                 continue
-            is_last = patience.wants_fewest and turns.pairs[point.id] == self._fewest(patience)  # as far as is known
-            if is_last or turns.pairs[point.id] >= looks[point.id]:
+            is_look, fewest = turns.pairs[point.id] >= looks[point.id], self._fewest(patience)
+            if is_look or (turns.pairs[point.id] == fewest and patience.wants_fewest):
                 standing = self._ends(runs)[point.id].standing
                 if standing is PointStanding.SLOWER:
                     patience.saw_slower()
-                if standing is not PointStanding.OPEN or turns.pairs[point.id] >= MOST_PAIRS * maker.count:
+                if is_look and (standing is not PointStanding.OPEN or turns.pairs[point.id] >= MOST_PAIRS * maker.count):
                     turns.close(point)
                 looks[point.id] = self._next_look(point)
-            patience.decide(turns.fewest < self._fewest(patience), partial(self._missing_s, runs))
+            patience.decide(turns.fewest < fewest, partial(self._missing_s, runs))
 
     def would_decide(self, runs: list[Run]) -> bool:
         """Return whether nothing is slower yet, but what is open would be decided within the time that more pairs may take."""
