@@ -134,8 +134,7 @@ def _whole(request: Request, points: Sequence[Point], pairs: int) -> list[Slot]:
 
 def _timed(request: Request, points: Sequence[Point]) -> list[Slot]:
     """Return all runs with probes that may be made; a workload has no more blocks than it has runs."""
-    runs_of = {workload.name: workload.runs for workload in request.config.workloads}
-    runs = {point.id: runs_of[point.workload] for point in points}
+    runs = workloads.runs_at(request.config.workloads, points)
     return list(itertools.chain.from_iterable(schedule.timed_blocks(points, runs, request.config.compare.seed)))
 
 

@@ -367,11 +367,10 @@ class Rung(StrEnum):
 class EndToEnd:
     """Whole runs of the plain builds at one point, and what probes cost there (CPU time of the timed build, the costlier side's).
 
-    `base_ns` and `head_ns` are of the cost that was judged, `by` CPU time or time: the geometric means that `ratio` is of, medians where
-    pairs are too few for one. It is over as many pairs of runs as it has runs, and its bounds hold at all looks. `needed`: about so many
-    pairs would decide what is open, 0 unknown. `machines` are the ratios on single machines, by name, where several measured; where these
-    `disagree` beyond chance, `ratio` is that of the machine that speaks for the point, and its upper bound the highest. `by_layouts`: these
-    decide. `judges`: it has a part in the verdict; what runs take is not a matter of the clock, of services or of larger inputs.
+    `base_ns` and `head_ns` are of the cost that was judged, `by` CPU time or time: the geometric means that `ratio` is of, medians of too
+    few pairs. Its bounds hold at all looks. `needed`: about so many pairs would decide, 0 unknown. `machines` are the ratios on single
+    machines, by name, where several measured; where these `disagree` beyond chance, `ratio` is that of the machine that speaks for the
+    point, and its upper bound the highest. `by_layouts`: these decide. `judges`: it has a part in the verdict.
     """
 
     point: Point
@@ -386,6 +385,11 @@ class EndToEnd:
     disagree: bool = False
     by_layouts: bool = False
     judges: bool = True
+
+    @property
+    def cost(self) -> str:
+        """Return what was judged, in words."""
+        return "CPU time" if self.by == "cpu_ns" else "time"
 
     @property
     def low(self) -> float:

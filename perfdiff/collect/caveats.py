@@ -19,8 +19,8 @@ from perfdiff.records.schema import Note, Phase, Point, Run, Side
 _APART, _ALIKE = 4.0, 1.25
 # A number with a unit, or the ends of a range: what people write for sizes, and perfdiff hands on as a text.
 _LIKE_SIZES = re.compile(r"\d+(?:\.\d+)?[kKmMgG](?:i?[bB])?|\d+(?:\.\.\.?|:)\d+")
-# Most often the reason of a crash by SIGSEGV with probes alone.
-_NO_TAIL_CALLS = (
+# What a crash by SIGSEGV with probes alone most often comes from.
+_WHY_CRASHED = (
     "a likely cause is deep recursion, as functions with probes have no tail calls, so that it takes more stack: start perfdiff behind "
     "`ulimit -s unlimited`; programs that are linked without libc cannot hold probes"
 )
@@ -122,7 +122,7 @@ def _are_apart(points: Sequence[Mapping[str, float | str]]) -> bool:
 
 def calls_not_timed(why: PerfdiffError) -> Note:
     """Say that whole runs and counts alone answer, as builds with probes cannot be made or run."""
-    likely = f"; {_NO_TAIL_CALLS}" if isinstance(why, RunFailedError) and signal.SIGSEGV.name in str(why) else ""
+    likely = f"; {_WHY_CRASHED}" if isinstance(why, RunFailedError) and signal.SIGSEGV.name in str(why) else ""
     return Note("calls-not-timed", f"no calls were timed, so that whole runs and counts alone answer: {why}{likely}")
 
 

@@ -22,6 +22,12 @@ def workloads(configs: Sequence[WorkloadConfig]) -> tuple[Workload, ...]:
     return tuple(Workload(config.name, config.command, tuple(config.values)) for config in configs)
 
 
+def runs_at(configs: Sequence[WorkloadConfig], points: Sequence[Point]) -> dict[int, int]:
+    """Return how many runs with probes each of the points gets at most, by its id."""
+    runs = {config.name: config.runs for config in configs}
+    return {point.id: runs[point.workload] for point in points}
+
+
 def points(configs: Sequence[WorkloadConfig], services: Sequence[ServiceConfig] = ()) -> tuple[Point, ...]:
     """Return all points of all workloads, numbered from 0, in the order of the configuration."""
     found: list[Point] = []

@@ -430,5 +430,5 @@ class Bench:
     @property
     def reservoir(self) -> int:
         """Return how many calls a function keeps per run."""
-        runs = sum(workload.runs for workload in self.request.config.workloads for point in self.points if point.workload == workload.name)
+        runs = sum(workloads.runs_at(self.request.config.workloads, self.points).values())
         return min(self.request.config.probes.samples, max(1, RECORDS // runs))

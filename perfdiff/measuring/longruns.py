@@ -11,7 +11,7 @@ from perfdiff import units
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.collect import counting
 from perfdiff.measuring.bench import SURVEY_ROUNDS
-from perfdiff.records.schema import Note, Phase, Point, Run
+from perfdiff.records.schema import Note, Phase, Point, Run, Side
 
 # So many budgets of whole runs may the survey and the fewest runs with probes take at all points together. Most comparisons stay far below;
 # what takes longer would have an answer wait for minutes that is known but for who is guilty.
@@ -25,7 +25,7 @@ def spared(points: Sequence[Point], runs: Sequence[Run], judged: WholeRuns, budg
     None where head is not `judged` slower at one of the others.
     """
     each = 1 + SURVEY_ROUNDS + fewest
-    kept = counting.affordable(points, runs, AFFORDED * budget_s, len({run.side for run in runs}), each)
+    kept = counting.affordable(points, runs, AFFORDED * budget_s, len(Side), each)
     if {end.point.id for end in judged.slower}.isdisjoint(point.id for point in kept):
         return ()
     return tuple(point for point in points if point not in kept)

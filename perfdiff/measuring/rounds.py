@@ -217,8 +217,9 @@ class Rounds:
         variant = self._maker.fitted(self.bench.timed(self.site))
         self._skipped = variant.skipped
         self._timed = Assembly(variant.probes, {point.id: point for point in points})
-        machines, runs_of = self._maker.count, {workload.name: workload.runs for workload in config.workloads}
-        runs_at = {point.id: 1 if point in self._long else machines * runs_of[point.workload] for point in points}
+        machines = self._maker.count
+        runs_at = {id_: machines * runs for id_, runs in workloads.runs_at(config.workloads, points).items()}
+        runs_at |= dict.fromkeys((point.id for point in self._long), 1)
         blocks = [schedule.pairs(slots) for slots in schedule.timed_blocks(points, runs_at, config.compare.seed, sides)]
         missing = {block: len(pairs) for block, pairs in enumerate(blocks)}
         runs: list[Run] = []

@@ -118,8 +118,16 @@ class Asked:
 def choose(fleet: Fleet, asked: Asked) -> Chosen:
     """Return the parts of both revisions that can be compared; raise UsageError where there are none, or it is not said which those are.
 
-    Parts are compared that have the same labels, and were built alike.
+    Parts are compared that have the same labels, and were built alike. RecordingError where those that can be read are of fewer than two
+    revisions, and others cannot be.
     """
+    unreadable = fleet.left_out.reasons.get(_UNREADABLE, ())
+    if unreadable and len({each.part.tree for each in fleet.parts}) < len(Side):
+        others = f"there are only those of {_revisions(fleet.parts)} beside" if fleet.parts else "there are no others"
+        raise RecordingError(
+            f"{_parts(len(unreadable))} cannot be read ({_some(unreadable)}), and {others}: copy them once more, or record anew",
+            slug="fleet-damaged",
+        )
     left_out = LeftOut({reason: list(names) for reason, names in fleet.left_out.reasons.items()})
     kept = []
     for each in fleet.parts:
@@ -128,18 +136,9 @@ def choose(fleet: Fleet, asked: Asked) -> Chosen:
             kept.append(replace(each, part=replace(each.part, labels=unlabelled)))
         else:
             left_out.add("bearing other labels", each.folder.name)
-    unreadable = left_out.reasons.get(_UNREADABLE, ())
-    if not kept and unreadable:
-        raise RecordingError(f"{_nothing(fleet, left_out)}: record anew", slug="fleet-damaged")
     if not kept:
         raise UsageError(_nothing(fleet, left_out), slug="fleet-empty")
-    try:
-        trees = _trees(kept, asked)
-    except UsageError as error:
-        if not unreadable or len({each.part.tree for each in kept}) > 1:
-            raise
-        others = f"of {_parts(len(unreadable))} nothing is known, as they cannot be read ({_some(unreadable)})"
-        raise RecordingError(f"{error}; {others}: copy them once more, or record anew", slug="fleet-damaged") from error
+    trees = _trees(kept, asked)
     sides = {side: [each for each in kept if each.part.tree == trees[side]] for side in Side}
     for each in kept:
         if each.part.tree not in trees.values():

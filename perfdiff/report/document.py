@@ -27,7 +27,6 @@ SampleLoader = Callable[[int, Side], SampleTable | None]
 # changed did not run.
 _BESIDE = ("changes-not-run", "layout-decides", "slower-beside", "waiting-grown", "workload-grown")
 # More names than this in one sentence are no longer read.
-_COSTS = {"cpu_ns": "CPU time", "wall_ns": "time"}
 _NAMED = 3
 # Findings come guilty first; the plots of these fit a file of 2 MB.
 _MOST_DRAWN = 50
@@ -236,7 +235,7 @@ def _not_measured(findings: Findings) -> str:
 def _end_to_end(rows: tuple[EndToEnd, ...]) -> Table | None:
     if not rows:
         return None
-    costs = {_COSTS[row.by] for row in rows}
+    costs = {row.cost for row in rows}
     columns = (
         Column("whole run"),
         Column("base", right=True),
@@ -256,7 +255,7 @@ def _end_to_end(rows: tuple[EndToEnd, ...]) -> Table | None:
                 Cell(units.duration(row.base_ns)),
                 Cell(units.duration(row.head_ns)),
                 Cell(wording.interval(row.ratio)),
-                *([Cell(_COSTS[row.by])] if len(costs) > 1 else []),
+                *([Cell(row.cost)] if len(costs) > 1 else []),
                 Cell(wording.ABSENT if row.ratio is None else f"{row.ratio.runs_base:,}"),
                 Cell(row.standing.value if row.ratio is not None else "too few pairs"),
                 Cell(wording.ABSENT if row.overhead is None else wording.percent(row.overhead) if row.overhead > 0 else "not seen"),

@@ -148,6 +148,10 @@ class _Mean:
     influence: Floats
     freedom: float
 
+    @property
+    def effect(self) -> float:
+        return self.head - self.base
+
     def difference(self, nested: _Nested) -> PairedDifference:
         variance, freedom, by_layouts = _variance(self.influence, nested.layouts)
         n = len(self.influence)
@@ -165,7 +169,7 @@ class _Mean:
 
         n = len(self.influence)
         chance = float((self.influence - every.influence).std(ddof=1)) / math.sqrt(n)
-        return abs(self.head - self.base - (every.head - every.base)) <= float(stdtrit(n - 1, 1 - AGREES / 2)) * chance
+        return abs(self.effect - every.effect) <= float(stdtrit(n - 1, 1 - AGREES / 2)) * chance
 
 
 def _middle(base: Floats, head: Floats, cut: int) -> _Mean:

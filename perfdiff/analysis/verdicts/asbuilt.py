@@ -11,8 +11,8 @@ import numpy as np
 from perfdiff import units
 from perfdiff.analysis.findings import EndToEnd, PointStanding
 from perfdiff.analysis.policy import LAYOUT_SHIFT, LAYOUTS_KNOWN, PLACES
-from perfdiff.analysis.verdicts.conclusion import COSTS, NAMED
-from perfdiff.analysis.verdicts.wholeruns import comparable, pairs_of
+from perfdiff.analysis.verdicts.conclusion import NAMED
+from perfdiff.analysis.verdicts.wholeruns import comparable, logs, pairs_of
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Floats, Ints, Note, Phase, Run, Side
 
@@ -49,7 +49,7 @@ def layout_note(runs: Sequence[Run], ends: Sequence[EndToEnd]) -> Iterator[Note]
     ends_of = np.exp(np.quantile(worst.layouts, [(1 - MOST) / 2, (1 + MOST) / 2]))
     yield Note(
         "layout-decides",
-        f"the builds as they are: head takes {units.ratio(math.exp(worst.effect))} {COSTS[worst.end.by]} of base at {points}; in "
+        f"the builds as they are: head takes {units.ratio(math.exp(worst.effect))} the {worst.end.cost} of base at {points}; in "
         f"{len(worst.layouts)} layouts of the same code that is {units.ratio(ratio.value)} in the mean, and "
         f"{units.ratio(float(ends_of[0]))} to {units.ratio(float(ends_of[1]))} in eight of ten: the place of code in memory makes that",
     )
@@ -91,5 +91,4 @@ def _seen(end: EndToEnd, runs: Sequence[Run]) -> _Seen | None:
 def _shifts(base: Sequence[Run], head: Sequence[Run], by: str) -> tuple[Floats, Ints]:
     """Return by how much the logarithms of a cost differ in each pair (n,), and the layouts of these (n,)."""
     before, after = pairs_of(base, head)
-    logs = np.log([[max(getattr(run, by), 1.0) for run in side] for side in (before, after)])
-    return logs[1] - logs[0], np.array([run.layout for run in after], dtype=np.int64)
+    return logs(after, by) - logs(before, by), np.array([run.layout for run in after], dtype=np.int64)

@@ -20,7 +20,6 @@ from perfdiff.records.schema import Note
 SUSPECTS = 2  # named in a sentence
 NAMED = 4  # machines in a sentence
 TOLD = 2.0  # slow-downs that are excluded only beyond this ratio are no answer that anybody waits for
-COSTS = {"cpu_ns": "the CPU time", "wall_ns": "the time"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +215,7 @@ def _needed(runs: WholeRuns) -> str:
     worst = max(opened, key=lambda end: (end.low > 1, end.needed or math.inf, end.high))
     if worst.disagree and not worst.needed:
         each = [f"{name} {units.ratio(ratio.value)}" for name, ratio in worst.machines.items()]
-        return f"machines disagree: whole runs at {worst.point.label} take {units.listed(each, NAMED)} {COSTS[worst.by]}"
+        return f"machines disagree: whole runs at {worst.point.label} take {units.listed(each, NAMED)} the {worst.cost}"
     if worst.needed > MOST_PAIRS:
         remedy = "the place of code in memory makes more than the change" if worst.by_layouts else "try a quieter machine"
         return f"{_takes(worst)}, which {MOST_PAIRS} pairs would not tell from the smallest effect of interest: {remedy}"
@@ -230,7 +229,7 @@ def _takes(end: EndToEnd) -> str:
     if ratio is None:
         return f"whole runs at {end.point.label} are too few"
     interval = f"[{units.significant(ratio.low)}, {units.significant(ratio.high)}]"
-    return f"whole runs at {end.point.label} take {units.ratio(ratio.value)} {interval} {COSTS[end.by]} ({ratio.runs_base} pairs)"
+    return f"whole runs at {end.point.label} take {units.ratio(ratio.value)} {interval} the {end.cost} ({ratio.runs_base} pairs)"
 
 
 def _looked_at(functions: Sequence[FunctionFinding]) -> str:

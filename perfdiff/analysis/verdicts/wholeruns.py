@@ -96,7 +96,7 @@ def difference_of(base: Sequence[Run], head: Sequence[Run], cost: str) -> Paired
     """Return by how much runs differ in a cost, pair by pair: those of one block were made next to each other."""
     before, after = pairs_of(base, head)
     layouts, machines = (np.array([getattr(run, of) for run in after], dtype=np.int64) for of in ("layout", "machine"))
-    return paired_difference(_logs(before, cost), _logs(after, cost), layouts, machines)
+    return paired_difference(logs(before, cost), logs(after, cost), layouts, machines)
 
 
 def pairs_of(base: Sequence[Run], head: Sequence[Run]) -> tuple[list[Run], list[Run]]:
@@ -121,11 +121,12 @@ def _mean(runs: Sequence[Run]) -> Run:
     """Return a run that costs as much as the geometric mean of `runs`."""
     if len(runs) == 1:
         return runs[0]
-    cpu_ns, wall_ns = (math.exp(float(_logs(runs, cost).mean())) for cost in ("cpu_ns", "wall_ns"))
+    cpu_ns, wall_ns = (math.exp(float(logs(runs, cost).mean())) for cost in ("cpu_ns", "wall_ns"))
     return replace(runs[0], cpu_ns=cpu_ns, wall_ns=wall_ns)
 
 
-def _logs(runs: Sequence[Run], cost: str) -> Floats:
+def logs(runs: Sequence[Run], cost: str) -> Floats:
+    """Return the logarithms of a cost of runs (n,)."""
     return np.log([max(getattr(run, cost), 1.0) for run in runs])
 
 
