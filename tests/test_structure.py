@@ -97,6 +97,7 @@ STANDS_ALONE = {
     "cluster/station.py",
     "collect/papi.py",
     "collect/proxy.py",
+    "collect/reported.py",
     "load/__main__.py",
     "languages/python/benchmarks/__main__.py",
     "languages/python/benchmarks/asv.py",

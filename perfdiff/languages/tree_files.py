@@ -46,14 +46,14 @@ def differing(base: PlainBuild, head: PlainBuild, unread: Unread) -> Iterator[tu
 
 
 def all_differing(base: Path, head: Path) -> Iterator[tuple[str, Mapping[int, Path]]]:
-    """Yield the files of two trees that are not the same, whatever they are for; links to folders are files, too."""
+    """Yield the files of two trees that are not the same, whatever they are for; links and empty folders are files, too."""
     yield from _unlike([dict(_files(tree)) for tree in (base, head)])
 
 
 def _files(tree: Path) -> Iterator[tuple[str, Path]]:
     for folder, folders, names in os.walk(tree):
         for path in (Path(folder) / name for name in (*names, *folders)):
-            if path.is_symlink() or not path.is_dir():
+            if path.is_symlink() or not path.is_dir() or not any(path.iterdir()):
                 yield path.relative_to(tree).as_posix(), path
 
 
@@ -69,4 +69,4 @@ def _is_same_file(first: Path, second: Path) -> bool:
         return first.is_symlink() and second.is_symlink() and first.readlink() == second.readlink()
     if not (first.is_file() and second.is_file()):
         return first.is_file() == second.is_file()
-    return cmp(first, second, shallow=False)
+    return first.stat().st_mode == second.stat().st_mode and cmp(first, second, shallow=False)
