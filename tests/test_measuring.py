@@ -303,7 +303,7 @@ class Restless(Steady):
 
     def execute(self, command: Command) -> Execution:
         found = super().execute(command)
-        number = self._plain - 1  # but for the run that shows which files are opened
+        number = self._plain
         if " with " in command.where or number > VARYING:
             return found
         took_ns = 1e6 * (1 + 0.08 * math.sin(1000 * number))

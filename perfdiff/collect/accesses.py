@@ -61,7 +61,9 @@ class Supervisor:
         self._thread = threading.Thread(target=self._look, daemon=True)
 
     def command(self, text: str) -> str:
-        """Return the shell command that runs `text` with its calls reported."""
+        """Return the shell command that runs `text` with its calls reported, or just `text` on a machine whose calls are not known."""
+        if self._machine is None:
+            return text
         words = [sys.executable, "-I", "-S", str(Path(reported.__file__)), self._name, "/bin/sh", "-c", text]
         return "exec " + shlex.join(words)
 

@@ -88,8 +88,8 @@ class Differences:
 
 
 def is_at_work(build: PlainBuild, accesses: Accesses) -> bool:
-    """Return whether a run opened or ran anything of a build: one that does its work elsewhere shows nothing of it."""
-    return any(_below(build.beside, path) for path in accesses.opened.keys() | accesses.ran)
+    """Return whether a run opened or ran a file of a build: one that does its work elsewhere shows nothing of it."""
+    return any(_below(build.beside, path) and Path(path).is_file() for path in accesses.opened.keys() | accesses.ran)
 
 
 def _all_paths(accesses: Accesses) -> Set[str]:

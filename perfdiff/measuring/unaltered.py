@@ -112,9 +112,14 @@ def _runs(bench: Bench, site: Site, points: Sequence[Point]) -> Iterator[tuple[S
 
 def _not_met(differences: Differences) -> Note:
     """Tell which files differ though no run meets them, but for those of version control and what interpreters keep of sources."""
-    names = sorted(differences.names - differences.alike.keys())
-    shown = [name for name in names if not name.startswith(".git/") and "__pycache__" not in name.split("/")]
+    names = sorted(differences.names)
+    shown = [name for name, after in zip(names, [*names[1:], ""], strict=True) if not after.startswith(f"{name}/") and _is_written(name)]
     return Note("changes-not-met", f"no run opens, lists or asks after what differs{f' ({units.listed(shown, _SHOWN)})' if shown else ''}")
+
+
+def _is_written(name: str) -> bool:
+    """Return whether people write a file, and neither version control nor an interpreter keeps it for itself."""
+    return not name.startswith(".git/") and "__pycache__" not in name.split("/")
 
 
 def _alike(code: CodeComparison) -> Mapping[str, float]:

@@ -47,6 +47,8 @@ class Evidence:
         reach = self.reach
         if reach is None or not reach.changed or reach.is_none:
             return ""
+        if not reach.ran:
+            return f" (whether the {reach.changed} changed functions ran is not known, as some carry no probe)"
         unknown = f" (of {reach.unknown} without a probe it is not known)" if reach.unknown else ""
         if reach.ran == reach.changed:
             return " in the changed function, which ran" if reach.ran == 1 else f" in the {reach.ran} changed functions, all of which ran"
