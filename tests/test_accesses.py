@@ -269,7 +269,7 @@ def test_a_project_file_and_a_test_that_no_run_opens_need_no_measuring_but_to_co
     assert findings.sentence.startswith("No regression: nothing that runs differs between base and head, and ")
     assert " pairs of whole runs at sum n=" in findings.sentence
     assert [note.text for note in findings.notes if note.slug == "changes-not-met"] == [
-        "no run opens, lists or asks after what differs (pom.xml and test/SumTest.java)"
+        "no run opens, lists or asks after what differs (pom.xml, test/SumTest.java)"
     ]
     assert "comparing whole runs" not in findings.stages
 

@@ -157,7 +157,7 @@ ALIKE = EndToEnd(Point(0, "run", {}, "./prog"), 1e8, 1e8, Ratio(1.0, 0.99, 1.01,
         (
             Reach(2, 0, 0, ("f", "g")),
             Verdict.INCONCLUSIVE,
-            "Inconclusive: none of the 2 changed functions ran (`f` and `g`), so nothing is said of the change; whole runs",
+            "Inconclusive: none of the 2 changed functions ran (`f`, `g`), so nothing is said of the change; whole runs",
         ),
         (Reach(1, 0, 0, ("f",)), Verdict.INCONCLUSIVE, "Inconclusive: no workload calls `f`, which changed, so nothing is said of"),
     ],

@@ -25,9 +25,9 @@ from perfdiff.collect.collector import PADDING, Collector, Target
 from perfdiff.collect.disturbance import Referee
 from perfdiff.collect.executor import TAIL_BYTES, Command, Execution, ProcessExecutor
 from perfdiff.collect.rates import Rate
-from perfdiff.collect.reach import is_of_tests, reached
+from perfdiff.collect.reach import reached
 from perfdiff.collect.schedule import Slot
-from perfdiff.collect.subjects import Subjects
+from perfdiff.collect.subjects import Subjects, is_of_tests
 from perfdiff.collect.survey import Budget, Fold, Priority, Selection, Survey
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import WorkloadError

@@ -13,7 +13,7 @@ from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.kinds import DetectorKind
 from perfdiff.models.warmup import WarmUp
 from perfdiff.records.kinds import MachinePart
-from perfdiff.records.schema import Environment, FunctionInfo, Note, Point, Revision, Side, Skipped, Workload
+from perfdiff.records.schema import Environment, FunctionInfo, Note, Point, Reach, Revision, Side, Skipped, Workload
 
 RUN = "run_ns"  # the metric of a function's time per run, beside those of its calls
 # A figure that is known to a half and to twice of it only does not tell how much: a median of few calls of two kinds is that of either,
@@ -423,10 +423,7 @@ class RequestFinding:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The whole conclusion. `sentence` says it in one line; `functions` come guilty first.
-
-    `machines` are those that were compared within, where they are several, and first the one at whose pace all times are told.
-    """
+    """The whole conclusion. `sentence` says it in one line; `functions` come guilty first; `machines` are those compared within, where several."""
 
     verdict: Verdict
     sentence: str
@@ -448,3 +445,5 @@ class Findings:
     stages: Mapping[str, float] = field(default_factory=dict)  # seconds that each stage of measuring and analysing took
     requests: tuple[RequestFinding, ...] = ()
     machines: tuple[MachinePart, ...] = ()
+    reach: Reach | None = None  # how much of what changed ran
+    met: tuple[str, ...] = ()  # files that differ, and that slower runs open or ask after

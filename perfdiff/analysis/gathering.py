@@ -266,6 +266,8 @@ def concluded(experiment: Experiment, functions: Sequence[FunctionFinding], evid
         rung=concluded.rung,
         excluded=concluded.excluded,
         stages=experiment.stages,
+        reach=experiment.reach,
+        met=experiment.met,
     )
 
 

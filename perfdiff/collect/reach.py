@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from perfdiff.build.builder import Built
-from perfdiff.collect.subjects import Subjects
+from perfdiff.collect.subjects import Subjects, is_of_tests
 from perfdiff.collect.workshop import Probes
 from perfdiff.errors import MeasurementError, WorkloadError
 from perfdiff.languages.protocol import Counterpart, FunctionDefinition
 from perfdiff.records.schema import Reach, Side
 
-# Where projects of all languages keep their tests, and what they name the files.
-_OF_TESTS = re.compile(
-    r"(?:.*/)?(?:[Tt]ests?|testing|spec)/.*|(?:.*/)?(?:test_[^/]*|[^/]*_tests?\.\w+|[^/]*(?:Tests?|TestCase)\.\w+|conftest\.py)"
-)
 _NAMED = 20  # functions that did not run, by name
 
 
@@ -32,11 +27,6 @@ def reached(subjects: Subjects, ran: Collection[int], probed: Collection[int]) -
     idle.sort(key=lambda definition: is_of_tests(definition.file))
     unknown = sum(id_ not in ran and id_ not in probed for id_ in counted)
     return Reach(len(counted), sum(id_ in ran for id_ in counted), unknown, tuple(definition.name for definition in idle[:_NAMED]))
-
-
-def is_of_tests(file: str) -> bool:
-    """Return whether a file belongs to a project's tests, by its name: a benchmark hardly ever runs these."""
-    return _OF_TESTS.fullmatch(file) is not None
 
 
 def require_probes(probes: Probes, subjects: Subjects) -> None:

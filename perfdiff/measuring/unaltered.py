@@ -10,8 +10,9 @@ from pathlib import PurePosixPath
 from perfdiff import units
 from perfdiff.collect.accesses import Accesses
 from perfdiff.collect.differences import Differences, is_at_work
-from perfdiff.collect.reach import is_of_tests, nothing_called
+from perfdiff.collect.reach import nothing_called
 from perfdiff.collect.schedule import Slot
+from perfdiff.collect.subjects import is_of_tests
 from perfdiff.collect.watched import Watched
 from perfdiff.errors import WorkloadError
 from perfdiff.languages.protocol import CodeComparison

@@ -28,7 +28,7 @@ from perfdiff.analysis.findings import (
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.language import readable
 from perfdiff.records.kinds import MachinePart
-from perfdiff.records.schema import Environment, Point, Revision
+from perfdiff.records.schema import Environment, Point, Reach, Revision
 from perfdiff.report import wording
 from perfdiff.report.document import Document
 
@@ -64,6 +64,8 @@ def _report(findings: Findings) -> dict[str, Any]:
         "min_effect": findings.min_effect,
         "rung": findings.rung.value,
         "excluded": findings.excluded,
+        "changed": _changed(findings.reach),
+        "met": list(findings.met),
         "overhead": findings.overhead,
         "stages": dict(findings.stages),
         "environment": _environment(findings.environment),
@@ -87,6 +89,12 @@ def _report(findings: Findings) -> dict[str, Any]:
 
 def _revision(revision: Revision) -> dict[str, Any]:
     return {"rev": revision.rev, "commit": revision.commit, "summary": revision.summary}
+
+
+def _changed(reach: Reach | None) -> dict[str, Any] | None:
+    if reach is None:
+        return None
+    return {"functions": reach.changed, "ran": reach.ran, "unknown": reach.unknown, "idle": list(reach.idle)}
 
 
 def _environment(environment: Environment) -> dict[str, Any]:
