@@ -423,7 +423,7 @@ class RequestFinding:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The whole conclusion. `sentence` says it in one line; `functions` come guilty first; `machines` are those that were compared within."""
+    """The whole conclusion. `sentence` says it in one line; `functions` come guilty first; `machines` are those compared within."""
 
     verdict: Verdict
     sentence: str
