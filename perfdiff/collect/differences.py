@@ -64,7 +64,7 @@ class Differences:
         used = accesses.opened.keys() | accesses.ran
         met = {name for path, name in inside.items() if path in used and name in self.contents}
         met |= {name for name in inside.values() if name in self.one_sided or name in self.sizes}
-        met |= {f"{inside[path]}/" for path in accesses.listed if inside.get(path) in self.lists}
+        met |= {f"{inside[path] or '.'}/" for path in accesses.listed if inside.get(path) in self.lists}
         met |= {inside[path] for path, times in accesses.opened.items() if path in inside and times > self.alike.get(inside[path], times)}
         return frozenset([*met, *self._met_beside(side, accesses)])
 

@@ -75,9 +75,10 @@ class Rounds:
             maker = OwnMachine(self.bench, self.site, self._collector, is_spread=False)
             pairs = WholePairs(self.bench, maker, CONFIRMED_S)
             pairs.confirm(self.runs)
-            if pairs.judged(self.runs).slower:
-                self.site, self.runs = replace(self.site, same_code=False), []
             self.notes += maker.notes
+            if slower := pairs.judged(self.runs).slower:
+                self.notes += (unaltered.contradicted(slower[0].point),)
+                self.site, self.runs = replace(self.site, same_code=False), []
         if not self.site.same_code:
             self.bench.require_probes(self.site)
 

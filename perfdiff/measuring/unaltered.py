@@ -111,6 +111,12 @@ def _runs(bench: Bench, site: Site, points: Sequence[Point]) -> Iterator[tuple[S
             yield slot, watched.accesses
 
 
+def contradicted(point: Point) -> Note:
+    """Tell that whole runs of a point are slower although nothing that runs was seen to differ."""
+    text = f"runs were seen to meet nothing that differs, and those at {point.label} are slower all the same: everything was measured"
+    return Note("proof-contradicted", text)
+
+
 def _not_met(differences: Differences) -> Note:
     """Tell which files differ though no run meets them, but for those of version control and what interpreters keep of sources."""
     names = sorted(differences.names)
