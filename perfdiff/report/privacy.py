@@ -10,7 +10,7 @@ from perfdiff.analysis.findings import Findings, Ratio
 from perfdiff.report import secret_forms, secret_spellings
 from perfdiff.report.secret_commands import in_commands
 from perfdiff.report.secret_forms import HIDDEN
-from perfdiff.report.secret_spellings import LEAST, Spellings
+from perfdiff.report.secret_spellings import LEAST, Spellings, spellings
 from perfdiff.report.secret_tokens import TOKEN
 
 _LEAST_LETTERS = 5  # different ones; fewer are `******` and `xxx1`, which hold a secret's place
@@ -51,14 +51,16 @@ def learn(
     A variable's secret is replaced by `$` and its name, which the shell of who knows it understands; all others by `…`: what stands in a
     command or in a known form in a text, and each line of a secret that has several.
     """
+    commands = tuple(commands)
     wholes = {**dict.fromkeys(in_commands(commands), HIDDEN), **_in_variables(variables)}
-    shown = [*texts, *variables.values()]
+    shown = [*texts, *commands, *variables.values()]
     in_forms = {meant for text in shown for secret in secret_forms.in_text(text) for meant in secret_spellings.plain(secret)}
     parts = (line for secret in (*wholes, *in_forms) for line in secret_spellings.lines(secret))
     instead = {**dict.fromkeys((*parts, *filter(_is_drawn, in_forms)), HIDDEN), **wholes}
     secrets = {secret: said for secret, said in instead.items() if len(secret) >= LEAST and secret not in known}
     return Privacy(
-        tuple((Spellings(secret), said) for secret, said in sorted(secrets.items(), key=lambda item: (-len(item[0]), item))), home.rstrip("/")
+        tuple((spellings(secret), said) for secret, said in sorted(secrets.items(), key=lambda item: (-len(item[0]), item))),
+        home.rstrip("/"),
     )
 
 

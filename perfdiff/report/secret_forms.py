@@ -1,14 +1,14 @@
 """Places where texts and commands give a secret, and which texts in such a place are one.
 
-A pattern starts at a name or word once and never runs over it again, so that a line of a megabyte takes a time in proportion to it: names are
-taken as a whole and judged here, and what may stand between two parts of a pattern has a bound.
+A pattern starts at a name or word once and never runs over it again, so that a line of a megabyte takes a time in proportion to it: names
+are taken as a whole and judged here, and what may stand between two parts of a pattern has a bound.
 """
 
 from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 from perfdiff.report.secret_tokens import TOKEN
 
@@ -26,7 +26,9 @@ _TOKEN_NAME = re.compile(r"token$", re.IGNORECASE)
 # Constants of WordPress and the like, beside the names above.
 _CONSTANT = re.compile(r"(?:PASS|PWD|TOKEN|_KEY|_SALT|SECRET|DSN)$")
 _VARIABLE = re.compile(r"TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY|_(?:PWD|PASS)$")
-_FIELD = re.compile(r"(?:^|[a-z0-9_:.-])(?:passw(?:or)?d|passphrase|pwd|secret|(?:api|access|private|secret)[_-]?key|token)$", re.IGNORECASE)
+_FIELD = re.compile(
+    r"(?:^|[a-z0-9_:.-])(?:passw(?:or)?d|passphrase|pwd|secret|(?:api|access|private|secret)[_-]?key|token)$", re.IGNORECASE
+)
 # What is put in place of a secret by a shell, a template or a format.
 _PLACE = re.compile(r"[\${<]|%[-#0-9.]*[a-z]|.*(?:\$[{(]|\{\w*\}|%[sdux](?![0-9a-z])|<\w+>)", re.DOTALL)
 _NUMBER = re.compile(r"[\d.,]+")
@@ -111,7 +113,9 @@ def _element(match: re.Match[str]) -> bool:
 
 def _attributes(match: re.Match[str]) -> bool:
     """Judge `name="password" value="…"`: words that are shown to people are none."""
-    return bool(_NAME.search(match["name"])) and not re.fullmatch(r"[A-Za-z_-]*|.*\s.*", _secret(match)) and not _PLACE.match(_secret(match))
+    return (
+        bool(_NAME.search(match["name"])) and not re.fullmatch(r"[A-Za-z_-]*|.*\s.*", _secret(match)) and not _PLACE.match(_secret(match))
+    )
 
 
 def _to_database(match: re.Match[str]) -> bool:
@@ -146,12 +150,13 @@ _QUOTED = (
 _TAKEN = r"(?:(?P=plain)|(?P=escaped))"
 _BETWEEN = r"(?:\\+[nrt]|&#1[03];|%0[AD]|[\s\"'\\+,-])"  # lines of a key, as C, JSON, shells, HTML, URLs and patches have them
 _HEADS = r"(?:[A-Z][\w-]{2,30}+: [^\n\\]{0,200}+)"  # a key that is encrypted
-_BODY = rf"(?:{_BETWEEN}*+{_HEADS})*+(?:{_BETWEEN}*+[A-Za-z0-9+/=]{{16,}}+)++(?:{_BETWEEN}*+[A-Za-z0-9+/=]++(?={_BETWEEN}*+END))?"
+_LETTER = r"(?:[A-Za-z0-9+/=]|%2[BF]|%3D|\\/)"
+_BODY = rf"(?:{_BETWEEN}*+{_HEADS})*+(?:{_BETWEEN}*+{_LETTER}{{16,}}+)++(?:{_BETWEEN}*+{_LETTER}++(?={_BETWEEN}*+END))?"
 # What stands before the secret stays.
 _PLACES: tuple[tuple[re.Pattern[str], _Judge], ...] = tuple(
     (re.compile(pattern), judge)
     for pattern, judge in (
-        (rf"(?P<before>-----BEGIN [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----){_BODY}", _always),
+        (rf"(?P<before>-----BEGIN(?: |%20|\+)[A-Z0-9 %+]{{0,60}}PRIVATE(?: |%20|\+)KEY(?:(?: |%20|\+)BLOCK)?-----){_BODY}", _always),
         (r"(?P<before>jdbc:oracle:\w{1,20}:[\w.-]{1,100}/)[^\s@\"'/]+(?=@)", _always),
         (r"(?P<before>(?<=://))[^\s/?#'\"]+(?=@)", _always),  # user, or user and password, of a URL
         (r"(?P<before>[?&](?i:passw(?:or)?d|pwd|secret)=)[^&\s'\"#${%<;]{3,}", _always),
@@ -172,8 +177,8 @@ _PLACES: tuple[tuple[re.Pattern[str], _Judge], ...] = tuple(
         (r"(?P<before>\b(?i:(?:set-)?cookie)\s{0,9}:\s{0,9}[\w.-]{1,100}=)[^\s;'\"]{6,}", _always),
         (rf"(?P<before>(?<![\w.-])(?P<name>[\w.-]++)(?:\\*[\"']|&quot;)?\]?\s{{0,20}}{_SET}\s{{0,20}}{_QUOTED}){_TAKEN}", _named),
         (
-            rf"(?P<before>(?i:\b(?:define|constant|putenv|setenv|getenv|set_?property|set_?option|#\s?define)\b)[\s(]{{1,9}}[\"']?"
-            rf"(?P<name>\w++)[\"']?(?:\s{{0,9}},\s{{0,9}}|\s{{1,40}})(?P<quote>[\"']))(?:\\[^\n]|(?!(?P=quote))[^\\\n])++(?=(?P=quote))",
+            r"(?P<before>(?i:\b(?:define|constant|putenv|setenv|getenv|set_?property|set_?option|#\s?define)\b)[\s(]{1,9}[\"']?"
+            r"(?P<name>\w++)[\"']?(?:\s{0,9},\s{0,9}|\s{1,40})(?P<quote>[\"']))(?:\\[^\n]|(?!(?P=quote))[^\\\n])++(?=(?P=quote))",
             _constant,
         ),
         (rf"(?P<before>[\"'](?P<name>[\w.-]++)[\"']\s{{0,9}},\s{{0,9}}{_QUOTED}){_TAKEN}", _listed),
@@ -187,7 +192,7 @@ _PLACES: tuple[tuple[re.Pattern[str], _Judge], ...] = tuple(
         (r"(?P<before>\b(?:Account|SharedAccess)Key=)[A-Za-z0-9+/]{20,}={0,2}", _always),  # of Azure
         (
             r"(?P<before>(?:<|&lt;)(?P<name>[\w:.-]{1,80}+)(?:[ \t][^<>\n]{0,200})?(?:>|&gt;)\s{0,40}(?:(?:<|&lt;)!\[CDATA\[)?)"
-            r"(?!\s)(?:(?!&lt;)[^<>\n\]]){1,500}+(?=\s{0,40}(?:\]\](?:>|&gt;))?(?:<|&lt;)/)",
+            r"(?!\s)(?:(?!&lt;)[^<>\n\]]){1,500}(?<!\s)(?=\s{0,40}(?:\]\](?:>|&gt;))?(?:<|&lt;)/)",
             _element,
         ),
         (
@@ -210,9 +215,12 @@ _PLACES: tuple[tuple[re.Pattern[str], _Judge], ...] = tuple(
     )
 )
 # The end of a key whose beginning was cut away, read backwards.
-_KEY_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY")
+_KEY_END = re.compile(r"-----END(?: |%20|\+)[A-Z0-9 %+]{0,60}PRIVATE(?: |%20|\+)KEY")
 _BETWEEN_BACKWARDS = r"(?:[nrt]\\+|;[03]1#&|[AD]0%|[\s\"'\\+,-])"
-_BODY_BACKWARDS = re.compile(rf"{_BETWEEN_BACKWARDS}*+(?P<key>[A-Za-z0-9+/=]++(?:{_BETWEEN_BACKWARDS}++[A-Za-z0-9+/=]{{16,}}+)*+)")
+_LETTER_BACKWARDS = r"(?:[BF]2%|D3%|/\\|[A-Za-z0-9+/=])"
+_BODY_BACKWARDS = re.compile(
+    rf"{_BETWEEN_BACKWARDS}*+(?P<key>{_LETTER_BACKWARDS}++(?:{_BETWEEN_BACKWARDS}++{_LETTER_BACKWARDS}{{16,}}+)*+)"
+)
 _LONGEST_KEY = 20_000
 
 
@@ -247,7 +255,7 @@ def _key_ends(text: str) -> Iterator[tuple[int, int]]:
 
 def _parts(secret: str) -> Iterator[str]:
     yield secret
-    if secret[0] == secret[-1] and secret[0] in "\"'" or (secret[0], secret[-1]) == ("{", "}"):
+    if (secret[0] == secret[-1] and secret[0] in "\"'") or (secret[0], secret[-1]) == ("{", "}"):
         yield secret[1:-1]
     for given in (secret, _from_base64(secret)):
         user, colon, password = given.partition(":")

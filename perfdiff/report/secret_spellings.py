@@ -7,12 +7,14 @@ import html
 import re
 import shlex
 from collections.abc import Iterator
+from dataclasses import dataclass
 from html.entities import codepoint2name
 from urllib.parse import unquote
 
 LEAST = 6  # characters; shorter texts occur in ordinary text by chance
 
 _UNCHANGED = re.compile(r"[A-Za-z0-9]+")  # every way of writing leaves these as they are
+_ESCAPES = r"\\{1,8}"  # of texts within texts; without a bound, a line of backslashes would take its length squared
 _CONTROLS = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
 _WORD = re.compile(r"[A-Za-z]?[a-z]+|[A-Z]+")
 _ARMOUR = re.compile(r"-----.*|[A-Z][A-Za-z-]+: .*")  # the first and last line of a key, and what stands above it
@@ -20,8 +22,8 @@ _ARMOUR = re.compile(r"-----.*|[A-Z][A-Za-z-]+: .*")  # the first and last line 
 
 def lines(secret: str) -> Iterator[str]:
     """Yield the lines of a secret that has several, without those that occur anywhere: words, and what frames a key."""
-    breaks = r"\r?\n|\\+r|\\+n" if "-----BEGIN" in secret or "\n" not in secret and len(secret) > 80 else r"\r?\n"
-    parts = [part.strip(" \t\"'\\,+-") for part in re.split(breaks, secret)]
+    breaks = r"\r?\n|\\+r|\\+n" if "-----BEGIN" in secret or ("\n" not in secret and len(secret) > 80) else r"\r?\n"
+    parts = [part.strip(" \t\"'\\,+") for part in re.split(breaks, secret)]
     if len(parts) > 1:
         yield from (part for part in parts if len(part) >= LEAST and not _WORD.fullmatch(part) and not _ARMOUR.fullmatch(part))
 
@@ -38,30 +40,33 @@ def plain(written: str) -> Iterator[str]:
         return
 
 
+@dataclass(frozen=True, slots=True)
 class Spellings:
-    """The ways to write a secret."""
+    """The ways to write a secret: some as they stand, others by a pattern, in all of which `anchor` is unchanged."""
 
-    __slots__ = ("_anchor", "_literals", "_pattern", "secret")
-
-    def __init__(self, secret: str) -> None:
-        self.secret = secret
-        self._literals = (secret, *_encoded(secret))
-        runs = _UNCHANGED.findall(secret)
-        self._anchor = max(runs, key=len, default="")
-        self._pattern = None if secret == self._anchor else re.compile("".join(_written(letter) for letter in secret))
+    literals: tuple[str, ...]
+    anchor: str
+    pattern: re.Pattern[str] | None
 
     def replaced(self, text: str, instead: str) -> str:
         """Return a text with something else in place of the secret, however it is written."""
-        for literal in self._literals:
+        for literal in self.literals:
             text = text.replace(literal, instead)
-        if self._pattern is None or self._anchor not in text:
+        if self.pattern is None or self.anchor not in text:
             return text
-        return self._pattern.sub(lambda _: instead, text)
+        return self.pattern.sub(lambda _: instead, text)
+
+
+def spellings(secret: str) -> Spellings:
+    """Return the ways to write a secret."""
+    anchor = max(_UNCHANGED.findall(secret), key=len, default="")
+    pattern = None if secret == anchor else re.compile("".join(_written(letter) for letter in secret))
+    return Spellings((secret, *_encoded(secret)), anchor, pattern)
 
 
 def _encoded(secret: str) -> Iterator[str]:
     """Yield the secret in base64, as part of a longer text too, and in hexadecimal digits."""
-    data = secret.encode(errors="surrogateescape")
+    data = _bytes(secret)
     for before in range(3):
         # Of the first and last letter, some bits are of what stands around it.
         whole = base64.b64encode(b"\0" * before + data).decode().rstrip("=")
@@ -78,28 +83,33 @@ def _written(letter: str) -> str:
     if _UNCHANGED.fullmatch(letter):
         return letter
     code = ord(letter)
-    utf8 = letter.encode(errors="surrogateescape")
+    utf8 = _bytes(letter)
     utf16 = letter.encode("utf-16-be", errors="surrogatepass")
     units = [utf16[place : place + 2].hex() for place in range(0, len(utf16), 2)]
     ways = [
         re.escape(letter),
-        "".join(rf"\\+u(?i:{unit})" for unit in units),
-        "".join(rf"\\+(?:x(?i:{byte:02x})|0?{byte:03o})" for byte in utf8),
-        rf"\\+U(?i:{code:08x})",
+        *([rf"{_ESCAPES}x(?i:{code:02x})"] if code < 0x100 else []),  # Python's
+        "".join(rf"{_ESCAPES}u(?i:{unit})" for unit in units),
+        "".join(rf"{_ESCAPES}(?:x(?i:{byte:02x})|0?{byte:03o})" for byte in utf8),
+        rf"{_ESCAPES}U(?i:{code:08x})",
         "".join(rf"%(?:25)*(?i:{byte:02x})" for byte in utf8),
         rf"&(?:amp;)*#(?:0*{code}|[xX]0*(?i:{code:x}));",
     ]
     if code in codepoint2name:
         ways.append(rf"&(?:amp;)*{codepoint2name[code]};")
     if letter == "'":
-        ways += ["&(?:amp;)*apos;", "'[\"\\\\]+'[\"\\\\]*'", "''"]
+        ways = ["'[\"'\\\\]{0,40}'", "&(?:amp;)*apos;", *ways]
     if letter == '"':
         ways.append('""')
     if letter == " ":
         ways.append(r"\+")
     if letter in _CONTROLS:
-        ways.append(rf"\\+{_CONTROLS[letter]}")
+        ways.append(rf"{_ESCAPES}{_CONTROLS[letter]}")
     if letter == "\n":
-        ways.append(r"\\*\r\n|\\+r\\+n")
-    before = r"\\*" if not letter.isspace() and letter.isascii() else ""
-    return f"{before}(?:{'|'.join(ways)})"
+        ways.append(rf"\r\n|{_ESCAPES}r{_ESCAPES}n")
+    return f"(?:{_ESCAPES})?(?:{'|'.join(ways)})"
+
+
+def _bytes(text: str) -> bytes:
+    """Return a text as it was read, also where it is no text."""
+    return b"".join(letter.encode(errors="surrogateescape" if "\udc80" <= letter <= "\udcff" else "surrogatepass") for letter in text)
