@@ -74,7 +74,7 @@ def _ticket(outcome: Outcome, asked: Request, uncommitted: Changes | None) -> Ti
     from perfdiff.report.ticket import Ticket
     from perfdiff.revisions.repository import find_repository
 
-    private = _privacy(outcome, asked)
+    private = _privacy(outcome, asked, uncommitted)
     hosts = [machine.name for machine in outcome.experiment.machines] if outcome.experiment else []
     findings = with_texts(without_hosts(outcome.findings, hosts), private)
     whole = uncommitted.patch if uncommitted and len(uncommitted.patch) <= _LARGEST_PATCH else ""
@@ -92,7 +92,7 @@ def _ticket(outcome: Outcome, asked: Request, uncommitted: Changes | None) -> Ti
     shown = cheapest(findings)
     return Ticket(
         findings=findings,
-        samples=outcome.drawn,
+        samples=lambda function, side: with_texts(outcome.drawn(function, side), private),
         script=reproduction.script(again),
         variables=again.variables,
         shown=shown,
@@ -109,16 +109,18 @@ def _missing(uncommitted: Changes) -> Iterator[str]:
             yield f"{says}: {units.listed(files, _NAMED)}"
 
 
-def _privacy(outcome: Outcome, asked: Request) -> Privacy:
+def _privacy(outcome: Outcome, asked: Request, uncommitted: Changes | None) -> Privacy:
     """Return what is private here: no variable's value is written but those that builds depend on."""
     from perfdiff.build.variants import keyed
+    from perfdiff.report.printable import texts
     from perfdiff.report.privacy import learn
 
     kept = keyed(asked.environment)
     others = {name: value for name, value in asked.environment.items() if name not in kept}
     commands = [*asked.config.commands, *(point.command for point in outcome.findings.points), *kept.values()]
     commits = [revision.commit for revision in (outcome.findings.base, outcome.findings.head) if revision.commit]
-    return learn(others, commands, home=str(Path.home()), known=commits)
+    shown = texts((outcome.findings, asked.config, uncommitted.patch if uncommitted else ""))
+    return learn(others, commands, home=str(Path.home()), known=commits, texts=[*shown, *kept.values()])
 
 
 def _put(folder: Path, files: Iterable[tuple[str, bytes]]) -> None:

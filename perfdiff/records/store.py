@@ -160,6 +160,7 @@ def _check_numbers(experiment: Experiment) -> None:
         _check_known(totals.function, [*functions, *(folded.info.id for folded in experiment.folded)], "function")
     if experiment.library is not None:
         _check_known(experiment.library.run, runs, "run")
+        _check_known(experiment.library.function, [*functions, *(folded.info.id for folded in experiment.folded)], "function")
         _check_known(experiment.library.callee, range(len(experiment.library.names)), "library function")
     _check_known(experiment.edges.run, runs, "run")
     _check_known(experiment.edges.caller, [0, *functions], "function")
@@ -178,9 +179,12 @@ def _totals(columns: dict[str, Any]) -> Totals:
 
 
 def _library(folder: Folder) -> LibraryCalls:
-    """Return calls into libraries, whose names stand beside the table as the features of samples do."""
+    """Return calls into libraries, whose names stand beside the table as the features of samples do; raise RecordingError, KeyError."""
     table = tables.read_table(folder, _LIBRARY)
-    names = codec.decode(tuple[str, ...], bounds.parsed((table.schema.metadata or {}).get(tables.HEADER, b"[]")))
+    try:
+        names = codec.decode(tuple[str, ...], tables.header(table) or [])
+    except ValueError as error:
+        raise RecordingError(f"{folder / _LIBRARY} is damaged: {error}", slug="damaged-recording") from error
     nothing = np.zeros(len(table))
     absent = set(_LATER) - set(table.column_names)
     columns: dict[str, Any] = {name: nothing if name in absent else table.column(name).to_numpy() for name in _LIBRARY_CALLS}
@@ -244,10 +248,8 @@ def _table(folder: Folder, name: str, function: int, side: Side) -> SampleTable 
     if name not in tables.digests(folder):
         return None
     path = folder / name
-    import pyarrow as pa
-
+    table = tables.read_table(folder, name)
     try:
-        table = tables.read_table(folder, name)
         schema, features, branches, resolution_ns = _header(table.schema.metadata[tables.HEADER])
         if schema != SAMPLES_SCHEMA:
             raise RecordingError(f"{path} is of format {schema!r}; this perfdiff reads {SAMPLES_SCHEMA}", slug="format-version")
@@ -270,7 +272,7 @@ def _table(folder: Folder, name: str, function: int, side: Side) -> SampleTable 
             **{name: column[name] for name in _PER_ROW},
             resolution_ns=resolution_ns,
         )
-    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise RecordingError(f"{path} is damaged: {error}", slug="damaged-recording") from error
 
 

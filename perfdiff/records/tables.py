@@ -23,7 +23,7 @@ from perfdiff.records.remote import Folder, Remote
 
 HEADER = b"perfdiff"  # under which a table keeps what stands beside its columns
 DIGESTS = "digests.json"
-_NUMBERS = ("run", "point", "thread", "call", "function", "caller", "callee", "file", "line")  # columns of whole numbers
+_NUMBERS = ("run", "point", "thread", "call", "function", "caller", "callee", "file", "line", "place")  # columns of whole numbers
 
 
 @contextmanager
@@ -97,21 +97,30 @@ def write_columns(path: Path, columns: Mapping[str, Any], header: Mapping[str, A
 
 def read_columns(folder: Folder, name: str) -> dict[str, Any]:
     """Return the columns of a table by name; raise RecordingError where it is damaged or claims to be what it is not."""
-    import pyarrow as pa
-
-    try:
-        table = read_table(folder, name)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise RecordingError(f"{folder / name} is damaged: {error}", slug="damaged-recording") from error
+    table = read_table(folder, name)
     return {name: table.column(name).to_numpy() for name in table.column_names}
 
 
 def read_table(folder: Folder, name: str) -> Any:
-    """Return a table of 8-byte columns without gaps, numbers of rows as whole ones; raise BoundError where it claims to be another."""
+    """Return a table of 8-byte columns without gaps, numbers of rows as whole ones; raise RecordingError where it is damaged or another."""
+    import pyarrow as pa
+
+    try:
+        return _table(content(folder, name))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise RecordingError(f"{folder / name} is damaged: {error}", slug="damaged-recording") from error
+
+
+def header(table: Any) -> Any:
+    """Return what a table keeps beside its columns, None where that is nothing; raise ValueError where it is no JSON."""
+    text = (table.schema.metadata or {}).get(HEADER)
+    return None if text is None else bounds.parsed(text)
+
+
+def _table(found: bytes) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    found = content(folder, name)
     # Without Arrow's threads, which abort the process where a signal ends it while they run.
     with pq.ParquetFile(pa.BufferReader(found), pre_buffer=False) as file:
         bounds.check_size(file.metadata.num_rows, file.metadata.num_columns, len(found))

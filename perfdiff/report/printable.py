@@ -45,6 +45,18 @@ def with_texts(value: T, change: Callable[[str], str]) -> T:
     return _changed(value, change, change)
 
 
+def texts(value: object) -> tuple[str, ...]:
+    """Return every text inside a value, sources of functions included, each once."""
+    seen: dict[str, None] = {}
+
+    def see(text: str) -> str:
+        seen[text] = None
+        return text
+
+    with_texts(value, see)
+    return tuple(seen)
+
+
 def _changed(value: T, change: Callable[[str], str], of_source: Callable[[str], str]) -> T:
     result: Any = value
     if isinstance(value, Enum):
