@@ -240,9 +240,7 @@ def test_failed_build_names_side_command_and_missing_header_and_shows_20_lines(m
     place = make_place(**sources)
     build = "seq 30 && make"
     answer = perfdiff(place, "base", "head", "--build", build, *WORKLOAD)
-    answer.refuses(
-        3, "build-failed", f"'{build}' exited 2 in {side} ({side}, ", "'zlib-ng.h' not found", "install the package", "whole log: "
-    )
+    answer.refuses(3, "build-failed", f"'{build}' exited 2 in {side} ({side}, ", "'zlib-ng.h' not found", "install the package", "log: ")
     detail = [line for line in answer.err.splitlines() if line.startswith("  | ")]
     assert len(detail) == 20
     assert detail[-1].startswith("  | make: *** ")

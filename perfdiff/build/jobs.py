@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from perfdiff import processes, seals
+from perfdiff import logs, processes, seals
 from perfdiff.build import compilers
 from perfdiff.build.commands import read_compile_log
 from perfdiff.build.failures import read_failure
@@ -50,14 +50,14 @@ class Job:
 
     @contextmanager
     def running(self) -> Iterator[subprocess.Popen[bytes]]:
-        """Run the command for the length of the block, its output in `log`; nothing of it goes on writing afterwards."""
+        """Run the command for the length of the block, its output bounded in `log`; nothing of it goes on writing afterwards."""
         request = self.request
         # Compilers that are killed leave their temporary files. Not in the cache, whose path may be too long for sockets (107 bytes).
         with tempfile.TemporaryDirectory(prefix="perfdiff-", ignore_cleanup_errors=True) as temporary, ExitStack() as stack:
             ours = {"TMPDIR": temporary, **(elsewhere(Path(temporary)) if request.variant is Phase.PLACED else {})}
             if self.is_ours:
                 stack.enter_context(_without_overlay(request, self.tree, self.folder))
-            output = stack.enter_context(self.log.open("wb")).fileno()
+            output = stack.enter_context(logs.bounded(self.log))
             environment = {**self.masquerade.environment, **ours}
             yield stack.enter_context(processes.running(request.config.command, self.place, environment, stdout=output, stderr=output))
 
@@ -68,7 +68,7 @@ class Job:
         command = request.config.command
         if status is None:
             return BuildError(
-                f"'{command}' did not end within {request.config.timeout_s:g} s in {where}; raise build.timeout_s (whole log: {log})",
+                f"'{command}' did not end within {request.config.timeout_s:g} s in {where}; raise build.timeout_s (log: {log})",
                 slug="build-timeout",
                 detail=failure.tail,
             )
@@ -81,7 +81,7 @@ class Job:
         )
         hints = "".join(f"; {text}" for text in told if text)
         return BuildError(
-            f"'{command}' {ended} in {where}{why}{hints} (whole log: {log})",
+            f"'{command}' {ended} in {where}{why}{hints} (log: {log})",
             slug="build-failed",
             detail=failure.excerpt,
         )
@@ -134,7 +134,7 @@ class Job:
             )
         else:
             return
-        raise BuildError(f"{says} (whole log: {self.log})", slug="no-compile-commands", detail=read_failure(self.log, self.tree).tail)
+        raise BuildError(f"{says} (log: {self.log})", slug="no-compile-commands", detail=read_failure(self.log, self.tree).tail)
 
 
 def prepare(request: BuildRequest, environment: Mapping[str, str], folder: Path, log: Path) -> Job:

@@ -13,6 +13,7 @@ from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
     from perfdiff.outcome import Outcome
+    from perfdiff.progress import Progress
     from perfdiff.report.privacy import Privacy
     from perfdiff.report.ticket import Ticket
     from perfdiff.request import Request
@@ -38,7 +39,7 @@ def check(folder: Path) -> None:
         raise _unwritable(folder, error) from error
 
 
-def changes(asked: Request, folder: Path) -> Changes | None:
+def changes(asked: Request, folder: Path, progress: Progress) -> Changes | None:
     """Return what takes part in the comparison and belongs to no commit, None where that is nothing; the ticket's `folder` does not."""
     from perfdiff import storage
     from perfdiff.revisions import changes
@@ -49,7 +50,7 @@ def changes(asked: Request, folder: Path) -> Changes | None:
     is_of_commits = len(asked.revisions) > 1 or split_range(repository, asked.revisions[0]) is not None
     if repository.top is None or (is_of_commits and not overlay):
         return None
-    with storage.in_use(asked.cache):
+    with storage.in_use(asked.cache, progress):
         pin, _ = pin_working_tree(repository, snapshots=asked.cache / "snapshots", apart=asked.config.own_files(asked.repository))
         return changes.changes(pin, only=overlay if is_of_commits else None, overlay=overlay, without=[folder.resolve()])
 

@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from perfdiff import processes
+from perfdiff import logs, processes
 from perfdiff.languages.python import layout as layouts
 from perfdiff.languages.python.interpreters import Interpreter
 from perfdiff.languages.python.layout import Layout
@@ -82,6 +82,6 @@ def run(layout: Layout, arguments: Sequence[str], folder: Path, environment: Map
     wheels.mkdir(parents=True, exist_ok=True)
     os.utime(wheels)  # its age is the time since it was used
     command = shlex.join([str(layout.python), "-m", "pip", *arguments])
-    with log.open("wb") as output, processes.running(command, folder, environment, stdout=output.fileno(), stderr=output.fileno()) as pip:
+    with logs.bounded(log) as output, processes.running(command, folder, environment, stdout=output, stderr=output) as pip:
         is_done = processes.succeeds(pip, _TIMEOUT_S)
     return None if is_done else "\n".join(log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
