@@ -18,6 +18,7 @@ from perfdiff.analysis.policy import MATERIAL, MOST_WORK, REMAINS, REWRITTEN, TE
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import Evidence
 from perfdiff.analysis.verdicts.verdict import Decision
+from perfdiff.analysis.verdicts.witnesses import moved_from_callees
 from perfdiff.models.prices import DEAREST_NS
 from perfdiff.models.workcounter import is_bounded, work_counters
 from perfdiff.records.schema import Side
@@ -102,8 +103,11 @@ def _grown(suspects: Sequence[Case], evidence: Evidence) -> Case | None:
 
 
 def _is_slower(case: Case) -> bool:
+    """Return whether a function's own calls are slower beyond chance, and not by what its callees take less."""
     own = case.study.comparisons.get("self_ns")
     worst = own.worst if own is not None else None
+    if case.guilt is not None and moved_from_callees(case, case.guilt):
+        return False
     if own is None or worst is None or not worst.material or not enough_runs(worst.contrast):
         return False
     return worst.contrast.interval(case.config.confidence, tested(own))[0] > 0
