@@ -22,8 +22,8 @@ QUIET, NOISY = (Noise(run=deviation, function=deviation) for deviation in (0.02,
 class Release:
     """`main` calls `fill` once, and that calls `take` once: what both take of their own in base and head, in ns.
 
-    Whole runs take `run_ns` on both sides, with probes so many times that more as `overhead` says. `work` and `misses` are head's,
-    by function, as multiples of base's.
+    Whole runs take `run_ns`, in head so many times as much as `slower` says; probes add so many times that as `overhead` says. `work` and
+    `misses` are head's, by function, as multiples of base's.
     """
 
     fill: tuple[float, float] = (4e5, 1e6)
@@ -36,11 +36,14 @@ class Release:
     is_counted: bool = True
     take_by: str = "fill"
     run_ns: float = 7e6
+    slower: float = 1.0
     seed: int = 1
 
     def findings(self) -> Findings:
         functions = (Made("main", same(1e6)), self._made("fill", self.fill, "main"), self._made("take", self.take, self.take_by))
-        world = World(functions, runs=8, noise=self.noise, plain=lambda side: self.run_ns, seed=self.seed)
+        world = World(
+            functions, runs=8, noise=self.noise, plain=lambda side: self.run_ns * (self.slower if side is HEAD else 1.0), seed=self.seed
+        )
         experiment = counted(world, self._counts, rounds=2) if self.is_counted else world.experiment()
         return analyse(self._probed(experiment), world.samples, CompareConfig())
 
@@ -149,3 +152,15 @@ def test_probes_that_cost_more_than_a_claim_need_a_second_time_that_is_beyond_ch
 def test_misses_of_a_cache_confirm_no_time() -> None:
     fill = Release(misses={"fill": 20.0}, noise=NOISY, run_ns=2e7).function("fill")
     assert (fill.verdict, fill.counts["llc_misses"].grew) == (Verdict.INCONCLUSIVE, True)
+
+
+def test_a_slower_program_is_not_put_down_to_a_function_to_which_time_moved() -> None:
+    findings = Release(slower=1.2, run_ns=7e6).findings()
+    assert findings.sentence.startswith("Regression, not located: whole runs at "), findings.sentence
+    assert [each.info.name for each in findings.functions if each.verdict is Verdict.REGRESSION] == []
+
+
+def test_whole_runs_that_are_slower_by_as_much_confirm_own_time() -> None:
+    """Where clocks are too noisy to see it with callees."""
+    fill = Release(noise=NOISY, slower=1.2, run_ns=7e6).function("fill")
+    assert (fill.verdict, fill.rank) == (Verdict.REGRESSION, 1), fill.reason

@@ -46,6 +46,11 @@ class ExtraWork:
         return float(self.priced_ns.sum())
 
     @property
+    def grown(self) -> tuple[str, ...]:
+        """Return the counters that head counts more of."""
+        return tuple(counter for counter, (base, head) in self.by_counter.items() if head > base)
+
+    @property
     def beyond_rewriting(self) -> tuple[str, ...]:
         """Return the counters, atomic operations first, that another way to write the same, or to compile it, does not explain."""
         counts = [(counter, factor, self.by_counter.get(counter, (0.0, 0.0))) for counter, factor in REWRITTEN.items()]

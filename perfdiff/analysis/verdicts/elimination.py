@@ -31,11 +31,12 @@ def eliminated(cases: Sequence[Case], evidence: Evidence) -> dict[int, Decision]
     at a point where runs are slower, or could explain a telling part of the slow-down there; where lines are counted, which others may
     make do more, that part must be certain, and no other way of writing the same. What only could explain it does not stand against
     slower calls of other changed functions. Else it is the only changed function whose own calls are slower beyond chance, by however
-    little, or else the only one whose lines run so much more often that this can explain the difference.
+    little, or else the only one whose lines run so much more often that this can explain the difference. A function to which time only moved
+    from its callees is no candidate.
     """
     if not evidence.runs.slower:
         return {}
-    suspects = {case.info.id: case for case in cases if case.info.change.is_suspect}
+    suspects = {case.info.id: case for case in cases if case.info.change.is_suspect and not _has_moved(case)}
     total_ns = sum(each.total_ns for each in evidence.suspects)
     sees_all = all(is_bounded(case.counts) for case in suspects.values() if work_counters(case.counts))
     slower = [id_ for id_, case in suspects.items() if _is_slower(case)]
@@ -45,7 +46,7 @@ def eliminated(cases: Sequence[Case], evidence: Evidence) -> dict[int, Decision]
         if is_most and not is_told_otherwise and _is_enough(work, evidence, sees_all):
             share = units.significant(100 * work.total_ns / total_ns)
             reason = f"whole runs are slower, and it {work.says}, {share} % of what changed functions execute more"
-            return {work.function: Decision(Verdict.REGRESSION, reason, tuple(work.by_counter))}
+            return {work.function: Decision(Verdict.REGRESSION, reason, work.grown)}
     if len(slower) == 1:
         reason = "whole runs are slower, and it is the only changed function whose own calls are"
         return {slower[0]: Decision(Verdict.REGRESSION, reason)}
@@ -102,12 +103,14 @@ def _grown(suspects: Sequence[Case], evidence: Evidence) -> Case | None:
     return suspects[int(found[0])] if points and len(found) else None  # no two make up most
 
 
+def _has_moved(case: Case) -> bool:
+    """Return whether a function's own time grew by what its callees take less: then nobody's runs are slower because of it."""
+    return case.guilt is not None and bool(moved_from_callees(case, case.guilt))
+
+
 def _is_slower(case: Case) -> bool:
-    """Return whether a function's own calls are slower beyond chance, and not by what its callees take less."""
     own = case.study.comparisons.get("self_ns")
     worst = own.worst if own is not None else None
-    if case.guilt is not None and moved_from_callees(case, case.guilt):
-        return False
     if own is None or worst is None or not worst.material or not enough_runs(worst.contrast):
         return False
     return worst.contrast.interval(case.config.confidence, tested(own))[0] > 0
