@@ -31,8 +31,8 @@ def eliminated(cases: Sequence[Case], evidence: Evidence) -> dict[int, Decision]
     at a point where runs are slower, or could explain a telling part of the slow-down there; where lines are counted, which others may
     make do more, that part must be certain, and no other way of writing the same. What only could explain it does not stand against
     slower calls of other changed functions. Else it is the only changed function whose own calls are slower beyond chance, by however
-    little, or else the only one whose lines run so much more often that this can explain the difference. A function to which time only moved
-    from its callees is no candidate.
+    little, or else the only one whose lines run so much more often that this can explain the difference. A function
+    to which time only moved from its callees is no candidate.
     """
     if not evidence.runs.slower:
         return {}
