@@ -120,9 +120,21 @@ def _testimony(at: int, claimed: Floats, case: Case) -> Testimony:
     if _is_confirmed_by_counts(at, claimed, case):
         is_moved = _is_moved_by_counts(at, case) and not (calls is not None and calls.shows(claimed_ns))
         return Testimony.MOVED if is_moved else Testimony.AGREES
-    sums = calls or _sums_of_callers(at, claimed, case)
-    is_seen = sums is not None and sums.shows(claimed_ns, is_clear=_probes_cost_more(claimed, case))
+    is_seen = (
+        _is_seen_in_callers(at, claimed, case) if calls is None else calls.shows(claimed_ns, is_clear=_probes_cost_more(claimed, case))
+    )
     return Testimony.AGREES if is_seen or _is_felt(claimed, case) else Testimony.SILENT
+
+
+def _is_seen_in_callers(at: int, claimed: Floats, case: Case) -> bool:
+    """Return whether those that call a function without callees confirm its time, or do not speak against it where probes cost little.
+
+    Its own time and that with callees are then one, and agree; beside what its callers do it may be too little to be seen.
+    """
+    sums, claimed_ns = _sums_of_callers(at, claimed, case), float(claimed[_is_material(claimed, case)].sum())
+    if _probes_cost_more(claimed, case):
+        return sums is not None and sums.shows(claimed_ns)
+    return sums is None or not sums.excludes(claimed_ns)
 
 
 def _is_material(claimed: Floats, case: Case) -> Bools:
