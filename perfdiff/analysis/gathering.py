@@ -106,6 +106,7 @@ class Known:
                     ends,
                     works.get(function),
                     self.run_extra_ns,
+                    self.counted,
                 )
             )
         return found
