@@ -44,11 +44,10 @@ SHORT_POINTS, SHORT_RUNS, SHORT_BUDGET_S = 3, 5, 3.0
 class Nothing(CodeComparison):
     """Says of no code that it is the same, as if nobody had looked."""
 
-    identical = False
-    other_files: tuple[str, ...] = ()
-    in_tree = False
-    by_function: frozenset[str] = frozenset()
     alike: frozenset[str] = frozenset()
+    by_function: frozenset[str] = frozenset()
+    compiled: frozenset[str] = frozenset()
+    in_tree = False
     may_be_copied = False
 
     def is_same(self, _pair: Counterpart) -> bool:
@@ -74,7 +73,7 @@ class Suspicious:
         pairs = self._pack.match(base, head)
         return tuple(replace(pair, change=Change.CHANGED) if pair.base and pair.head else pair for pair in pairs)
 
-    def same_code(self, _base: PlainBuild, _head: PlainBuild, _pairs: Sequence[Counterpart]) -> CodeComparison:
+    def same_code(self, *_builds: object) -> CodeComparison:
         """Compare nothing."""
         return Nothing()
 

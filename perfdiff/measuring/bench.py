@@ -43,6 +43,7 @@ from perfdiff.collect.workshop import Probes, Workshop, dropped
 from perfdiff.errors import BuildError, RecordingError
 from perfdiff.languages.packs import Packs
 from perfdiff.languages.protocol import CodeComparison, Counterpart, ProbeCosts, Program
+from perfdiff.languages.tree_files import all_differing
 from perfdiff.progress import Stopwatch
 from perfdiff.records import plan
 from perfdiff.records.schema import Environment, Floats, Folded, Note, Phase, Point, Run, Side, Skipped
@@ -140,7 +141,7 @@ class Bench:
         site = Site(
             subjects=subjects,
             plain=plain,
-            same_code=code is not None and code.identical and not code.other_files and not config.measure.thorough,
+            same_code=code is not None and not config.measure.thorough and _are_the_same(plain, code),
             code=code,
             toolchain=self._toolchain(programs, plain),
             skipped=tuple(dict.fromkeys(problem for program in programs.values() for problem in program.problems)),
@@ -432,3 +433,9 @@ class Bench:
         """Return how many calls a function keeps per run."""
         runs = sum(workloads.runs_at(self.request.config.workloads, self.points).values())
         return min(self.request.config.probes.samples, max(1, RECORDS // runs))
+
+
+def _are_the_same(plain: Mapping[Side, Built], code: CodeComparison) -> bool:
+    """Return whether nothing that a run gets of two builds differs, whatever it does."""
+    differing = all_differing(plain[Side.BASE].tree, plain[Side.HEAD].tree)
+    return code.in_tree and all(name in code.alike for name, _ in differing)

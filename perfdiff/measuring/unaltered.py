@@ -25,13 +25,13 @@ def marked(bench: Bench, site: Site) -> Site:
     code, trees = site.code, {side: built.tree for side, built in site.plain.items()}
     if site.same_code or code is None or not _may_be_asked(bench, code):
         return site
-    differing = openings.differing(trees, {name.split("!/")[0] for name in code.other_files} if code.identical else None, code.alike)
+    differing = openings.differing(trees, None, code.alike)
     if not differing:
         return site
     bench.progress.stage("looking which files runs open", None)
     try:
         opened = _opened(bench, site, Decisive.of(trees, differing))
-        if opened is None or (opened and (code.identical or not opened.issubset(code.by_function))):
+        if opened is None or not opened.issubset(code.by_function):
             return site
         called = _unchanged_calls(bench, site, differing, code) if opened or _may_run_copies(site, code) else frozenset()
         if called is None:
@@ -45,7 +45,7 @@ def marked(bench: Bench, site: Site) -> Site:
 
 def _may_be_asked(bench: Bench, code: CodeComparison) -> bool:
     config = bench.request.config
-    is_asked = not (config.measure.thorough or bench.request.followed or config.services) and (code.identical or code.in_tree)
+    is_asked = not (config.measure.thorough or bench.request.followed or config.services) and code.in_tree
     return is_asked and not any(workload.setup or workload.prepare or workload.requests for workload in config.workloads)
 
 
