@@ -16,7 +16,6 @@ import statistics
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ from perfdiff import pipeline
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.config import Config
 from perfdiff.languages.packs import Packs
-from perfdiff.languages.protocol import CodeComparison, Counterpart, Language, PlainBuild, Program
+from perfdiff.languages.protocol import CodeComparison, Counterpart, Language, Program
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Change
 from perfdiff.report import document, terminal

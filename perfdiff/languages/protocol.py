@@ -223,8 +223,8 @@ class PlainBuild(Protocol):
 class CodeComparison(Protocol):
     """What two plain builds have in common: what is proved of their files, and what a look at their code says of functions.
 
-    Files are paths in the trees, of regular files that both sides have and that are not the same to the byte. Every other difference between
-    the trees counts for a run that opens, lists or asks after it.
+    Files are paths in the trees, of regular files that both sides have and that are not the same to the byte. Every other difference
+    between the trees counts for a run that opens, lists or asks after it.
     """
 
     @property

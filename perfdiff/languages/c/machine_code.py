@@ -1,9 +1,9 @@
 """Whether base and head are the same machine code: as programs, and function by function.
 
-Programs and shared objects are alike where all that is loaded of them is the same to the byte (`loaded.py`). Functions are compared by what
-the processor is given, not by their sources: code and data symbol by symbol, references by name (`object_code.py`). A function whose code is
-the same, and so is all data that it leads to, cannot itself be slower for what was changed in it. That proves nothing of a program: how its
-functions and data lie in memory, and in which order its constructors run, may cost time by itself.
+Programs and shared objects are alike where all that is loaded of them is the same to the byte (`loaded.py`). Functions are compared by
+what the processor is given, not by their sources: code and data symbol by symbol, references by name (`object_code.py`). A function whose
+code is the same, and so is all data that it leads to, cannot itself be slower for what was changed in it. That proves nothing of a program:
+how its functions and data lie in memory, and in which order its constructors run, may cost time by itself.
 """
 
 from __future__ import annotations
@@ -81,9 +81,7 @@ class MachineCode:
         return _key(pair) in self.unlike
 
 
-def same_code(
-    base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], differing: Mapping[str, Mapping[int, Path]]
-) -> MachineCode:
+def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], differing: Mapping[str, Mapping[int, Path]]) -> MachineCode:
     """Compare the machine code of two plain builds; `pairs` are all functions of both, as matching returns them.
 
     `differing` are the files of their trees that are not the same, with where each lies: 0 base's, 1 head's.

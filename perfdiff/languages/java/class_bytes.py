@@ -7,7 +7,18 @@ from dataclasses import dataclass
 
 LINES, DEBUG_EXTENSION, CODE = b"LineNumberTable", b"SourceDebugExtension", b"Code"
 UTF8, INTEGER, FLOAT, LONG, DOUBLE, CLASS, STRING = 1, 3, 4, 5, 6, 7, 8
-FIELD, METHOD, INTERFACE_METHOD, NAME_AND_TYPE, HANDLE, METHOD_TYPE, DYNAMIC, INVOKE_DYNAMIC, MODULE, PACKAGE = 9, 10, 11, 12, 15, 16, 17, 18, 19, 20
+FIELD, METHOD, INTERFACE_METHOD, NAME_AND_TYPE, HANDLE, METHOD_TYPE, DYNAMIC, INVOKE_DYNAMIC, MODULE, PACKAGE = (
+    9,
+    10,
+    11,
+    12,
+    15,
+    16,
+    17,
+    18,
+    19,
+    20,
+)
 _MAGIC = b"\xca\xfe\xba\xbe"
 _WIDE = (LONG, DOUBLE)  # take two numbers of the pool
 _SIZES = {
@@ -144,9 +155,7 @@ def _constants(cursor: Cursor) -> tuple[Constant | None, ...]:
 
 
 def _members(cursor: Cursor, constants: tuple[Constant | None, ...]) -> tuple[Member, ...]:
-    return tuple(
-        Member(cursor.short(), cursor.short(), cursor.short(), _attributes(cursor, constants)) for _ in range(cursor.short())
-    )
+    return tuple(Member(cursor.short(), cursor.short(), cursor.short(), _attributes(cursor, constants)) for _ in range(cursor.short()))
 
 
 def _attributes(cursor: Cursor, constants: tuple[Constant | None, ...]) -> tuple[Attribute | CodeParts, ...]:

@@ -1,4 +1,4 @@
-"""What of a class file is seen without calling its methods, and each method's code, with all numbers of the constant pool as what they mean."""
+"""What of a class file is seen without calling its methods, and each method's code; both with constants for their numbers in the pool."""
 
 from __future__ import annotations
 

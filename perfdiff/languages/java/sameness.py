@@ -48,9 +48,10 @@ def _differing(base: bytes, head: bytes) -> frozenset[str] | None:
         first, second = ClassShape(before), ClassShape(after)
         if first.outside != second.outside:
             return None
-        return frozenset(name for name, code in first.codes.items() if first.code(code) != second.code(second.codes[name]))
+        methods = frozenset(name for name, code in first.codes.items() if first.code(code) != second.code(second.codes[name]))
     except DamagedClassError:
         return None
+    return methods or None  # other constants, which nothing names
 
 
 def _told(pairs: Sequence[Counterpart]) -> frozenset[str]:

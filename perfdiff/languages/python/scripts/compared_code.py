@@ -1,8 +1,8 @@
 """Says in what files of byte code differ, positions aside: run by the interpreter that runs them, from 3.10 on. Nothing of them is run.
 
-Standard input is a JSON list of names, each with two paths. Prints a JSON object: by name the functions in which two files differ, as lists of
-the interpreter's name and both first lines, where all that is seen without calling these is the same; none where nothing differs, null where
-something else does, or a file is none that this interpreter loads.
+Standard input is a JSON list of names, each with two paths. Prints a JSON object: by name the functions in which two files differ, as lists
+of the interpreter's name and both first lines, where all that is seen without calling these is the same; an empty list where nothing
+differs; null where something else does, or a file is none that this interpreter loads.
 """
 
 import json
