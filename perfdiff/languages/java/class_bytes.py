@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from typing import NamedTuple
 
 LINES, DEBUG_EXTENSION, CODE = b"LineNumberTable", b"SourceDebugExtension", b"Code"
 UTF8, INTEGER, FLOAT, LONG, DOUBLE, CLASS, STRING = 1, 3, 4, 5, 6, 7, 8
@@ -20,6 +21,7 @@ FIELD, METHOD, INTERFACE_METHOD, NAME_AND_TYPE, HANDLE, METHOD_TYPE, DYNAMIC, IN
     20,
 )
 _MAGIC = b"\xca\xfe\xba\xbe"
+_BYTE, _SHORT, _LONG = struct.Struct(">B"), struct.Struct(">H"), struct.Struct(">I")
 _WIDE = (LONG, DOUBLE)  # take two numbers of the pool
 _SIZES = {
     **dict.fromkeys((INTEGER, FLOAT, FIELD, METHOD, INTERFACE_METHOD, NAME_AND_TYPE, DYNAMIC, INVOKE_DYNAMIC), 4),
@@ -33,24 +35,21 @@ class DamagedClassError(Exception):
     """A file is no class file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(NamedTuple):
     """An entry of the constant pool: its kind and its bytes, for a text without its length."""
 
     kind: int
     content: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Attribute:
+class Attribute(NamedTuple):
     """An attribute; `name` is its name's number in the constant pool."""
 
     name: int
     content: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class CodeParts:
+class CodeParts(NamedTuple):
     """What a method's `Code` attribute holds; `name` is its name's number in the constant pool."""
 
     name: int
@@ -60,8 +59,7 @@ class CodeParts:
     attributes: tuple[Attribute, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(NamedTuple):
     """A field or method; its access, name and type are numbers."""
 
     access: int
@@ -93,27 +91,36 @@ class Cursor:
 
     def take(self, size: int) -> bytes:
         """Return the next bytes."""
-        self.at += size
+        at = self.at
+        self.at = at + size
         if self.at > len(self.content):
             raise DamagedClassError
-        return self.content[self.at - size : self.at]
+        return self.content[at : at + size]
 
     def byte(self) -> int:
         """Return the next byte as a number."""
-        return self.take(1)[0]
+        return self._number(_BYTE)
 
     def short(self) -> int:
         """Return the next two bytes as a number."""
-        return int.from_bytes(self.take(2))
+        return self._number(_SHORT)
 
     def long(self) -> int:
         """Return the next four bytes as a number."""
-        return int.from_bytes(self.take(4))
+        return self._number(_LONG)
 
     def shorts(self) -> tuple[int, ...]:
         """Return as many numbers of two bytes as the next one says."""
         count = self.short()
         return struct.unpack(f">{count}H", self.take(2 * count))
+
+    def _number(self, form: struct.Struct) -> int:
+        at = self.at
+        self.at = at + form.size
+        if self.at > len(self.content):
+            raise DamagedClassError
+        found: int = form.unpack_from(self.content, at)[0]
+        return found
 
     def end(self) -> None:
         """Raise DamagedClassError where bytes are left."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -14,14 +14,12 @@ Meaning = Any  # nested tuples of bytes and numbers: equal where the class files
 _BOOTSTRAPS = b"BootstrapMethods"
 _DEEPEST = 8  # constants that constants are made of
 _LOAD, _WIDE, _TABLE_SWITCH, _LOOKUP_SWITCH, _INCREMENT = 0x12, 0xC4, 0xAA, 0xAB, 0x84
-# Instructions by how many bytes follow: numbers of constants, then others.
+# Instructions by how many bytes of the number of a constant follow, and others by how many bytes do.
 _OF_CONSTANTS = {
-    _LOAD: (1, 0),
-    **dict.fromkeys((0x13, 0x14, 0xB2, 0xB3, 0xB4, 0xB5, 0xB6, 0xB7, 0xB8, 0xBB, 0xBD, 0xC0, 0xC1), (2, 0)),
-    0xB9: (2, 2),
-    0xBA: (2, 2),
-    0xC5: (2, 1),
+    _LOAD: 1,
+    **dict.fromkeys((0x13, 0x14, 0xB2, 0xB3, 0xB4, 0xB5, 0xB6, 0xB7, 0xB8, 0xB9, 0xBA, 0xBB, 0xBD, 0xC0, 0xC1, 0xC5), 2),
 }
+_BEHIND = {0xB9: 2, 0xBA: 2, 0xC5: 1}  # bytes behind the number
 _PLAIN = {
     **dict.fromkeys((0x10, 0xBC, *range(0x15, 0x1A), *range(0x36, 0x3B), 0xA9), 1),
     **dict.fromkeys((0x11, _INCREMENT, *range(0x99, 0xA9), 0xC6, 0xC7), 2),
@@ -36,6 +34,7 @@ class ClassShape:
     """A class file whose parts are compared by what they mean."""
 
     parts: ClassParts
+    _read: dict[int, Meaning] = field(default_factory=lambda: {0: None})  # constants by their number
 
     @cached_property
     def outside(self) -> Meaning:
@@ -79,12 +78,13 @@ class ClassShape:
         return (one.access, self._text(one.name), self._text(one.descriptor), len(attributes) == len(one.attributes), attributes)
 
     def _constant(self, number: int, depth: int = 0) -> Meaning:
-        if number == 0:
-            return None
+        if number in self._read:
+            return self._read[number]
         one = self.parts.constants[number] if number < len(self.parts.constants) else None
         if one is None or depth > _DEEPEST:
             raise DamagedClassError
-        return (one.kind, *self._made_of(one, Cursor(one.content), depth + 1))
+        meaning = self._read[number] = (one.kind, *self._made_of(one, Cursor(one.content), depth + 1))
+        return meaning
 
     def _made_of(self, one: Constant, cursor: Cursor, depth: int) -> tuple[Meaning, ...]:
         if one.kind in (class_bytes.CLASS, class_bytes.STRING, class_bytes.METHOD_TYPE, class_bytes.MODULE, class_bytes.PACKAGE):
@@ -114,17 +114,21 @@ class ClassShape:
         return []
 
     def _instructions(self, content: bytes) -> Meaning:
-        cursor, found = Cursor(content), list[Meaning]()
+        """Read instructions: the stretches between those that name constants as they are."""
+        cursor, found, start = Cursor(content), list[Meaning](), 0
         while cursor.at < len(content):
-            code = cursor.byte()
+            code = content[cursor.at]
+            cursor.at += 1
             if code in _OF_CONSTANTS:
-                size, more = _OF_CONSTANTS[code]
-                found.append((code, self._constant(int.from_bytes(cursor.take(size))), cursor.take(more)))
+                found.append(content[start : cursor.at])
+                found.append(self._constant(int.from_bytes(cursor.take(_OF_CONSTANTS[code]))))
+                start = cursor.at
+                cursor.take(_BEHIND.get(code, 0))
             elif code > _LAST:
                 raise DamagedClassError
             else:
-                found.append((code, cursor.take(_following(code, cursor))))
-        return tuple(found)
+                cursor.take(_PLAIN.get(code, 0) or _following(code, cursor))
+        return (*found, content[start:])
 
     def _attribute(self, one: Attribute | CodeParts) -> Meaning:
         name = self._text(one.name)
@@ -141,7 +145,7 @@ def _following(code: int, cursor: Cursor) -> int:
     if code == _WIDE:
         return 5 if cursor.content[cursor.at : cursor.at + 1] == bytes((_INCREMENT,)) else 3
     if code not in (_TABLE_SWITCH, _LOOKUP_SWITCH):
-        return _PLAIN.get(code, 0)
+        return 0
     padding, words = -cursor.at % 4, Cursor(cursor.content)
     words.at = cursor.at + padding + 4
     first = words.long()
