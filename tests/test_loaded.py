@@ -35,6 +35,10 @@ def are_alike(base: Path, head: Path) -> bool:
     return loaded.are_alike(base, head, (base.parent, head.parent))
 
 
+CONSTRUCTORS = """
+__attribute__((constructor({}))) void f(void) {{ __asm__ volatile("nop"); }}
+__attribute__((constructor(201))) void g(void) {{ __asm__ volatile("pause"); }}
+"""
 C = "int main(int n, char **a) {{ {} return n; }}\n"
 ALIKE = {
     "lines, for debuggers": (MAIN, f"/* more */\n\n{MAIN}"),
@@ -57,12 +61,7 @@ UNLIKE = {
         "int f(int n) { return n * 3; }\nint g(int n) { return n * 5; }\n" + MAIN,
         "int g(int n) { return n * 5; }\nint f(int n) { return n * 3; }\n" + MAIN,
     ),
-    "a constructor's priority": (
-        '__attribute__((constructor(200))) void f(void) { __asm__ volatile("nop"); }\n__attribute__((constructor(201))) void g(void) { __builtin_puts(""); }\n'
-        + MAIN,
-        '__attribute__((constructor(202))) void f(void) { __asm__ volatile("nop"); }\n__attribute__((constructor(201))) void g(void) { __builtin_puts(""); }\n'
-        + MAIN,
-    ),
+    "a constructor's priority": (CONSTRUCTORS.format(200) + MAIN, CONSTRUCTORS.format(202) + MAIN),
     "a weak symbol": (
         "__attribute__((weak)) int f(void) { return 1; }\n" + MAIN,
         "int f(void) { return 1; }\n" + MAIN,
