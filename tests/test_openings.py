@@ -141,13 +141,14 @@ public class Sum {
         for (int i = 0; i < Integer.parseInt(a[0]); i++) { sum += i; }
         System.out.println(sum);
     }
+    static int unused() { return 1; }
 }
 """
 HISTORY: tuple[Mapping[str, str], ...] = (
     {"src/Sum.java": SUM, "src/Other.java": "class Other { static int f() { return 1; } }", "pom.xml": "<project/>", "perfdiff.toml": TOML},
     {"pom.xml": "<project></project>", "test/SumTest.java": "class SumTest { void test() { } }"},
     {"src/Other.java": "class Other { static int f() { return 2; } }"},
-    {"src/Sum.java": SUM.replace("}\n}", "}\n    static int unused() { return 1; }\n}")},
+    {"src/Sum.java": SUM.replace("return 1", "return 2")},
 )
 
 
