@@ -452,3 +452,24 @@ def test_which_module_a_build_lacks_is_read_off_its_log(tmp_path: Path, module: 
 def test_a_module_that_a_script_does_without_is_not_why_a_build_failed(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("ModuleNotFoundError: No module named 'docs'\nbuilding without documents\na.c:3: error: expected ';'\n")
     assert read_failure(tmp_path / "log", tmp_path).cause == "a.c:3: error: expected ';'"
+
+
+def test_environments_are_alike_but_for_where_they_lie(ground: Ground) -> None:
+    def made(name: str, *plugins: str) -> Path:
+        more = "".join(f'{plugin} = "the_pack:{plugin}"\n' for plugin in plugins)
+        return ground.revision(name, project(more=more)).beside
+
+    base = made("base", "two", "three")
+    assert [environments.are_alike(base, made(*names)) for names in (("same", "two", "three"), ("head", "three", "two"))] == [True, False]
+
+
+def test_what_a_back_end_installs_is_alike_but_for_where_it_lies(ground: Ground) -> None:
+    ground.wheel("dep", "1.0")
+    files = {
+        "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "back"\nbackend-path = ["."]\n',
+        "back.py": BACKEND,
+        "lib/made.py": "",
+    }
+    base, same = (ground.revision(name, files).beside for name in ("base", "same"))
+    head = ground.revision("head", {**files, "back.py": BACKEND.replace("Version: 3", "Version: 3\nSummary: more")}).beside
+    assert [environments.are_alike(base, other) for other in (same, head)] == [True, False]

@@ -106,6 +106,7 @@ STANDS_ALONE = {
     "languages/python/benchmarks/functions.py",
     "languages/python/benchmarks/items.py",
     "languages/python/scripts/asking_backend.py",
+    "languages/python/scripts/compared_code.py",
     "languages/python/scripts/compiling.py",
     "languages/python/scripts/counted_lines.py",
     "languages/python/scripts/describing.py",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from perfdiff import units
 from perfdiff.collect.accesses import Accesses
@@ -15,11 +15,11 @@ from perfdiff.collect.schedule import Slot
 from perfdiff.collect.subjects import is_of_tests
 from perfdiff.collect.watched import Watched
 from perfdiff.errors import WorkloadError
-from perfdiff.languages.protocol import CodeComparison
 from perfdiff.measuring.bench import Bench, Site
 from perfdiff.records.schema import Note, Phase, Point, Side
 
 _COMPILED = (b"\x7fELF", b"\xca\xfe\xba\xbe", b"PK\x03\x04")  # how programs, classes and archives of classes begin
+_LOOKED_AT = 1 << 12  # bytes that tell a text
 _SHOWN = 3  # files that a sentence lists before it only counts
 
 
@@ -29,9 +29,10 @@ def marked(bench: Bench, site: Site) -> Site:
     Where functions of the project changed, that is no answer: of what no run meets nothing is known. Raise WorkloadError where a workload
     runs nothing of what was built.
     """
-    if site.code is None or bench.request.config.measure.thorough or bench.request.followed or has_changed(site):
+    wants_calls = bench.request.config.measure.thorough or bench.request.followed
+    if wants_calls or site.code is None or not site.code.in_tree or has_changed(site):
         return site
-    differences = Differences.between(site.plain, _alike(site.code))
+    differences = _differences(site)
     if differences.are_none:
         return replace(site, same_code=True)
     if not _may_be_watched(bench):
@@ -48,7 +49,7 @@ def met(bench: Bench, site: Site, points: Sequence[Point]) -> tuple[str, ...]:
     if site.code is None or not _may_be_watched(bench):
         return ()
     bench.progress.stage("looking which files runs meet", None)
-    names = _met(bench, site, Differences.between(site.plain, _alike(site.code)), points) or frozenset()
+    names = _met(bench, site, _differences(site), points) or frozenset()
     changed = has_changed(site)
     return tuple(sorted({_source(name) for name in names if not (changed and _is_code(site, name))}))
 
@@ -129,5 +130,14 @@ def _is_written(name: str) -> bool:
     return not name.startswith(".git/") and "__pycache__" not in name.split("/")
 
 
-def _alike(code: CodeComparison) -> Mapping[str, float]:
-    return dict.fromkeys(code.alike, math.inf)
+def _differences(site: Site) -> Differences:
+    """Return what differs between the builds; what is the same for the engine that runs it is alike, a text if it is opened but once."""
+    code, tree = site.code, site.plain[Side.BASE].tree
+    assert code is not None, "there are two sides"
+    alike = {name: 1.0 if _is_text(tree / name) else math.inf for name in code.alike}
+    return Differences.between(site.plain, alike | dict.fromkeys(code.compiled, 0.0))
+
+
+def _is_text(path: Path) -> bool:
+    with path.open("rb") as file:
+        return b"\0" not in file.read(_LOOKED_AT)
