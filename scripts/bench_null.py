@@ -47,7 +47,6 @@ class Nothing(CodeComparison):
     by_function: frozenset[str] = frozenset()
     compiled: frozenset[str] = frozenset()
     in_tree = False
-    may_be_copied = False
 
     def is_same(self, _pair: Counterpart) -> bool:
         """Return that it is not known."""

@@ -1,4 +1,4 @@
-"""Which files of two trees a JVM gets the same from, and which differ in the code of methods alone."""
+"""Which files of two trees a JVM gets the same from."""
 
 from __future__ import annotations
 
@@ -53,8 +53,6 @@ UNLIKE = {
         "class A { Runnable f() { return null; } }",
         "class A { Runnable f() { return () -> System.gc(); } }",
     ),
-}
-BY_FUNCTION = {
     "a body": (
         "class A { int f(int a) { return a; } int g() { return 5000000; } }",
         "class A { int f(int a) { return a * 7000000; } int g() { return 5000000; } }",
@@ -93,17 +91,17 @@ class Case:
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> list[Case]:
     """Return what is said of each pair: all lie in one tree, each in a package of its own."""
-    tables = {"alike": ALIKE, "unlike": UNLIKE, "by function": BY_FUNCTION}
+    tables = {"alike": ALIKE, "unlike": UNLIKE}
     asked = [(kind, name, texts) for kind, table in tables.items() for name, texts in table.items()]
     room = tmp_path_factory.mktemp("sameness")
     sides = [{f"p{number}/A.java": f"package p{number}; {texts[side]}" for number, (_, _, texts) in enumerate(asked)} for side in (0, 1)]
-    pairs = compared(room, *sides, options=["-g"])
-    found = sameness.same_code(pairs, dict(all_differing(room / "base", room / "head")))
+    compared(room, *sides, options=["-g"])
+    found = sameness.same_code(dict(all_differing(room / "base", room / "head")))
     return [Case(name, kind, says(found, f"classes/p{number}/A.class")) for number, (kind, name, _) in enumerate(asked)]
 
 
 def says(found: MeaningComparison, name: str) -> str:
-    return "alike" if name in found.alike else "by function" if name in found.by_function else "unlike"
+    return "alike" if name in found.alike else "unlike"
 
 
 def names(cases: Sequence[Case], kind: str) -> dict[str, str]:
@@ -116,16 +114,6 @@ def test_classes_that_differ_in_lines_alone_are_alike(cases: list[Case]) -> None
 
 def test_classes_that_a_program_may_tell_apart_without_calling_what_changed_are_unlike(cases: list[Case]) -> None:
     assert names(cases, "unlike") == dict.fromkeys(UNLIKE, "unlike")
-
-
-def test_classes_that_differ_in_code_of_methods_alone_are_told_by_these(cases: list[Case]) -> None:
-    assert names(cases, "by function") == dict.fromkeys(BY_FUNCTION, "by function")
-
-
-def test_code_that_differs_is_nothing_to_go_by_where_no_suspect_tells_it(tmp_path: Path) -> None:
-    base, head = BY_FUNCTION["a body"]
-    compared(tmp_path, {"A.java": base}, {"A.java": head})
-    assert sameness.same_code([], dict(all_differing(tmp_path / "base", tmp_path / "head"))).by_function == frozenset()
 
 
 def classes(folder: Path, text: str, options: Sequence[str] = ()) -> dict[str, bytes]:
@@ -191,7 +179,7 @@ def archives(lines: list[bytes]) -> dict[str, tuple[bytes, bytes, bool]]:
 
 def test_archives_are_alike_where_their_entries_are_in_the_same_order(lines: list[bytes]) -> None:
     pairs = archives(lines)
-    said = {name: archive_bytes.compare(base, head, sameness._differing) == frozenset() for name, (base, head, _) in pairs.items()}
+    said = {name: archive_bytes.are_alike(base, head, sameness.are_alike_classes) for name, (base, head, _) in pairs.items()}
     assert said == {name: is_alike for name, (_, _, is_alike) in pairs.items()}
 
 
@@ -205,26 +193,16 @@ def test_what_lies_hidden_between_entries_is_no_archive_like_another(lines: list
     hidden[at + 42 : at + 46] = (second + 4).to_bytes(4, "little")
     hidden[-6:-2] = (start + 4).to_bytes(4, "little")
     assert zipfile.ZipFile(BytesIO(bytes(hidden))).read("b") == b"1"
-    assert archive_bytes.compare(content, bytes(hidden), sameness._differing) is None
+    assert archive_bytes.are_alike(content, bytes(hidden), sameness.are_alike_classes) is False
 
 
 def test_archives_that_would_unpack_without_end_are_not_read(monkeypatch: pytest.MonkeyPatch, lines: list[bytes]) -> None:
     pair = [jar({"a.jar": jar({"A.class": one}) + bytes(1 << 16)}) for one in lines[:2]]
     inner = [jar({"a.jar": jar({"A.class": one, "zeros": bytes(1 << 16)})}) for one in lines[:2]]
-    assert archive_bytes.compare(inner[0], inner[1], sameness._differing) == frozenset()
+    assert archive_bytes.are_alike(inner[0], inner[1], sameness.are_alike_classes)
     monkeypatch.setattr(archive_bytes, "MOST_BYTES", 1 << 9)
-    assert archive_bytes.compare(inner[0], inner[1], sameness._differing) is None
-    assert archive_bytes.compare(pair[0], pair[1], sameness._differing) is None
-
-
-def test_an_archive_whose_classes_differ_in_methods_is_told_by_these(tmp_path: Path) -> None:
-    base, head = BY_FUNCTION["a body"]
-    pairs = compared(tmp_path, {"A.java": base}, {"A.java": head})
-    for side in ("base", "head"):
-        content = jar({"A.class": (tmp_path / side / "classes/A.class").read_bytes()})
-        (tmp_path / side / "app.jar").write_bytes(content)
-    found = sameness.same_code(pairs, dict(all_differing(tmp_path / "base", tmp_path / "head")))
-    assert (found.alike, found.by_function) == (frozenset(), {"app.jar", "classes/A.class"})
+    assert archive_bytes.are_alike(inner[0], inner[1], sameness.are_alike_classes) is False
+    assert archive_bytes.are_alike(pair[0], pair[1], sameness.are_alike_classes) is False
 
 
 def _cut(content: bytes) -> bytes:
@@ -242,9 +220,9 @@ def _emptied(content: bytes) -> bytes:
 @pytest.mark.parametrize("damage", [_cut, _longer, _emptied, bytes.lower])
 def test_damaged_classes_are_unlike(damage: Callable[[bytes], bytes], lines: list[bytes]) -> None:
     first, moved, _ = lines
-    assert sameness._differing(first, moved) == frozenset()
-    assert sameness._differing(damage(first), moved) is None
-    assert sameness._differing(first, damage(moved)) is None
+    assert sameness.are_alike_classes(first, moved)
+    assert sameness.are_alike_classes(damage(first), moved) is False
+    assert sameness.are_alike_classes(first, damage(moved)) is False
 
 
 def test_no_damage_of_one_byte_ends_in_anything_but_an_answer(lines: list[bytes]) -> None:
@@ -253,8 +231,8 @@ def test_no_damage_of_one_byte_ends_in_anything_but_an_answer(lines: list[bytes]
         for value in (0, 1, 0x7F, 0xFF):
             damaged = first[:at] + bytes((value,)) + first[at + 1 :]
             if damaged != first:
-                sameness._differing(damaged, other)
-                assert sameness._differing(damaged, first) != frozenset() or class_bytes.read(damaged) == class_bytes.read(first)
+                sameness.are_alike_classes(damaged, other)
+                assert not sameness.are_alike_classes(damaged, first) or class_bytes.read(damaged) == class_bytes.read(first)
 
 
 def test_files_of_other_kinds_are_nobodys_whatever_they_are_called(tmp_path: Path) -> None:
@@ -262,8 +240,8 @@ def test_files_of_other_kinds_are_nobodys_whatever_they_are_called(tmp_path: Pat
     trees = [write(tmp_path / side, dict.fromkeys(files, side)) for side in ("base", "head")]
     differing = dict(all_differing(*trees))
     assert differing.keys() == set(files)
-    found = sameness.same_code([], differing)
-    assert (found.alike, found.by_function, found.compiled) == (frozenset(), frozenset(), frozenset())
+    found = sameness.same_code(differing)
+    assert (found.alike, found.compiled) == (frozenset(), frozenset())
 
 
 @dataclass(frozen=True)
@@ -296,5 +274,5 @@ def test_hundreds_of_classes_are_compared_within_a_second(tmp_path: Path, lines:
         write(tmp_path / side, {f"A{number}.class": content for number in range(300)})
     differing = dict(all_differing(tmp_path / "base", tmp_path / "head"))
     began = time.monotonic()
-    assert len(sameness.same_code([], differing).alike) == 300
+    assert len(sameness.same_code(differing).alike) == 300
     assert time.monotonic() - began < 5.0  # 0.4 s where nothing else runs

@@ -171,12 +171,12 @@ def test_what_is_proved_of_files_is_joined_and_what_lies_elsewhere_counts_for_al
         (tmp_path / side / "a.so").write_text(side)
     builds = [compiled_build(tmp_path / side) for side in ("base", "head")]
     compiled = Telling("c", MeaningComparison(alike=frozenset({"a.so"}), in_tree=True))
-    scripts = MeaningComparison(frozenset({"a.pyc"}), frozenset({"b.pyc"}), frozenset({"a.py"}), in_tree=True, may_be_copied=True)
+    scripts = MeaningComparison(frozenset({"a.pyc"}), frozenset({"b.pyc"}), frozenset({"a.py"}), in_tree=True)
     code = Packs(compiled, (Telling("toy", scripts),)).same_code(*builds, ())
     assert (code.alike, code.by_function, code.compiled) == ({"a.so", "a.pyc"}, {"b.pyc"}, {"a.py"})
-    assert (code.in_tree, code.may_be_copied, compiled.handed) == (True, True, ["a.so"])
+    assert (code.in_tree, compiled.handed) == (True, ["a.so"])
     elsewhere = Packs(compiled, (Telling("toy", MeaningComparison()),)).same_code(*builds, ())
-    assert (elsewhere.in_tree, elsewhere.may_be_copied) == (False, False)
+    assert not elsewhere.in_tree
 
 
 class Unread(Toys):

@@ -1,4 +1,4 @@
-"""Which files of two PHP trees the engine gets the same from, and which differ in the bodies of functions alone."""
+"""Which files of two PHP trees the engine gets the same from."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Compared:
 
     def says(self, name: str) -> str:
         """Return what is said of a file."""
-        return "alike" if name in self.found.alike else "by function" if name in self.found.by_function else "unlike"
+        return "alike" if name in self.found.alike else "unlike"
 
 
 def compare(folder: Path, base: Mapping[str, str | bytes], head: Mapping[str, str | bytes], php: Path | None = None) -> Compared:
@@ -41,7 +41,7 @@ def compare(folder: Path, base: Mapping[str, str | bytes], head: Mapping[str, st
     before, after = (index(tree, depth=2) for tree in trees)
     pairs = match(before, after)
     differing = dict(all_differing(*trees))
-    return Compared(sameness.same_code(pairs, differing, php or interpreter().executable, os.environ), pairs, frozenset(differing))
+    return Compared(sameness.same_code(differing, php or interpreter().executable, os.environ), pairs, frozenset(differing))
 
 
 CLASS = "<?php class A {{ {} function f() {{ return 1; }} }}"
@@ -87,8 +87,6 @@ UNLIKE = {
     "what uses name": ("<?php use A\\B; new B;", "<?php use C\\B; new B;"),
     "a function that is added": ("<?php function f() {}", "<?php function f() {} function g() {}"),
     "white space in a cast": ("<?php return (int) 1;", "<?php return ( int ) 1;"),
-}
-BY_FUNCTION = {
     "a body": ("<?php function f($a) { return $a; }", "<?php function f($a) { return $a + 1; }"),
     "a method's body": (
         "<?php class A { /** A. */ #[B] public function f(int $a = 1): int { return $a; } function g() {} }",
@@ -105,7 +103,7 @@ BY_FUNCTION = {
 }
 
 
-@pytest.mark.parametrize(("kind", "table"), [("alike", ALIKE), ("unlike", UNLIKE), ("by function", BY_FUNCTION)])
+@pytest.mark.parametrize(("kind", "table"), [("alike", ALIKE), ("unlike", UNLIKE)])
 def test_scripts_are_alike_where_the_engine_compiles_them_to_the_same_but_for_lines(
     kind: str, table: Mapping[str, tuple[str, str]], tmp_path: Path
 ) -> None:
@@ -115,11 +113,11 @@ def test_scripts_are_alike_where_the_engine_compiles_them_to_the_same_but_for_li
 
 
 def test_a_body_that_differs_is_nothing_to_go_by_where_no_suspect_tells_it(tmp_path: Path) -> None:
-    base, head = BY_FUNCTION["a body"]
+    base, head = UNLIKE["a body"]
     compare(tmp_path, {"a.php": base}, {"a.php": head})
     differing = dict(all_differing(tmp_path / "base", tmp_path / "head"))
-    found = sameness.same_code([], differing, interpreter().executable, os.environ)
-    assert (found.alike, found.by_function) == (frozenset(), frozenset())
+    found = sameness.same_code(differing, interpreter().executable, os.environ)
+    assert found.alike == frozenset()
 
 
 def test_what_is_beside_the_body_of_a_changed_function_is_not_told_by_it(tmp_path: Path) -> None:
@@ -155,7 +153,7 @@ def test_no_code_of_the_project_runs_beside_the_comparison(tmp_path: Path) -> No
     base, head = ALIKE["a comment"]
     compare(tmp_path, {"a.php": base}, {"a.php": head})
     differing = dict(all_differing(tmp_path / "base", tmp_path / "head"))
-    found = sameness.same_code([], differing, interpreter().executable, {**os.environ, "PHPRC": str(tmp_path)})
+    found = sameness.same_code(differing, interpreter().executable, {**os.environ, "PHPRC": str(tmp_path)})
     assert (found.alike, (tmp_path / "ran").exists()) == ({"a.php"}, False)
 
 
@@ -178,5 +176,5 @@ def test_hundreds_of_scripts_are_compared_within_a_second(tmp_path: Path) -> Non
             path.write_text(first + body)
     differing = dict(all_differing(tmp_path / "base", tmp_path / "head"))
     began = time.monotonic()
-    assert len(sameness.same_code([], differing, interpreter().executable, os.environ).alike) == 300
+    assert len(sameness.same_code(differing, interpreter().executable, os.environ).alike) == 300
     assert time.monotonic() - began < 5.0  # 0.6 s where nothing else runs

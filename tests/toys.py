@@ -62,7 +62,6 @@ class SameText:
     by_function: tuple[str, ...] = ()
     compiled: tuple[str, ...] = ()
     in_tree: bool = False
-    may_be_copied: bool = False
 
     def is_same(self, pair: Counterpart) -> bool:
         """Return whether a function has the same text on both sides."""

@@ -15,7 +15,6 @@ class MeaningComparison:
     by_function: frozenset[str] = frozenset()
     compiled: frozenset[str] = frozenset()
     in_tree: bool = False
-    may_be_copied: bool = False
 
     def is_same(self, pair: Counterpart) -> bool:
         """Return whether a function does the same on both sides, and all that it depends on is the same."""

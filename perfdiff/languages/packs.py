@@ -224,10 +224,6 @@ class _Comparisons:
     def in_tree(self) -> bool:
         return all(each.in_tree for each in self.by_pack.values())
 
-    @property
-    def may_be_copied(self) -> bool:
-        return any(each.may_be_copied for each in self.by_pack.values())
-
     def is_same(self, pair: Counterpart) -> bool:
         known = self.by_pack.get(pair.shown.language)
         return known is not None and known.is_same(pair)

@@ -247,11 +247,6 @@ class CodeComparison(Protocol):
         """Return whether all that makes programs of the two builds differ lies in their trees: what they use from elsewhere is the same."""
         ...
 
-    @property
-    def may_be_copied(self) -> bool:
-        """Return whether runs may load other copies of what changed in its place, by the same names; probes in all functions tell."""
-        ...
-
     def is_same(self, pair: Counterpart) -> bool:
         """Return whether a function runs the same instructions on the same constants; False where that is not known."""
         ...

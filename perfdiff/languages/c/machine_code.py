@@ -63,11 +63,6 @@ class MachineCode:
         return ()
 
     @property
-    def may_be_copied(self) -> bool:
-        """Return that programs and libraries load what they were linked with."""
-        return False
-
-    @property
     def in_tree(self) -> bool:
         """Return that programs and libraries of a build lie in its tree."""
         return True

@@ -18,57 +18,47 @@ _DESCRIBED, _UTF8 = 0x8, 0x800  # flags: the sizes follow behind the entry; its 
 _DESCRIPTIONS = (12, 16, 20, 24)  # bytes of such
 _TIMES = (0x5455, 0x000A)  # extra fields: of Unix and of NTFS
 
-Differing = frozenset[str]
-Compared = Callable[[bytes, bytes], Differing | None]
+AreAlike = Callable[[bytes, bytes], bool]
 
 
-def compare(base: bytes, head: bytes, compared: Compared) -> Differing | None:
-    """Return what differs in two archives, as `compared` tells of two class files; None where anything else does."""
+def are_alike(base: bytes, head: bytes, are_alike_classes: AreAlike) -> bool:
+    """Return whether two archives have the same entries in the same order, class files compared by a function, and times left out."""
     try:
-        return _Comparison(compared).archives(base, head, 0)
-    except (_UnlikeError, *_BROKEN):
-        return None
-
-
-class _UnlikeError(Exception):
-    """Two archives differ in more than what class files tell."""
+        return _Comparison(are_alike_classes).of_archives(base, head, 0)
+    except _BROKEN:
+        return False
 
 
 class _Comparison:
-    """Two archives, and those in them, at work; `compared` tells of class files."""
+    """Two archives, and those in them, at work."""
 
-    def __init__(self, compared: Compared) -> None:
-        self._compared, self._room = compared, MOST_BYTES
+    def __init__(self, are_alike_classes: AreAlike) -> None:
+        self._are_alike_classes, self._room = are_alike_classes, MOST_BYTES
 
-    def archives(self, base: bytes, head: bytes, depth: int) -> Differing:
-        """Return what differs in two archives that lie in `depth` others; raise _UnlikeError, or what damaged ones raise."""
+    def of_archives(self, base: bytes, head: bytes, depth: int) -> bool:
+        """Return whether two archives that lie in `depth` others are alike; raise what damaged ones raise."""
         with zipfile.ZipFile(BytesIO(base)) as first, zipfile.ZipFile(BytesIO(head)) as second:
             before, after = first.infolist(), second.infolist()
             packed, packed_in_head = list(_packed(base, first)), list(_packed(head, second))
-            if first.comment != second.comment or list(map(_described, before)) != list(map(_described, after)):
-                raise _UnlikeError
-            if _before_entries(base, first) != _before_entries(head, second):
-                raise _UnlikeError
-            found: set[str] = set()
+            is_same = first.comment == second.comment and list(map(_described, before)) == list(map(_described, after))
+            if not is_same or _before_entries(base, first) != _before_entries(head, second):
+                return False
             for one, other, entry, entry_in_head in zip(before, after, packed, packed_in_head, strict=True):
-                if (entry, one.CRC, one.file_size) != (entry_in_head, other.CRC, other.file_size):
-                    if entry.extra != entry_in_head.extra:
-                        raise _UnlikeError
-                    self._room -= max(one.file_size, other.file_size)
-                    if self._room < 0:
-                        raise _UnlikeError
-                    found |= self._entry(one.filename, first.read(one), second.read(other), depth)
-            return frozenset(found)
+                if (entry, one.CRC, one.file_size) == (entry_in_head, other.CRC, other.file_size):
+                    continue
+                self._room -= max(one.file_size, other.file_size)
+                if entry.extra != entry_in_head.extra or self._room < 0:
+                    return False
+                if not self._of_entries(one.filename, first.read(one), second.read(other), depth):
+                    return False
+            return True
 
-    def _entry(self, name: str, base: bytes, head: bytes, depth: int) -> Differing:
+    def _of_entries(self, name: str, base: bytes, head: bytes, depth: int) -> bool:
         if base == head:
-            return frozenset()
+            return True
         if name.endswith(ARCHIVES) and depth < _DEEPEST:
-            return self.archives(base, head, depth + 1)
-        differing = self._compared(base, head) if name.endswith(".class") else None
-        if differing is None:
-            raise _UnlikeError
-        return differing
+            return self.of_archives(base, head, depth + 1)
+        return name.endswith(".class") and self._are_alike_classes(base, head)
 
 
 @dataclass(frozen=True, slots=True)

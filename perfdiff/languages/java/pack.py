@@ -72,7 +72,7 @@ class Java:
     ) -> CodeComparison:
         """Compare the class files of two builds, and the libraries that they use."""
         changes = homes.dependency_changes(base.beside, head.beside)
-        return replace(sameness.same_code(pairs, differing), in_tree=not changes)
+        return replace(sameness.same_code(differing), in_tree=not changes)
 
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return what makes the JDK of a build the one that workloads find, and what is fixed in its JVMs."""

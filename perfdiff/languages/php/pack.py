@@ -76,7 +76,7 @@ class Php:
         self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], differing: Mapping[str, Mapping[int, Path]]
     ) -> CodeComparison:
         """Compare the scripts of two builds, and the packages that they use."""
-        found = sameness.same_code(pairs, differing, homes.read(head.beside).executable, self._given(head))
+        found = sameness.same_code(differing, homes.read(head.beside).executable, self._given(head))
         return replace(found, in_tree=not homes.dependency_changes(base.beside, head.beside))
 
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:

@@ -32,7 +32,6 @@ def same_code(pairs: Sequence[Counterpart], differing: Mapping[str, Mapping[int,
             name for name, functions in functions_by_file.items() if name not in alike and _are_told(_source(name), functions, pairs)
         ),
         compiled=frozenset(name for name, places in files.items() if name.endswith(_SOURCE) and all(map(_is_compiled, places))),
-        may_be_copied=True,
     )
 
 

@@ -1,8 +1,8 @@
 <?php
-// Says in what PHP files differ as the engine reads them: by its own tokens, without white space and ordinary comments. Nothing of them is run.
+// Says which PHP files are the same as the engine reads them: by its own tokens, without white space and ordinary comments. Nothing of
+// them is run.
 //
-// Standard input is a JSON list of names, each with two paths and, for both, the stretches of functions' bodies (number, first and last byte).
-// Prints a JSON object by name: "alike", "bodies" where only such stretches differ, null where anything else does or nothing can be told.
+// Standard input is a JSON list of names, each with two paths. Prints a JSON list of the names of those that are the same.
 
 const TAG = '<?';
 const NAMES_LINES = 80400; // from this version on closures are called by the line that they are on
@@ -45,44 +45,31 @@ function tokens(string $path): ?array
     return $found;
 }
 
-/** What tokens say; a body among the given ones is told by its number alone. */
-function meaning(array $tokens, array $bodies): array
+/** What tokens say. */
+function meaning(array $tokens): array
 {
     $said = [];
-    $end = 0; // of the body that a token lies in
     foreach ($tokens as $index => $token) {
-        foreach ($token->pos < $end ? [] : $bodies as [$number, $first, $last]) {
-            if ($token->pos >= $first && $token->pos < $last && $last > $end) {
-                $end = $last;
-                $said[] = ['body', $number];
-            }
-        }
-        if ($token->pos >= $end) {
-            $line = shows_line($token, $tokens[$index - 1] ?? null, $tokens[$index + 1] ?? null) ? $token->line : null;
-            $place = $token->id === T_HALT_COMPILER ? $token->pos : null; // a constant of that file
-            $said[] = [$token->id, $token->id === T_OPEN_TAG ? rtrim($token->text) : $token->text, $line, $place];
-        }
+        $line = shows_line($token, $tokens[$index - 1] ?? null, $tokens[$index + 1] ?? null) ? $token->line : null;
+        $place = $token->id === T_HALT_COMPILER ? $token->pos : null; // a constant of that file
+        $said[] = [$token->id, $token->id === T_OPEN_TAG ? rtrim($token->text) : $token->text, $line, $place];
     }
     return $said;
 }
 
-/** How two files compare. */
-function compared(string $base, string $head, array $before, array $after): ?string
+/** Whether two files are the same. */
+function are_alike(string $base, string $head): bool
 {
     [$first, $second] = [tokens($base), tokens($head)];
-    if ($first === null || $second === null) {
-        return null;
-    }
-    if (meaning($first, []) === meaning($second, [])) {
-        return 'alike';
-    }
-    return $before && meaning($first, $before) === meaning($second, $after) ? 'bodies' : null;
+    return $first !== null && $second !== null && meaning($first) === meaning($second);
 }
 
-$found = [];
+$alike = [];
 if (class_exists('PhpToken')) {
-    foreach (json_decode(stream_get_contents(STDIN), true) as [$name, $base, $head, $before, $after]) {
-        $found[$name] = compared($base, $head, $before, $after);
+    foreach (json_decode(stream_get_contents(STDIN), true) as [$name, $base, $head]) {
+        if (are_alike($base, $head)) {
+            $alike[] = $name;
+        }
     }
 }
-echo json_encode((object) $found);
+echo json_encode($alike);
