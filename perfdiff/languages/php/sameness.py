@@ -25,7 +25,7 @@ _SETTINGS = {
     "memory_limit": "-1",
 }
 
-Body = tuple[int, int, int]  # of a function: its number, and the bytes of its file that it takes
+Body = tuple[int, int]  # of a function: the bytes of its file that it takes
 
 
 def same_code(
@@ -62,17 +62,17 @@ def _compared(asked: list[list[object]], php: Path, environment: Mapping[str, st
 def _bodies(pairs: Sequence[Counterpart]) -> dict[str, tuple[list[Body], list[Body]]]:
     """Return the bodies in braces of functions that are suspects in the same file of both sides, by that file."""
     found: dict[str, tuple[list[Body], list[Body]]] = {}
-    for number, pair in enumerate(pairs):
+    for pair in pairs:
         if pair.base is None or pair.head is None or pair.base.file != pair.head.file or not pair.change.is_suspect:
             continue
         extents = [list(_extent(one)) for one in (pair.base, pair.head)]
         if all(extents):
-            for bodies, [(first, last)] in zip(found.setdefault(pair.base.file, ([], [])), extents, strict=True):
-                bodies.append((number, first, last))
+            for bodies, extent in zip(found.setdefault(pair.base.file, ([], [])), extents, strict=True):
+                bodies.extend(extent)
     return found
 
 
-def _extent(one: FunctionDefinition) -> Iterator[tuple[int, int]]:
+def _extent(one: FunctionDefinition) -> Iterator[Body]:
     """Yield the bytes between the braces of a function's body; nothing where it has none."""
     if one.text.endswith("}") and not one.loads and one.body < one.end:
         yield one.body, one.end - 1

@@ -1,7 +1,7 @@
 <?php
 // Says in what PHP files differ as the engine reads them: by its own tokens, without white space and ordinary comments. Nothing of them is run.
 //
-// Standard input is a JSON list of names, each with two paths and, for both, the stretches of functions' bodies (number, first and last byte).
+// Standard input is a JSON list of names, each with two paths and, for both, the stretches of functions' bodies (first and last byte).
 // Prints a JSON object by name: "alike", "bodies" where only such stretches differ, null where anything else does or nothing can be told.
 
 const TAG = '<?';
@@ -45,16 +45,16 @@ function tokens(string $path): ?array
     return $found;
 }
 
-/** What tokens say; a body among the given ones is told by its number alone. */
+/** What tokens say; of a body among the given ones, that there is one. */
 function meaning(array $tokens, array $bodies): array
 {
     $said = [];
     $end = 0; // of the body that a token lies in
     foreach ($tokens as $index => $token) {
-        foreach ($token->pos < $end ? [] : $bodies as [$number, $first, $last]) {
+        foreach ($token->pos < $end ? [] : $bodies as [$first, $last]) {
             if ($token->pos >= $first && $token->pos < $last && $last > $end) {
                 $end = $last;
-                $said[] = ['body', $number];
+                $said[] = ['body'];
             }
         }
         if ($token->pos >= $end) {
