@@ -28,7 +28,7 @@ def are_alike(base: Path, head: Path, trees: tuple[Path, Path]) -> bool:
 
 
 def _image(path: Path, root: bytes) -> list[bytes] | None:
-    """Return the header, the list of segments and the loaded ones of a file; None of one that has none, such as an object, or is damaged."""
+    """Return the header, the list of segments and the loaded ones of a file; None of one that is damaged, or has none, as objects have."""
     try:
         with path.open("rb") as file:
             if file.read(len(ELF_MAGIC)) != ELF_MAGIC or path.stat().st_size > _MOST_BYTES:
