@@ -125,6 +125,16 @@ def classes(folder: Path, text: str, options: Sequence[str] = ()) -> dict[str, b
 Entries = Mapping[str, str | bytes]
 
 
+def stamped(extra: bytes = b"", *, mode: int = 0o644) -> bytes:
+    """Return an archive with an entry of which more is said."""
+    file = BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        entry = zipfile.ZipInfo("a.txt")
+        entry.extra, entry.external_attr = extra, mode << 16
+        archive.writestr(entry, "a")
+    return file.getvalue()
+
+
 def jar(entries: Entries, *, second: int = 2, comment: bytes = b"", method: int = zipfile.ZIP_DEFLATED, start: bytes = b"") -> bytes:
     """Return an archive whose entries were written at a time."""
     file = BytesIO()
@@ -171,6 +181,10 @@ def archives(lines: list[bytes]) -> dict[str, tuple[bytes, bytes, bool]]:
         "a comment": (jar(whole), jar(whole, comment=b"more"), False),
         "compression": (jar(whole), jar(whole, method=zipfile.ZIP_STORED), False),
         "a script before it": (jar(whole, start=b"#!/bin/sh\necho 1\n"), jar(whole, start=b"#!/bin/sh\necho 2\n"), False),
+        "a time of Unix": (stamped(b"UT\5\0\1\0\0\0\0"), stamped(b"UT\5\0\1\0\0\0\1"), True),
+        "what else is said of an entry": (stamped(b"XX\1\0a"), stamped(b"XX\1\0b"), False),
+        "what is said of an entry where it lies": (stamped(b"XX\1\0a"), stamped(b"XX\1\0a").replace(b"XX\1\0a", b"XX\1\0b", 1), False),
+        "who may run a file": (stamped(), stamped(mode=0o755), False),
         "too deep": (*deep, False),
         "no archive": (b"one", b"two", False),
         "cut short": (jar(whole), jar({**whole, "A.class": moved})[:-30], False),
@@ -203,6 +217,15 @@ def test_archives_that_would_unpack_without_end_are_not_read(monkeypatch: pytest
     monkeypatch.setattr(archive_bytes, "MOST_BYTES", 1 << 9)
     assert archive_bytes.are_alike(inner[0], inner[1], sameness.are_alike_classes) is False
     assert archive_bytes.are_alike(pair[0], pair[1], sameness.are_alike_classes) is False
+
+
+def test_a_constant_that_nothing_names_is_a_difference(lines: list[bytes]) -> None:
+    cursor = class_bytes.Cursor(lines[0][8:])
+    count = len(class_bytes._constants(cursor))
+    behind = 8 + cursor.at
+    more = lines[0][:8] + (count + 1).to_bytes(2) + lines[0][10:behind] + b"\1\0\4more" + lines[0][behind:]
+    assert class_bytes.read(more).constants[-1] == (class_bytes.UTF8, b"more")
+    assert sameness._differing(lines[0], more) is None
 
 
 def _cut(content: bytes) -> bytes:

@@ -44,7 +44,7 @@ ALIKE = {
     "lines, for debuggers": (MAIN, f"/* more */\n\n{MAIN}"),
     "a name that only debuggers see": (
         "int main(int n, char **a) { int b = n; return b; }\n",
-        "int main(int n, char **a) { int c = n; return c; }\n",
+        "int main(int n, char **a) { int a_name_of_which_debuggers_keep_more = n; return a_name_of_which_debuggers_keep_more; }\n",
     ),
 }
 UNLIKE = {
@@ -111,6 +111,14 @@ def test_programs_that_are_linked_otherwise_are_unlike(flags: tuple[str, ...], t
     base = program(tmp_path / "base", {"a.c": MAIN}, ("-O2", "-Wl,-rpath,/opt/a", "-Wl,-z,lazy"))
     head = program(tmp_path / "head", {"a.c": MAIN}, ("-O2", "-Wl,-rpath,/opt/a", "-Wl,-z,lazy", *flags))
     assert not are_alike(base, head)
+
+
+@pytest.mark.parametrize("flag", ["-Wl,-z,execstack", "-Wl,-e,other"])
+def test_what_the_kernel_reads_beside_what_is_loaded_counts(flag: str, tmp_path: Path) -> None:
+    text = "void _start(void) { for (;;); }\nvoid other(void) { for (;;); }\n"
+    flags = ("-static", "-nostdlib", "-Wl,-N", "-Wl,-z,noexecstack")  # none of the header is loaded
+    base = program(tmp_path / "base", {"a.c": text}, flags)
+    assert not are_alike(base, program(tmp_path / "head", {"a.c": text}, (*flags, flag)))
 
 
 def test_the_trees_own_path_in_a_program_is_no_difference(tmp_path: Path) -> None:

@@ -59,6 +59,10 @@ UNLIKE = {
     "a doc comment": (CLASS.format("/** @size 1 */"), CLASS.format("/** @size 9000 */")),
     "a doc comment that moves": ("<?php /** One. */ function f() {} function g() {}", "<?php function f() {} /** One. */ function g() {}"),
     "a signature": ("<?php function f($a = 1) { return 1; }", "<?php function f($a = 2) { return 1; }"),
+    "a local's name, which no suspect tells": (
+        "<?php function f($a) { $b = $a; return $b; }",
+        "<?php function f($a) { $c = $a; return $c; }",
+    ),
     "order": ("<?php function f() {} function g() {}", "<?php function g() {} function f() {}"),
     "top-level code": ("<?php $a = 1;", "<?php $a = 2;"),
     "a string": ("<?php echo 'a b';", "<?php echo 'a  b';"),

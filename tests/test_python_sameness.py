@@ -67,6 +67,8 @@ UNLIKE = {
     "an annotation": ("def f(x: 'a' = 1): return x\n", "def f(x: 'b' = 1): return x\n"),
     "an annotation of a class": ("class A:\n    x: int\n", "class A:\n    x: str\n"),
     "a number in a docstring": ('def f():\n    """Do 10."""\n    return 1\n', 'def f():\n    """Do 9000."""\n    return 1\n'),
+    "a docstring beside a body": ('def f():\n    """Do 10."""\n    return 1\n', 'def f():\n    """Do 9000."""\n    return 2\n'),
+    "a local's name, which no suspect tells": ("def f(a):\n    b = a\n    return b\n", "def f(a):\n    c = a\n    return c\n"),
     "a docstring of a module": ('"""One."""\n', '"""Two."""\n'),
     "a docstring that goes": ('def f():\n    """One."""\n    return 1\n', "def f():\n    return 1\n"),
     "1 and True": ("x = 1\n", "x = True\n"),

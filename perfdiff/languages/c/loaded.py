@@ -13,8 +13,7 @@ from pathlib import Path
 
 from perfdiff.languages.c.elf import ELF_MAGIC
 
-_64_BITS, _LITTLE_ENDIAN = 2, 1
-_LINKED = (2, 3)  # ET_EXEC, ET_DYN
+_64_BITS_LITTLE_ENDIAN = b"\2\1"
 _LOAD, _NOTE = 1, 4  # PT_*
 _BUILD_ID = (3, b"GNU\0")  # NT_GNU_BUILD_ID
 _HEADER_BYTES, _SEGMENT_BYTES, _NOTE_BYTES = 64, 56, 12
@@ -29,7 +28,7 @@ def are_alike(base: Path, head: Path, trees: tuple[Path, Path]) -> bool:
 
 
 def _image(path: Path, root: bytes) -> list[bytes] | None:
-    """Return the header, the list of segments and the loaded ones of a file; None of one that is not linked, or damaged."""
+    """Return the header, the list of segments and the loaded ones of a file; None of one that is damaged, or has none, as objects have."""
     try:
         with path.open("rb") as file:
             if file.read(len(ELF_MAGIC)) != ELF_MAGIC or path.stat().st_size > _MOST_BYTES:
@@ -41,13 +40,10 @@ def _image(path: Path, root: bytes) -> list[bytes] | None:
 
 
 def _loaded(content: bytearray, root: bytes) -> list[bytes] | None:
-    kind = struct.unpack_from("<H", content, 16)[0]
-    if (content[4], content[5]) != (_64_BITS, _LITTLE_ENDIAN) or kind not in _LINKED:
+    if content[4:6] != _64_BITS_LITTLE_ENDIAN:
         return None
-    [table], [size, count] = struct.unpack_from("<Q", content, 32), struct.unpack_from("<HH", content, 54)
-    if size != _SEGMENT_BYTES or table + size * count > len(content):
-        return None
-    segments = [struct.unpack_from("<IIQQQQ", content, table + size * number) for number in range(count)]
+    [table], [count] = struct.unpack_from("<Q", content, 32), struct.unpack_from("<H", content, 56)
+    segments = [struct.unpack_from("<IIQQQQ", content, table + _SEGMENT_BYTES * number) for number in range(count)]
     if any(start + length > len(content) for _, _, start, _, _, length in segments):
         return None
     for start, end in _SECTIONS_AT:
@@ -57,7 +53,7 @@ def _loaded(content: bytearray, root: bytes) -> list[bytes] | None:
     loaded = [content[start : start + length] for kind, _, start, _, _, length in segments if kind == _LOAD]
     if not loaded:
         return None
-    parts = [content[:_HEADER_BYTES], content[table : table + size * count], *loaded]
+    parts = [content[:_HEADER_BYTES], content[table : table + _SEGMENT_BYTES * count], *loaded]
     return [bytes(part).replace(root, b"\0<tree>") for part in parts]
 
 

@@ -16,7 +16,6 @@ from types import CodeType
 _HEADER_BYTES = 16  # the interpreter's number, how the source is checked, when that changed and its size, or its digest
 _CHECKED = slice(4, 8)
 _FUNCTION, _VARIABLE, _KEYWORDS, _DOCUMENTED = 0x1, 0x4, 0x8, 0x4000000  # CO_OPTIMIZED, CO_VARARGS, CO_VARKEYWORDS, CO_HAS_DOCSTRING
-_LAMBDA = "<lambda>"
 # All that a code is but for its constants and for where it was written.
 _OWN = (
     "co_argcount",
@@ -59,14 +58,9 @@ def _differing_inside(first: CodeType, second: CodeType) -> Differing:
     try:
         return differing(first, second)
     except UnlikeError:
-        if not _is_function(first) or _seen(first) != _seen(second):
+        if not first.co_flags & _FUNCTION or _seen(first) != _seen(second):  # else it runs where it stands, as class bodies do
             raise
     return [(first.co_name, first.co_firstlineno, second.co_firstlineno)]
-
-
-def _is_function(code: CodeType) -> bool:
-    """Return whether a code runs when it is called, and not where it stands, as class bodies and comprehensions do."""
-    return bool(code.co_flags & _FUNCTION) and (code.co_name == _LAMBDA or not code.co_name.startswith("<"))
 
 
 def _seen(code: CodeType) -> tuple[object, ...]:
