@@ -117,7 +117,7 @@ def exists(folder: Folder) -> bool:
 def load(folder: Folder) -> Experiment:
     """Return the experiment in `folder`; raise RecordingError where it is damaged or of another version."""
     try:
-        document = bounds.parsed(bounds.content(folder / "experiment.json").decode())
+        document = bounds.parsed(bounds.content(folder / "experiment.json").decode("utf-8", "surrogatepass"))
     except FileNotFoundError as error:
         raise RecordingError(f"{folder} holds no experiment", slug="damaged-recording") from error
     except OSError as error:
@@ -299,7 +299,7 @@ def _described(kind: type[T], text: str) -> T:
 def _write_experiment(folder: Path, experiment: Experiment, schema: str) -> None:
     values = {name: codec.encode(getattr(experiment, name)) for name in experiment.__slots__ if name not in _BULK}
     document = {"schema": schema, "experiment": values}
-    (folder / "experiment.json").write_text(json.dumps(document, ensure_ascii=False, indent=1), encoding="utf-8")
+    (folder / "experiment.json").write_text(json.dumps(document, ensure_ascii=False, indent=1), encoding="utf-8", errors="surrogatepass")
     edges = experiment.edges
     for name, totals in (("totals.parquet", experiment.totals), (_COUNTED, experiment.counts)):
         if totals is not None:

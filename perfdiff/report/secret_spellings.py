@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from html.entities import codepoint2name
 from urllib.parse import unquote
 
+from perfdiff.report.printable import as_read
+
 LEAST = 6  # characters; shorter texts occur in ordinary text by chance
 
 _UNCHANGED = re.compile(r"[A-Za-z0-9]+")  # every way of writing leaves these as they are
@@ -66,7 +68,7 @@ def spellings(secret: str) -> Spellings:
 
 def _encoded(secret: str) -> Iterator[str]:
     """Yield the secret in base64, as part of a longer text too, and in hexadecimal digits."""
-    data = _bytes(secret)
+    data = as_read(secret)
     for before in range(3):
         # Of the first and last letter, some bits are of what stands around it.
         whole = base64.b64encode(b"\0" * before + data).decode().rstrip("=")
@@ -83,7 +85,7 @@ def _written(letter: str) -> str:
     if _UNCHANGED.fullmatch(letter):
         return letter
     code = ord(letter)
-    utf8 = _bytes(letter)
+    utf8 = as_read(letter)
     utf16 = letter.encode("utf-16-be", errors="surrogatepass")
     units = [utf16[place : place + 2].hex() for place in range(0, len(utf16), 2)]
     ways = [
@@ -108,8 +110,3 @@ def _written(letter: str) -> str:
     if letter == "\n":
         ways.append(rf"\r\n|{_ESCAPES}r{_ESCAPES}n")
     return f"(?:{_ESCAPES})?(?:{'|'.join(ways)})"
-
-
-def _bytes(text: str) -> bytes:
-    """Return a text as it was read, also where it is no text."""
-    return b"".join(letter.encode(errors="surrogateescape" if "\udc80" <= letter <= "\udcff" else "surrogatepass") for letter in text)

@@ -9,7 +9,7 @@ from perfdiff.analysis.trends.findings import Cluster, Difference, Move, TrendFi
 from perfdiff.models.trend import Fit
 from perfdiff.records.places import Place, PlaceCounts
 from perfdiff.records.schema import Revision, Side
-from perfdiff.report.json_report import finite
+from perfdiff.report.json_text import finite
 from perfdiff.report.trends import wording
 from perfdiff.report.trends.clean import clean
 
