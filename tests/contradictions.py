@@ -1,53 +1,56 @@
-"""Figures of one report that belong together and do not agree."""
+"""Figures of one block of a report that belong together and do not agree."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
-from perfdiff.analysis.compare.comparison import is_mean
 from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Verdict
+from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.records.metrics import metric_of
 from perfdiff.report import wording
+from perfdiff.report.function import answer_facts
 
-ROUNDING = 0.02  # figures are told with three digits
-APART = 2.0  # a typical call speaks for all where its difference, times the calls, is the extra time within this factor
+ROUNDED = 1.25  # a reader who works figures out of others, told with three digits each, finds them again within this factor
+APART = 2.0  # what calls take more, times the calls, is the extra time within this factor: a typical call is not the mean of all
 
 
 def contradictions(findings: Findings) -> list[str]:
-    """Return what does not agree in the blocks on functions that are told to be slower or faster."""
-    judged = [each for each in findings.functions if each.verdict in (Verdict.REGRESSION, Verdict.IMPROVEMENT)]
-    return [f"{each.info.name}: {says}" for each in judged for says in _of(each)]
+    """Return what does not agree in the blocks on functions that are told to be slower."""
+    guilty = [each for each in findings.functions if each.verdict is Verdict.REGRESSION and each.rank is not None]
+    return [f"`{each.info.name}`: {says}" for each in guilty for says in _of(each, findings)]
 
 
-def _of(finding: FunctionFinding) -> Iterator[str]:
+def _of(finding: FunctionFinding, findings: Findings) -> Iterator[str]:
+    facts = {fact.label: fact.text for fact in answer_facts(finding, findings.confidence, len(findings.points)).facts}
     metric = wording.leading(finding)
-    if metric is not None and metric.ratio is not None and not metric.ratio.is_unknown:
-        yield from _costs(metric)
-        yield from _calls(finding, metric)
+    if metric is not None and metric.ratio is not None and not metric.ratio.is_unknown and "cost" in facts:
+        yield from _ratio(metric, facts)
+        yield from _calls(finding, metric, facts)
     for cause in finding.causes:
         for item in cause.evidence[:1]:
-            if item.head <= item.base and cause.name.startswith("more-"):
-                yield f"cause {cause.name} by {item.counter}, {item.base} before and {item.head} now: {cause.says}"
+            if item.head <= item.base and cause.name.startswith(("more-", "deeper-", "first-")):
+                yield f"{cause.name} by {item.counter}, {item.base:.6g} before and {item.head:.6g} now: {cause.says}"
     if finding.extra_ci_ns is not None and not finding.extra_ci_ns[0] <= finding.extra_ns <= finding.extra_ci_ns[1]:
-        yield f"extra {finding.extra_ns} outside of {finding.extra_ci_ns}"
+        yield f"{finding.extra_ns:.6g} ns are not within {finding.extra_ci_ns}"
 
 
-def _costs(metric: MetricFinding) -> Iterator[str]:
-    """Compare the costs of a call with the ratio beside them."""
+def _ratio(metric: MetricFinding, facts: dict[str, str]) -> Iterator[str]:
+    """Compare the costs of a call with the ratio beside them, unless that says of what else it is."""
     base, head = wording.both_costs(metric)
-    if base and head and metric.ratio is not None and abs(math.log(head / base / metric.ratio.value)) > ROUNDING:
-        yield f"{wording.costs(metric)} a call beside {metric.ratio.value:.3g} ({metric.metric}, {metric.stratum!r})"
+    if base is None or head is None or base < RESOLUTION_NS or metric.ratio is None or "(over all inputs)" in facts["ratio"]:
+        return
+    if not 1 / ROUNDED <= head / base / metric.ratio.value <= ROUNDED:
+        yield f"cost {facts['cost']} beside ratio {facts['ratio']}"
 
 
-def _calls(finding: FunctionFinding, metric: MetricFinding) -> Iterator[str]:
-    """Compare what a call costs more, times the calls, with the extra time, where the cost is said of all calls alike."""
+def _calls(finding: FunctionFinding, metric: MetricFinding, facts: dict[str, str]) -> Iterator[str]:
+    """Compare what a call costs more, times the calls, with the extra time, unless the block says what all take, or where else it is."""
     base, head = wording.both_costs(metric)
-    is_of_all = not metric.stratum or is_mean(metric.stratum)
-    if base is None or head is None or not finding.calls_base or not finding.calls_head or metric_of(metric.metric).unit != "ns":
+    if base is None or head is None or metric_of(metric.metric).unit != "ns" or finding.extra_ci_ns is None or wording.cost_at(metric):
         return
-    if wording.cost_at(metric) or not is_of_all or finding.extra_ci_ns is None or abs(finding.calls_head / finding.calls_base - 1) > 0.05:
+    is_elsewhere = f"{finding.info.change}: {finding.reason}" in finding.headline and bool(finding.causes)
+    if "in all" in facts or " more in all" in facts.get("share", "") or is_elsewhere or not finding.calls_base or not finding.calls_head:
         return
-    seen = (head - base) * finding.calls_head
-    if not 1 / APART <= seen / finding.extra_ns <= APART:
-        yield f"{wording.costs(metric)} a call, {finding.calls_head:.6g} calls, but {finding.extra_ns:.3g} ns ({metric.metric}, {metric.stratum!r}): {finding.headline}"
+    more = head * finding.calls_head - base * finding.calls_base
+    if not 1 / APART <= more / finding.extra_ns <= APART:
+        yield f"cost {facts['cost']} and {facts['calls']}, but {facts.get('share')}"

@@ -98,14 +98,14 @@ class BorderShift:
 class MetricFinding:
     """One metric of one function, compared at equal inputs.
 
-    `ratio` is the cost per call at equal inputs, over the stratum of inputs named by `stratum` ("" = all calls) where head differs
-    most; `overall` is the same over all calls. `mix` is the ratio of base's predicted cost at head's and at base's inputs (the input
-    mix), `calls` the ratio of call counts, `total` the ratio of the metric summed over a run. `floor` is the smallest ratio minus 1
-    that this comparison could have seen. `crosses` is the input at which head costs twice what base costs, if any. `modes` and `borders`
-    are the regimes that moved. `points` are the ratios at single workload points, by id; their intervals hold for all of them at once.
-    `typical` is what a typical call of base costs in the stratum, and `typical_at` the inputs of it: `n = 2000`, "" where none is known.
-    `machines` are the ratios of that stratum on single machines, by name, where several measured, and `machines_q` is the q-value of no
-    difference between them.
+    `ratio` is the cost per call at equal inputs, over the stratum of inputs named by `stratum` ("" = all calls) where head differs most,
+    `overall` the same over all calls. `mix` is the ratio of base's predicted cost at head's and at base's inputs (the input mix), `calls`
+    that of call counts, `total` that of the metric summed over a run, and `in_all` these sums in one run of each point on both sides.
+    `floor` is the smallest ratio minus 1 that this comparison could have seen. `crosses` is the input at which head costs twice what base
+    costs, if any. `modes` and `borders` are the regimes that moved. `points` are the ratios at single workload points, by id; their
+    intervals hold for all of them at once. `typical` is what a typical call of base costs in the stratum, and `typical_at` the inputs of
+    it: `n = 2000`, "" where none is known. `machines` are the ratios of that stratum on single machines, by name, where several measured,
+    and `machines_q` is the q-value of no difference between them.
     """
 
     metric: str
@@ -129,6 +129,7 @@ class MetricFinding:
     points: Mapping[int, Ratio] = field(default_factory=dict)
     typical: float | None = None
     typical_at: str = ""
+    in_all: tuple[float, float] | None = None
     machines: Mapping[str, Ratio] = field(default_factory=dict)
     machines_q: float = math.nan
 

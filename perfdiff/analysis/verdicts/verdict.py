@@ -69,7 +69,8 @@ def _by_calls(case: Case) -> Decision:
     if guilt is not None and case.attribution.adds(guilt, effect):
         objection = _objection(case, guilt)
         if objection is None:
-            adds = f"its change adds {units.duration(guilt.total_ns)} to one run of each workload point"
+            once = ", most of it in first calls" if case.study.first and case.study.first.make_most_of(guilt.total_ns) else ""
+            adds = f"its change adds {units.duration(guilt.total_ns)} to one run of each workload point{once}"
             little = _loads_little(case, guilt)
             return Decision(Verdict.UNCHANGED, little) if little else Decision(Verdict.REGRESSION, adds)
     if metrics := grown_counts(case):
