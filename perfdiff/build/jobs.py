@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import tempfile
 import time
@@ -72,7 +73,8 @@ class Job:
                 slug="build-timeout",
                 detail=failure.tail,
             )
-        ended = f"exited {status}" if status > 0 else f"was killed by {processes.signal_name(-status)}"
+        number = -status if status < 0 else status - 128  # the shell reports a child's signal as 128 + number
+        ended = f"was killed by {processes.signal_name(number)}" if 0 < number < signal.NSIG else f"exited {status}"
         why = f": {failure.cause}" if failure.cause else ""
         # What the tree lacks may be behind a thing that was not found, not behind an error in the code.
         told = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import select
 import shlex
 import shutil
 import signal
@@ -31,6 +32,7 @@ _OPERATORS = frozenset("();<>|&")  # of the shell, between commands
 _SETTINGS = re.compile(r"(?:[A-Za-z_]\w*=[\w./:,+-]*\s+)+")  # of variables, ahead of a command
 _BUILT_IN = frozenset(("echo", "false", "kill", "printf", "pwd", "test", "time", "true"))  # as programs not quite the same
 _PROGRAM = re.compile(r"[\w./+-]+(?!\S)")
+_HOLDING = "kill -STOP $$"  # the shell above, which would wait for the program as it ends, so that the kernel forgets what it knows of it
 _NOT_FOUND = 127  # what the shell says of a program that is not there
 _ABSENT_FILE = ("No such file or directory", "Could not open input file: ")  # the second one is PHP's
 TAIL_BYTES = 4000  # of what a workload printed last, shown when it fails
@@ -167,12 +169,17 @@ class _Running:
 
     def wait(self) -> None:
         """Wait for its end; where somebody else did so, as the block was left before, nothing is known of it."""
+        shell = self.process.pid
         try:
-            os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT)
+            program = _ended_below(shell)
             self.elapsed_ns = float(time.perf_counter_ns() - self.started)
-            delay_ns = _delay_ns(self.process.pid)
-            _, status, usage = os.wait4(self.process.pid, 0)
-        except ChildProcessError:
+            delay_ns = _delay_ns(program) if program else 0.0
+            os.kill(shell, signal.SIGCONT)
+            os.waitid(os.P_PID, shell, os.WEXITED | os.WNOWAIT)
+            if program is None:
+                self.elapsed_ns = float(time.perf_counter_ns() - self.started)
+            _, status, usage = os.wait4(shell, 0)
+        except (ChildProcessError, ProcessLookupError):
             return
         self.cpu_ns = (usage.ru_utime + usage.ru_stime) * 1e9
         self.wall_ns = max(self.elapsed_ns - delay_ns, min(self.cpu_ns, self.elapsed_ns))
@@ -201,7 +208,7 @@ def _running(command: Command) -> Iterator[_Running]:
     with ExitStack() as stack:
         with processes.bound(command.cpus):
             process = stack.enter_context(
-                processes.running(shell_text(command), command.directory, command.environment, stdout=subprocess.PIPE)
+                processes.running(f"{_HOLDING}\n{shell_text(command)}", command.directory, command.environment, stdout=subprocess.PIPE)
             )
         started = time.perf_counter_ns()
         readers = [
@@ -397,6 +404,26 @@ def _require_success(command: Command, status: int, watch: _Watch, tail: str) ->
         slug="workload-failed",
         detail=tail,
     )
+
+
+def _ended_below(shell: int) -> int | None:
+    """Wait until the program has ended that a shell started before it stopped itself, and return its number.
+
+    None where the shell has ended, or where the kernel does not tell of children or ends (before Linux 5.3).
+    """
+    os.waitid(os.P_PID, shell, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    with ExitStack() as stack:
+        ends = select.poll()
+        try:
+            program = int(Path(f"/proc/{shell}/task/{shell}/children").read_text().split()[0])
+            for process in (program, shell):
+                descriptor = os.pidfd_open(process)
+                stack.callback(os.close, descriptor)
+                ends.register(descriptor, select.POLLIN)
+        except (OSError, IndexError):
+            return None
+        ends.poll()
+    return program
 
 
 def _delay_ns(process: int) -> float:
