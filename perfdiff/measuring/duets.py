@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from perfdiff.analysis.policy import WAITS
+from perfdiff.analysis.verdicts.parallel import average, has_several
 from perfdiff.analysis.verdicts.wholeruns import waits
 from perfdiff.collect.abreast import Collected, may_meet, prints_otherwise
 from perfdiff.collect.collector import Collector
@@ -72,7 +73,8 @@ class Duets:
             return False
         if self.collector.takes_turns(pair[0]):
             return all(run.cpu_ns <= run.wall_ns for run in before)
-        return not any(waits(runs) for runs in by_side) or self._is_one_thread(pair)
+        # On a busy machine several threads take no more CPU time than one would: those that wait for a CPU tell them apart.
+        return not any(waits(runs) or has_several(average(runs)) for runs in by_side) or self._is_one_thread(pair)
 
     def _is_one_thread(self, pair: Sequence[Slot]) -> bool:
         """Return whether the program of a point neither waits nor uses several threads itself, where its runtime has threads of its own."""
@@ -130,7 +132,9 @@ def _ended_by_the_clock(run: Run, alone: Sequence[Run]) -> bool:
 
 
 def _keeps_one_cpu_busy(run: Run) -> bool:
-    """Return whether a run took as long as its CPU time, but for what others made it wait for a CPU."""
+    """Return whether a run took as long as its CPU time, but for what others made it wait for a CPU, and had one task to do."""
+    if has_several(run.concurrency):
+        return False
     return (1 - WAITS) * (1 - (run.waited or 0.0)) * run.wall_ns <= run.cpu_ns <= (1 + WAITS) * run.wall_ns
 
 
