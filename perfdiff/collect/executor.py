@@ -57,8 +57,8 @@ class Command:
 
     With `fixed_layout`, the programs' addresses are the same in every run. `features` are patterns of numbers that are looked for in its
     output: only where there are any is it looked at, as that takes time on which a program that prints may wait. It is ended where what it
-    `needs` is gone, and bound to `cpus` where some are given. What it prints on standard output is kept in the file `kept_output`, where one
-    is given.
+    `needs` is gone, and bound to `cpus` where some are given. What it prints on standard output is kept in the file `kept_output`, where
+    one is given, and what it reads on standard input comes from the file `input`, where one is given, else there is nothing to read.
     """
 
     text: str
@@ -73,6 +73,7 @@ class Command:
     needs: Callable[[], bool] | None = None
     cpus: Collection[int] | None = None
     kept_output: Path | None = None
+    input: Path | None = None
 
     @property
     def by_hand(self) -> str:
@@ -240,10 +241,11 @@ def _running(command: Command) -> Iterator[_Running]:
         )
     with ExitStack() as stack:
         keep = None if command.kept_output is None else stack.enter_context(command.kept_output.open("wb")).write
+        stdin = subprocess.DEVNULL if command.input is None else stack.enter_context(command.input.open("rb")).fileno()
         others = processes.children()
         with processes.bound(command.cpus):
             process = stack.enter_context(
-                processes.running(shell_text(command), command.directory, command.environment, stdout=subprocess.PIPE)
+                processes.running(shell_text(command), command.directory, command.environment, stdout=subprocess.PIPE, stdin=stdin)
             )
         started = time.perf_counter_ns()
         printed_on = [_Printed(process.stdout, command.features, keep), _Printed(process.stderr, command.features)]

@@ -70,20 +70,23 @@ def weighed(conclusion: Conclusion, witnessed: Sequence[PointBehaviour], config:
 
 def behaviour_notes(witnessed: Sequence[PointBehaviour]) -> Iterator[Note]:
     """Yield notes on what head does otherwise at all points, and on processes that runs left."""
-    differing = [each for each in witnessed if each.differences]
-    if differing:
-        told = [f"at {each.point.label} head {', and '.join(found.says for found in each.differences)}" for each in differing[:NAMED]]
-        more = f"; head differs at {len(differing) - NAMED} more points" if len(differing) > NAMED else ""
-        yield Note("outputs-differ", f"{'; '.join(told)}{more}; make sure that base and head do the same work")
+    points_by_text: dict[str, list[str]] = {}
+    for each in witnessed:
+        if each.differences:
+            points_by_text.setdefault(", and ".join(found.says for found in each.differences), []).append(each.point.label)
+    if points_by_text:
+        told = [f"at {units.listed(points, NAMED)} head {says}" for says, points in [*points_by_text.items()][:NAMED]]
+        remedy = 'if that is meant, say so by a workload\'s `check`, or by `outputs = "differ"`'
+        yield Note("outputs-differ", f"{'; '.join(told)}; make sure that base and head do the same work: {remedy}")
     leaving = {side: [each for each in witnessed if getattr(each, side).leaving] for side in Side}
     for side, points in leaving.items():
         if points:
             names = [name for each in points for name in getattr(each, side).left]
             cpu_ns = max(getattr(each, side).left_cpu_ns for each in points)
-            where = units.listed([each.point.label for each in points], NAMED)
+            where, who = units.listed([each.point.label for each in points], NAMED), units.listed([*dict.fromkeys(names)], NAMED)
             text = (
-                f"runs of {where} on {side} left processes ({units.listed([*dict.fromkeys(names)], NAMED)}) that were ended; their CPU time "
-                f"until then, {units.duration(cpu_ns)} at most, counts as the runs'"
+                f"runs of {where} on {side} left processes ({who}) that were ended; their CPU time until then, {units.duration(cpu_ns)} at "
+                "most, counts as the runs'"
             )
             yield Note("processes-left", text)
 
