@@ -175,4 +175,5 @@ def without_numbers(text: bytes) -> bytes:
 
 
 def _of_lines(text: bytes) -> str:
-    return hashlib.blake2b(b"\n".join(sorted(_BLANKS.sub(b" ", text).split(b"\n"))), digest_size=_DIGEST_BYTES).hexdigest()
+    lines = sorted(line.strip() for line in _BLANKS.sub(b" ", text).split(b"\n"))
+    return hashlib.blake2b(b"\n".join(lines), digest_size=_DIGEST_BYTES).hexdigest()
