@@ -147,7 +147,7 @@ def _of_file(name: str, seen: Sequence[Behaviour]) -> list[Shape]:
 
 def _written(shapes: Sequence[Shape]) -> Written:
     lines, sizes = ([getattr(shape, of) for shape in shapes] for of in ("lines", "bytes"))
-    return Written(sum(size > 0 for size in sizes), Amount(min(lines), max(lines)), Amount(min(sizes), max(sizes)))
+    return Written(sum(count > 0 for count in lines), Amount(min(lines), max(lines)), Amount(min(sizes), max(sizes)))
 
 
 def _elsewhere(seen: Sequence[Behaviour]) -> Amount | None:
@@ -299,4 +299,4 @@ def _prints(where: str, base: Written, head: Written, kind: DifferenceKind) -> s
 
 def _size(written: Written) -> str:
     lines = "1 line" if written.lines.most == 1 else f"{units.count(written.lines.most)} lines"
-    return f"{lines} ({units.size(written.bytes.most)})"
+    return f"{lines} ({units.size(written.bytes.most)})" if written.bytes.most else lines  # of answers to requests only the number is known
