@@ -217,6 +217,7 @@ class WorkloadConfig:
     setup: str | None = None  # before all runs of a point in a tree
     prepare: str | None = None  # before each run, outside its time
     warmup: int = 0  # runs of each side at each point that are made first and thrown away
+    check: str | None = None  # after each run, with what that printed on its standard input
     alone: bool = False  # never run beside the other side's run
     inputs: tuple[str, ...] = ()
     features: Mapping[str, str] = field(default_factory=dict)
@@ -233,7 +234,7 @@ class WorkloadConfig:
     @property
     def commands(self) -> tuple[str, ...]:
         """Return all commands of the project's that the workload runs."""
-        return tuple(text for text in ("" if self.requests else self.command, self.setup, self.prepare) if text)
+        return tuple(text for text in ("" if self.requests else self.command, self.setup, self.prepare, self.check) if text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +307,7 @@ class ClusterConfig:
 
 
 JUDGES = ("function", "program")
+OUTPUTS = ("same", "differ")
 DETECTORS = ("mahalanobis", "autoencoder", "pca", "isolation-forest", "robust-z")
 
 
@@ -318,6 +320,7 @@ class CompareConfig:
     confidence: float = 0.95
     seed: int = 1
     judge: str = JUDGES[0]  # whether a slower function makes a regression, or only a slower program
+    outputs: str = OUTPUTS[0]  # whether base and head are meant to do the same, by what they print and write
     detector: str = DETECTORS[0]  # of calls whose counters, read together, are not like base's
     accepted: str = "perfdiff-accepted.toml"  # known costs, beside the configuration
 

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from perfdiff import watchdog
@@ -23,12 +24,21 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _CPU_CLOCK = 2  # of the kernel's three of a process: user and system time, in ns
 _LOOK_S = 0.002  # between two looks whether processes have ended
 _PAUSE_S = 0.01  # the same of commands, where the kernel does not tell
+_GRACE_S = 0.05  # helpers that end with a program's first process, as those of Python's pools, do so within some milliseconds
 _WAIT_S = 0.1  # without a look: a signal that another thread takes ends no wait of this one
 
 # The shell stays above the command, whatever that is: a program that kills its parent kills no perfdiff. It outlives the group's signals.
 _SHELL = ("/bin/sh", "-c", 'trap : HUP INT QUIT TERM USR1 USR2\n(eval "$1")\nexit $?', "sh")
 
 _staying: dict[int, str] = {}  # processes that `running` may not kill, with their names
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a command left: the names of processes that outlived it, and the CPU time of all that nobody waited for."""
+
+    names: tuple[str, ...] = ()
+    cpu_ns: float = 0.0
 
 
 @contextmanager
@@ -72,16 +82,42 @@ def running(  # noqa: PLR0913 (three of them are the standard streams)
                 process.wait()
             left: set[int] = set()
             while orphans := {child for child in _children() - mine - left if _mark(child) in ("", mark)}:
-                left |= {orphan for orphan in orphans if not _kill(orphan)}
+                left |= {orphan for orphan in orphans if _kill(orphan) is None}
             _staying.update({each: _name(each) for each in left})
             if process is not None:
                 watchdog.forget(process.pid)
 
 
+def children() -> frozenset[int]:
+    """Return the processes whose parent is this one."""
+    return _children()
+
+
+def end_what_is_left(leader: int, others: Collection[int], mark: str) -> Left:
+    """End what a command of `running` left, once its first process has ended; return what that is.
+
+    `others` were children of this process before the command was started. Processes that are about to end by themselves, as helpers of
+    one that has just ended, have `_GRACE_S` for that, and are not said to be left.
+    """
+
+    def orphans() -> set[int]:
+        return {child for child in _children() - {leader, *others} if _mark(child) == mark}
+
+    names: dict[int, str] = {}
+    if not holds(lambda: not any(map(_is_running, orphans())), _GRACE_S, _LOOK_S):
+        names |= {process: _name(process) for process in _with_those_below(orphans()) if _is_running(process)}
+        kill_group(leader)
+    cpu_ns, tried = 0.0, set[int]()
+    while remaining := orphans() - tried:
+        tried |= remaining
+        cpu_ns += sum(_kill(orphan) or 0.0 for orphan in remaining)
+    return Left(tuple(sorted(names.values())), cpu_ns)
+
+
 def staying() -> tuple[str, ...]:
     """Return the names and numbers of processes that commands of `running` left, and that go on as they may not be killed."""
     there = _children()
-    return tuple(f"{name} ({process})" for process, name in _staying.items() if process in there and _state(process) not in ("Z", "X", ""))
+    return tuple(f"{name} ({process})" for process, name in _staying.items() if process in there and _is_running(process))
 
 
 def ends(commands: Sequence[subprocess.Popen[bytes]], timeout_s: float) -> Iterator[int]:
@@ -138,8 +174,12 @@ def bound(cpus: Collection[int] | None) -> Iterator[None]:
 
 def family(leader: int, mark: str) -> frozenset[int]:
     """Return the processes that a command of `running` has: its own, those below them, and daemons that bear its mark."""
-    found: set[int] = set()
-    open_ = {child for child in _children() if child == leader or _mark(child) == mark}
+    return _with_those_below({child for child in _children() if child == leader or _mark(child) == mark})
+
+
+def _with_those_below(processes: set[int]) -> frozenset[int]:
+    """Return processes and those that descend from them."""
+    found, open_ = set[int](), processes
     while open_:
         found |= open_
         open_ = {child for parent in open_ for child in _children(parent)} - found
@@ -159,7 +199,7 @@ def stop(leader: int, mark: str, number: signal.Signals, timeout_s: float) -> bo
 
 def is_alive(leader: int, mark: str) -> bool:
     """Return whether a command of `running` has a process that has not ended."""
-    return any(_state(process) not in ("Z", "X", "") for process in family(leader, mark))
+    return any(map(_is_running, family(leader, mark)))
 
 
 def holds(condition: Callable[[], bool], timeout_s: float, look_s: float) -> bool:
@@ -199,8 +239,9 @@ def _stat(process: int) -> list[str]:
         return []
 
 
-def _state(process: int) -> str:
-    return next(iter(_stat(process)), "")
+def _is_running(process: int) -> bool:
+    """Return whether a process is there and has not ended."""
+    return next(iter(_stat(process)), "") not in ("Z", "X", "")
 
 
 def _name(process: int) -> str:
@@ -237,8 +278,11 @@ def signal_name(number: int) -> str:
     return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
-def _kill(child: int) -> bool:
-    """Kill a child and wait for its end; return whether it ended: one of another user, as of `sudo`, may not be killed, and may go on."""
+def _kill(child: int) -> float | None:
+    """Kill a child and wait for its end; return the CPU time in ns of it and of those that it waited for, 0 where somebody else waited.
+
+    None where it did not end: one of another user, as of `sudo`, may not be killed, and may go on.
+    """
     options = 0
     try:
         os.kill(child, signal.SIGKILL)
@@ -247,8 +291,9 @@ def _kill(child: int) -> bool:
     except PermissionError:
         options = os.WNOHANG
     with contextlib.suppress(ChildProcessError):
-        return os.waitpid(child, options)[0] == child
-    return True
+        ended, _, usage = os.wait4(child, options)
+        return 1e9 * (usage.ru_utime + usage.ru_stime) if ended == child else None
+    return 0.0
 
 
 def _children(parent: int | None = None) -> frozenset[int]:

@@ -24,6 +24,7 @@ from perfdiff.collect import assembly, calling, caveats, census, counting, foldi
 from perfdiff.collect.collector import PADDING, Collector, Target
 from perfdiff.collect.disturbance import Referee
 from perfdiff.collect.executor import TAIL_BYTES, Command, Execution, ProcessExecutor
+from perfdiff.collect.outputs import shape_of
 from perfdiff.collect.rates import Rate
 from perfdiff.collect.reach import reached
 from perfdiff.collect.schedule import Slot
@@ -189,6 +190,42 @@ def test_a_run_that_failed_says_how_it_is_run_by_hand(command: Callable[..., Com
         with pytest.raises(WorkloadError, match=re.escape(f"run it by hand in {place}")) as raised:
             ProcessExecutor().execute(failing)
         assert says in str(raised.value)
+
+
+def test_a_run_tells_how_it_ended_and_what_it_printed(command: Callable[..., Command]) -> None:
+    done = ProcessExecutor().execute(replace(command("echo a; echo b; echo c >&2; seq 2000 > out; exit 1"), exit_codes=(0, 1))).behaviour
+    assert done is not None
+    assert (done.exit_code, done.output, done.errors) == (1, shape_of(b"a\nb\n"), shape_of(b"c\n"))
+    assert done.written_bytes in (None, 6 + len("".join(f"{number}\n" for number in range(1, 2001))))
+    assert (done.left, done.left_cpu_ns) == ((), 0.0)
+
+
+WORKS_ON = "i=0; while [ $i -lt 100000000 ]; do i=$((i+1)); done"
+
+
+@pytest.mark.parametrize("how", [f"({WORKS_ON}) & exit 0", f"(setsid sh -c '{WORKS_ON}' &) ; exit 0"])
+def test_who_outlives_a_run_is_told_and_ended_and_its_cpu_time_counts(command: Callable[..., Command], how: str) -> None:
+    found = ProcessExecutor().execute(command(how))
+    assert found.behaviour is not None
+    assert found.behaviour.left == ("sh",)
+    assert 0 < found.behaviour.left_cpu_ns <= found.cpu_ns
+    assert found.wall_ns < 10e9
+
+
+def test_the_cpu_time_of_a_daemon_that_ends_with_the_run_counts_and_it_is_not_left(command: Callable[..., Command], tmp_path: Path) -> None:
+    work = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"
+    daemon = f"(setsid sh -c '{work}; touch done' &) ; until [ -e done ]; do sleep 0.01; done"
+    apart, itself = ProcessExecutor().execute(command(daemon)), ProcessExecutor().execute(command(work))
+    assert (tmp_path / "done").exists()
+    assert apart.behaviour is not None
+    assert apart.behaviour.left == ()
+    assert apart.cpu_ns > itself.cpu_ns / 2
+
+
+def test_runs_at_the_same_time_are_told_apart_by_what_they_left(command: Callable[..., Command]) -> None:
+    leaving, other = command(f"(setsid sh -c '{WORKS_ON}' &) ; exit 0"), command("sleep 0.3")
+    found = ProcessExecutor().execute_together([leaving, other], {min(os.sched_getaffinity(0))})
+    assert [each.behaviour.left for each in found if each.behaviour] == [("sh",), ()]
 
 
 def test_a_workload_may_print_gigabytes(command: Callable[..., Command]) -> None:

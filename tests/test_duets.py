@@ -21,6 +21,7 @@ from perfdiff.config import WorkloadConfig
 from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.measuring import duets
 from perfdiff.measuring.duets import APART, SIGNS, Duets
+from perfdiff.records.behaviour import Concurrency
 from perfdiff.records.schema import Phase, Point, Run, Side
 
 LOOPS = "i=0; while [ $i -lt {} ]; do i=$((i+1)); done; echo done"
@@ -117,6 +118,20 @@ class Changing(Scripted):
         made = super().execute_together(commands, cpus)
         self.alone = alone
         return made
+
+
+@dataclass
+class Parallel(Scripted):
+    """Is seen to have two tasks at work in some of its runs, in the order in which they are made."""
+
+    several_from: int = 0
+    several_to: int = 1000
+    made: int = 0
+
+    def execute(self, command: Command) -> Execution:
+        self.made += 1
+        is_seen = self.several_from < self.made <= self.several_to
+        return replace(super().execute(command), concurrency=Concurrency(0.9 * is_seen, 1.0 + is_seen, 1.0))
 
 
 POINT = Point(0, "w", {"n": 1}, "x")
@@ -317,6 +332,20 @@ def test_threads_of_a_runtime_keep_no_runs_apart(tmp_path: Path, calm: Execution
     runs, of = made(tmp_path, Scripted(cpu_ns=2e7, calmed=calm), calm=CALM)
     assert [run.together for run in runs] == [False] * 2 * APART + [is_together] * 2 * (6 - APART)
     assert not of.notes
+
+
+@pytest.mark.parametrize("seen", ["before", "meanwhile"])
+def test_a_program_of_several_tasks_is_not_run_in_turns_though_a_busy_machine_gives_it_one_cpu(tmp_path: Path, seen: str) -> None:
+    executor = Parallel(several_from=0 if seen == "before" else 2 * APART)
+    runs, of = made(tmp_path, executor)
+    assert not any(run.together for run in runs)
+    assert len(executor.together) == (0 if seen == "before" else 1)
+    assert not of.notes
+
+
+def test_a_single_look_at_two_tasks_keeps_no_runs_apart(tmp_path: Path) -> None:
+    runs, _ = made(tmp_path, Parallel(several_from=0, several_to=1))
+    assert [run.together for run in runs] == [False] * 2 * APART + [True] * 2 * (6 - APART)
 
 
 @pytest.mark.parametrize(

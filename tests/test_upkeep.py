@@ -19,6 +19,7 @@ from perfdiff import configuration, pipeline, seals
 from perfdiff.collect import caveats, pristine, snapshot, workloads
 from perfdiff.collect.collector import Collector, Target
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
+from perfdiff.collect.outputs import shape_of
 from perfdiff.collect.pristine import PristineTree
 from perfdiff.collect.schedule import Slot
 from perfdiff.collect.snapshot import Status
@@ -439,3 +440,27 @@ def test_copy_whose_programs_were_changed_is_not_what_a_tree_is_put_back_to(tmp_
     copied.write_text("#!/bin/sh\necho altered!\n")
     PristineTree(tree).close()
     assert (tree / "prog").read_text() == copied.read_text() == "#!/bin/sh\necho as built\n"
+
+
+def test_a_run_tells_what_it_wrote_in_its_tree_beside_what_prepare_left(bench: Bench) -> None:
+    command = "echo result 7 > out-1234.txt; mkdir made; echo x > made/part; rm data/input.txt"
+    [run] = bench.run(WorkloadConfig("w", command, prepare="echo 1 > prepared"))
+    assert run.behaviour is not None
+    assert run.behaviour.files is not None
+    assert run.behaviour.files["out-0.txt"] == shape_of(b"result 7\n")
+    assert run.behaviour.files["made/part"] == shape_of(b"x\n")
+    assert "data/input.txt" not in run.behaviour.files
+
+
+def test_a_check_gets_what_a_run_printed_and_sees_what_it_wrote(bench: Bench) -> None:
+    check = 'grep -qx "sum {n}" && test -e out && echo checked >> $ROOM/checks'
+    workload = WorkloadConfig("w", "echo sum {n}; touch out", {"n": (3, 5)}, check=check)
+    assert len(bench.run(workload, (0, 1))) == 2
+    assert (bench.room / "checks").read_text() == "checked\n" * 2
+    assert sorted(path.name for path in bench.room.iterdir()) == ["checks"]
+
+
+def test_a_run_that_its_check_refuses_has_failed(bench: Bench) -> None:
+    with pytest.raises(WorkloadError, match=r"'grep -q sum' exited 1 \(check of base, w\)") as raised:
+        bench.run(WorkloadConfig("w", "echo error", check="grep -q sum"))
+    assert raised.value.slug == "check-failed"

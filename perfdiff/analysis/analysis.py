@@ -25,10 +25,12 @@ from perfdiff.analysis.telling.lines import with_lines
 from perfdiff.analysis.telling.warming import warming_note
 from perfdiff.analysis.trends.lines import MatchedLines, matched
 from perfdiff.analysis.verdicts.asbuilt import few_layouts_note, layout_note
+from perfdiff.analysis.verdicts.behaviour import behaviour_notes
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import slower_beside
 from perfdiff.analysis.verdicts.disagreement import disagreement_notes
 from perfdiff.analysis.verdicts.locking import lock_notes
+from perfdiff.analysis.verdicts.parallel import apart_in_time, apart_note
 from perfdiff.analysis.verdicts.requests import request_findings, waiting_notes
 from perfdiff.analysis.verdicts.ruling import Ruling, rule
 from perfdiff.analysis.verdicts.verdict import Decision
@@ -79,6 +81,7 @@ def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and
     notes = (*beside, *unattributed_notes(attribution), *lock_notes(cases, functions), *volume, *warming_note(cases))
     notes = (*notes, *disagreement_notes(functions, found.runs.ends), *layout_note(experiment.runs, found.runs.ends))
     notes = (*notes, *few_layouts_note(experiment.runs, found.runs.ends, config))
+    notes = (*behaviour_notes(findings.behaviour), *apart_note(apart_in_time(findings.behaviour)), *notes)
     return replace(
         findings,
         functions=tuple(functions if ledger.points or found.counted is None else _counted(functions, found.counted)),

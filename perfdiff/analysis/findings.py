@@ -14,10 +14,10 @@ from perfdiff.models.detectors.kinds import DetectorKind
 from perfdiff.models.warmup import WarmUp
 from perfdiff.records.kinds import MachinePart
 from perfdiff.records.schema import Environment, FunctionInfo, Note, Point, Reach, Revision, Side, Skipped, Workload
+from perfdiff.records.witnessed import PointBehaviour
 
 RUN = "run_ns"  # the metric of a function's time per run, beside those of its calls
-# A figure that is known to a half and to twice of it only does not tell how much: a median of few calls of two kinds is that of either,
-# as it happens.
+# A figure that is known to a half and to twice of it only does not tell how much, as a median of few calls of two kinds.
 BLURRED = 2.0
 
 
@@ -186,8 +186,7 @@ class CountFinding:
 class Vote:
     """A counter that differs most from what is normal in `share` of the anomalous calls (AutoPerf §4.3.2).
 
-    `base` and `head` are its mean counts a call at equal inputs, `ratio` head over base with its interval over runs, half a count added
-    to each run's sum, so that a counter that was 0 has one too.
+    `base` and `head` are its mean counts a call at equal inputs, `ratio` head over base, half a count added to each run's sum.
     """
 
     counter: str
@@ -448,3 +447,4 @@ class Findings:
     machines: tuple[MachinePart, ...] = ()
     reach: Reach | None = None  # how much of what changed ran
     met: tuple[str, ...] = ()  # files that differ, and that slower runs open or ask after
+    behaviour: tuple[PointBehaviour, ...] = ()

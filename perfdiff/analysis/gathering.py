@@ -29,9 +29,11 @@ from perfdiff.analysis.telling.folded import folded_work
 from perfdiff.analysis.telling.headline import Spot
 from perfdiff.analysis.telling.metric import Machines, finding, of_one_side, spot, with_shift, with_spot
 from perfdiff.analysis.trends.lines import MatchedLines
+from perfdiff.analysis.verdicts.behaviour import behaviours, weighed
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
 from perfdiff.analysis.verdicts.disagreement import disagreeing, settled
+from perfdiff.analysis.verdicts.parallel import allowed, apart_in_time
 from perfdiff.analysis.verdicts.requests import without_waiting
 from perfdiff.analysis.verdicts.verdict import Decision
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
@@ -248,7 +250,9 @@ def _shifts(case: Case, metrics: Sequence[str], samples: Samples) -> dict[str, S
 
 def concluded(experiment: Experiment, functions: Sequence[FunctionFinding], evidence: Evidence, config: CompareConfig) -> Findings:
     """Return findings of functions, with what the experiment says of itself."""
-    concluded = conclude(functions, evidence, config)
+    witnessed = behaviours(experiment, evidence.work, config)
+    concluded = allowed(conclude(functions, evidence, config), apart_in_time(witnessed), evidence.work, experiment.runs)
+    concluded = weighed(concluded, witnessed, config)
     return Findings(
         verdict=concluded.verdict,
         sentence=concluded.sentence,
@@ -269,6 +273,7 @@ def concluded(experiment: Experiment, functions: Sequence[FunctionFinding], evid
         stages=experiment.stages,
         reach=experiment.reach,
         met=experiment.met,
+        behaviour=witnessed,
     )
 
 

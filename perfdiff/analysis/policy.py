@@ -49,6 +49,18 @@ PLACES = 0.10
 # the extra time of all functions on.
 MOSTLY_GROWN = 0.5
 
+# Same work ---------------------------------------------------------------------------------------------------------------------------
+
+# Other words for the same result change its length by tens of percent, a result that is missing by more than half.
+CLEARLY_LESS = 0.5
+# Less than a page is what threads and event loops signal each other by pipes, not a result.
+FEW_BYTES_ELSEWHERE = 4096
+# Of a program that shows nothing of its work, so little of it is left by skipping it sooner than by doing it better.
+SMALL_PART = 0.1
+# Of the CPUs that tasks could use at the same time they had this part at least: then three quarters or more of what they do to each other
+# shows, and where 5 % is excluded, 7 % is on a quiet machine.
+MET = 0.75
+
 # Material ----------------------------------------------------------------------------------------------------------------------------
 
 MATERIAL = 0.01  # a difference counts where it is at least this share of what a whole run costs at some workload point

@@ -44,27 +44,6 @@ def layouts_missing(notes: Mapping[Side, Sequence[Note]]) -> tuple[Note, ...]:
     return tuple(note if len(sides[note]) == len(notes) else Note(note.slug, f"{sides[note][0]}: {note.text}") for note in told)
 
 
-def outputs_differ(runs: Iterable[Run], points: Sequence[Point]) -> tuple[Note, ...]:
-    """Tell where base and head printed different things: they may not do the same work."""
-    printed: dict[tuple[int, Side], set[str]] = {}
-    for run in runs:
-        printed.setdefault((run.point, run.side), set()).add(run.output)
-    differing = [
-        point.label
-        for point in points
-        if len(printed.get((point.id, Side.BASE), ())) == len(printed.get((point.id, Side.HEAD), ())) == 1
-        and printed[point.id, Side.BASE] != printed[point.id, Side.HEAD]
-    ]
-    if not differing:
-        return ()
-    return (
-        Note(
-            "outputs-differ",
-            f"base and head print different output for {units.listed(differing, _SHOWN)}; make sure that they do the same work",
-        ),
-    )
-
-
 def sizes_not_felt(runs: Iterable[Run], points: Sequence[Point]) -> tuple[Note, ...]:
     """Tell which workloads take about as long at sizes that lie far apart: most of a run is its start, whatever the inputs are."""
     cpu_ns: dict[int, list[float]] = {}

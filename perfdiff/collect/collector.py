@@ -24,12 +24,14 @@ from perfdiff.config import WorkloadConfig
 from perfdiff.errors import StoreError
 from perfdiff.languages.protocol import PlaceReader
 from perfdiff.records import recording
+from perfdiff.records.behaviour import Shape
 from perfdiff.records.recording import Recording
 from perfdiff.records.schema import Ints, Note, Phase, Run, Side
 
 T = TypeVar("T")
 
 _WARMED = (Phase.PLAIN, Phase.TIMED)
+_OUTPUT = "output"  # of a run, for its check, in the folder of its recordings
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,13 +167,14 @@ class Collector:
         """Run slots, at the same time where `cpus` are given, and `read` what each left in its folder; `look` when all is ready."""
         folders = [self.room / f"{number:06d}" for number in numbers]
         commands = [self._command(*each, len(slots)) for each in zip(slots, folders, numbers, strict=True)]
+        written: list[dict[str, Shape]] = []
         if self.takes_turns(slots[0]):
             commands = [replace(command, cpus=cpus) for command in commands]
         try:
             with ExitStack() as stack:
                 for slot, folder, command in zip(slots, folders, commands, strict=True):
                     folder.mkdir()
-                    stack.enter_context(self._kept(slot, command))
+                    written.append(stack.enter_context(self._kept(slot, command)))
                 stack.enter_context(self._watched(slots))
                 self._require_same_inputs(slots)
                 served = [stack.enter_context(self._served(*each)) for each in zip(slots, commands, range(len(slots)), strict=True)]
@@ -181,7 +184,10 @@ class Collector:
                 if look is not None:
                     look()
                 made = self._executions(slots, served, cpus)
+                for slot, each in zip(slots, served, strict=True):
+                    self._check(slot, each.command)
                 self._require_same_inputs(slots)
+            made = [_with_files(*each) for each in zip(made, written, strict=True)]
             made = [self._with_requests(*each) for each in zip(slots, folders, made, served, strict=True)]
             return list(zip(made, map(read, folders), strict=True))
         except OSError as error:
@@ -234,11 +240,21 @@ class Collector:
         self._warm.add(place)
         return self.workloads[slot.point.workload].warmup
 
-    def _kept(self, slot: Slot, command: Command) -> AbstractContextManager[None]:
-        """Return what keeps the tree of a run as it is: nothing where its target names none."""
+    def _check(self, slot: Slot, command: Command) -> None:
+        """Run the workload's check after a run, with what that printed on its standard input; raise WorkloadError where it fails."""
+        text = self.workloads[slot.point.workload].check
+        if text is None or command.kept_output is None:
+            return
+        printed = command.kept_output if command.kept_output.exists() else None  # loads of both sides in turns have one output
+        check = self._chore(slot, command, text, f"check of {command.where}", Purpose.CHECK)
+        self.executor.execute(replace(check, input=printed))
+        command.kept_output.unlink(missing_ok=True)
+
+    def _kept(self, slot: Slot, command: Command) -> AbstractContextManager[dict[str, Shape]]:
+        """Return what keeps the tree of a run as it is, and tells what that wrote: nothing where its target names none."""
         target = self.targets[slot.phase, slot.side]
         if target.tree is None:
-            return nullcontext()
+            return nullcontext({})
         workload = self.workloads[slot.point.workload]
         if target.places is not None:
             self._aside.mkdir(exist_ok=True)
@@ -259,6 +275,7 @@ class Collector:
             exit_codes=(0,),
             where=where,
             purpose=purpose,
+            kept_output=None,
         )
 
     def _served(self, slot: Slot, command: Command, seat: int) -> AbstractContextManager[Served]:
@@ -325,6 +342,7 @@ class Collector:
             exit_codes=workload.exit_codes,
             where=f"{slot.side}{slot.phase.build}, {slot.point.label}",
             fixed_layout=target.fixed_layout,
+            kept_output=folder / _OUTPUT if workload.check else None,
             features=printed.patterns(workload.features) if slot.phase is Phase.PLACED else {},
         )
 
@@ -348,6 +366,13 @@ class Collector:
         return {PADDING: "-" * random.Random(f"{self.seed}:{number}").randrange(0, _MOST_PADDING, _PADDING_STEP)}
 
 
+def _with_files(execution: Execution, files: Mapping[str, Shape]) -> Execution:
+    """Return a run with the files that it wrote in its tree."""
+    if execution.behaviour is None:
+        return execution
+    return replace(execution, behaviour=replace(execution.behaviour, files=files))
+
+
 def _run(number: int, slot: Slot, execution: Execution, *, together: bool) -> Run:
     return Run(
         id=number,
@@ -366,4 +391,6 @@ def _run(number: int, slot: Slot, execution: Execution, *, together: bool) -> Ru
         together=together,
         services=execution.services,
         requests=execution.requests,
+        behaviour=execution.behaviour,
+        concurrency=execution.concurrency,
     )

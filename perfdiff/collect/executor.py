@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import select
@@ -21,10 +20,14 @@ from typing import IO, Protocol
 
 from perfdiff import processes, units
 from perfdiff.build.jobs import SOURCE
-from perfdiff.collect import complaints
+from perfdiff.collect import complaints, kernel
+from perfdiff.collect.guard import Guard, Limits, missing_bytes
+from perfdiff.collect.outputs import Stream
 from perfdiff.collect.printed import Patterns, PrintedNumbers
+from perfdiff.collect.tasks import TaskCounter
 from perfdiff.config import TEMPLATE_COMMAND
 from perfdiff.errors import DiskFilledError, RunFailedError, StoreError, WorkloadError
+from perfdiff.records.behaviour import Behaviour, Concurrency
 from perfdiff.records.exchanges import Exchanges
 from perfdiff.records.requests import RequestTimes
 
@@ -36,10 +39,7 @@ _HOLDING = "kill -STOP $$"  # the shell above, which would wait for the program 
 _NOT_FOUND = 127  # what the shell says of a program that is not there
 _ABSENT_FILE = ("No such file or directory", "Could not open input file: ")  # the second one is PHP's
 TAIL_BYTES = 4000  # of what a workload printed last, shown when it fails
-MACHINE_WINDOW_S = 0.2  # /proc/stat counts in ticks of 10 ms; below 20 of them a share means nothing
-WATCH_S = 0.1  # between two looks at the free space: a fast disk takes some 200 MB in this time
-RESERVE_BYTES = 1e9  # a workload is stopped before it leaves less of the disk to everybody else …
-RESERVE_SHARE = 0.05  # … or less than this part of a small disk; filesystems keep as much for root
+_NAMES_LEFT = 8  # of processes that a run left: more tell no more
 
 
 class Purpose(StrEnum):
@@ -49,6 +49,7 @@ class Purpose(StrEnum):
     SETUP = "setup"
     PREPARE = "prepare"
     LISTING = "listing"
+    CHECK = "check"
     SERVICE = "service"
 
 
@@ -58,7 +59,8 @@ class Command:
 
     With `fixed_layout`, the programs' addresses are the same in every run. `features` are patterns of numbers that are looked for in its
     output: only where there are any is it looked at, as that takes time on which a program that prints may wait. It is ended where what it
-    `needs` is gone, and bound to `cpus` where some are given.
+    `needs` is gone, and bound to `cpus` where some are given. What it prints on standard output is kept in the file `kept_output`, where
+    one is given, and what it reads on standard input comes from the file `input`, where one is given, else there is nothing to read.
     """
 
     text: str
@@ -72,6 +74,8 @@ class Command:
     features: Patterns = field(default_factory=dict)
     needs: Callable[[], bool] | None = None
     cpus: Collection[int] | None = None
+    kept_output: Path | None = None
+    input: Path | None = None
 
     @property
     def by_hand(self) -> str:
@@ -83,7 +87,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What one run cost. `output` digests standard output; `load` and `steal` are None where the run was too short to tell.
+    """What one run cost, and did. `output` digests standard output; `load` and `steal` are None where the run was too short to tell.
 
     `wall_ns` is its time by the clock, without what its process waited for a CPU as far as the kernel tells; what its children waited is in
     it.
@@ -102,6 +106,8 @@ class Execution:
     printed: Mapping[str, float] = field(default_factory=dict)
     services: Mapping[str, Exchanges] = field(default_factory=dict)
     requests: tuple[RequestTimes, ...] = ()
+    behaviour: Behaviour | None = None
+    concurrency: Concurrency | None = None
 
 
 class Executor(Protocol):
@@ -121,10 +127,10 @@ class ProcessExecutor:
 
     def execute(self, command: Command) -> Execution:
         """Run `command` once. Its output is digested as it comes, never kept: a workload may print gigabytes."""
-        machine, waited = _machine_ticks(), _waited_us()
+        machine, waited = kernel.machine_ticks(), kernel.waited_us()
         with _running(command) as run:
             run.wait()
-        now_waited = _waited_us()
+        now_waited = kernel.waited_us()
         (found,) = _executions([run], machine)
         if waited is None or now_waited is None:
             return found
@@ -132,10 +138,14 @@ class ProcessExecutor:
 
     def execute_together(self, commands: Sequence[Command], cpus: Collection[int]) -> list[Execution]:
         """Run commands at the same time; none waits for its turn longer than the kernel's slice, some milliseconds."""
-        machine = _machine_ticks()
+        machine = kernel.machine_ticks()
+        # Marks tell which of the runs a process belongs to that has left it.
+        marked = [
+            replace(command, environment={**command.environment, processes.MARK: f"run {place}"}) for place, command in enumerate(commands)
+        ]
         with ExitStack() as stack:
             with processes.bound(cpus):
-                runs = [stack.enter_context(_running(command)) for command in commands]
+                runs = [stack.enter_context(_running(command)) for command in marked]
             waiting = [threading.Thread(target=run.wait, daemon=True) for run in runs]
             for thread in waiting:
                 thread.start()
@@ -150,45 +160,79 @@ class _Running:
 
     command: Command
     process: subprocess.Popen[bytes]
-    watch: _Watch
+    guard: Guard
+    tasks: TaskCounter
+    others: frozenset[int]  # children of this process before it was started
     started: int
-    digest: hashlib.blake2b
-    errors: bytearray  # the end of what it printed there
-    output: bytearray
-    numbers: Sequence[PrintedNumbers]  # on standard output and standard error, nothing where no features are looked for
-    readers: Sequence[threading.Thread]
+    printed_on: Sequence[_Printed]  # standard output and standard error
     elapsed_ns: float = 0.0
     wall_ns: float = 0.0
     cpu_ns: float = 0.0
     max_rss_bytes: float = 0.0
+    written_bytes: int | None = None
+    left: processes.Left = field(default_factory=processes.Left)
 
     @property
     def complaint(self) -> str:
         """Return the end of what it printed to standard error; of a program that complains on standard output, of that."""
-        return (self.errors if self.errors.strip() else self.output).decode(errors="replace")
+        output, errors = (printed.tail for printed in self.printed_on)
+        return (errors if errors.strip() else output).decode(errors="replace")
 
     def wait(self) -> None:
-        """Wait for its end; where somebody else did so, as the block was left before, nothing is known of it."""
+        """Wait for its end, and end what it left; where somebody else waited, as the block was left before, nothing is known of it."""
         shell = self.process.pid
         try:
             program = _ended_below(shell)
             self.elapsed_ns = float(time.perf_counter_ns() - self.started)
-            delay_ns = _delay_ns(program) if program else 0.0
+            self.guard.saw_the_end()
+            delay_ns = kernel.delay_ns(program) if program else 0.0
             os.kill(shell, signal.SIGCONT)
             os.waitid(os.P_PID, shell, os.WEXITED | os.WNOWAIT)
             if program is None:
                 self.elapsed_ns = float(time.perf_counter_ns() - self.started)
+            self.written_bytes = kernel.written_bytes(shell)
+            self.left = processes.end_what_is_left(shell, self.others, self.command.environment.get(processes.MARK, ""))
             _, status, usage = os.wait4(shell, 0)
         except (ChildProcessError, ProcessLookupError):
             return
-        self.cpu_ns = (usage.ru_utime + usage.ru_stime) * 1e9
-        self.wall_ns = max(self.elapsed_ns - delay_ns, min(self.cpu_ns, self.elapsed_ns))
+        waited_for_ns = (usage.ru_utime + usage.ru_stime) * 1e9
+        self.cpu_ns = waited_for_ns + self.left.cpu_ns
+        self.wall_ns = max(self.elapsed_ns - delay_ns, min(waited_for_ns, self.elapsed_ns))
         self.max_rss_bytes = usage.ru_maxrss * 1024.0
         self.process.returncode = os.waitstatus_to_exitcode(status)
 
     def printed(self) -> Mapping[str, float]:
         """Return the numbers that it printed, once all of its output was read."""
-        return {name: number for each in reversed(self.numbers) for name, number in each.close().items()}
+        return {name: number for stream in reversed(self.printed_on) if stream.numbers for name, number in stream.numbers.close().items()}
+
+    def behaviour(self) -> Behaviour:
+        """Return what it did, once all of its output was read."""
+        output, errors = (stream.text.shape() for stream in self.printed_on)
+        names = self.left.names[:_NAMES_LEFT]
+        return Behaviour(self.process.returncode, output, errors, None, self.written_bytes, names, self.left.cpu_ns)
+
+
+class _Printed:
+    """What a command prints in one place, read in a thread as it comes: its shape, its end, and numbers where some are looked for."""
+
+    def __init__(self, pipe: IO[bytes] | None, features: Patterns, keep: Callable[[bytes], object] | None = None) -> None:
+        assert pipe is not None, "the command's output goes to pipes"
+        self.text, self.tail = Stream(), bytearray()
+        self.numbers = PrintedNumbers(features) if features else None
+        self._keep = keep
+        self.reader = threading.Thread(target=self._drain, args=(pipe,), daemon=True)
+        self.reader.start()
+
+    def _drain(self, pipe: IO[bytes]) -> None:
+        with pipe:
+            while chunk := pipe.read1(1 << 16):  # type: ignore[attr-defined]
+                self.text.read(chunk)
+                self.tail += chunk
+                del self.tail[:-TAIL_BYTES]
+                if self.numbers is not None:
+                    self.numbers.read(chunk)
+                if self._keep is not None:
+                    self._keep(chunk)
 
 
 @contextmanager
@@ -196,40 +240,56 @@ def _running(command: Command) -> Iterator[_Running]:
     """Start a command, and look after it until the block is left; raise WorkloadError or StoreError where it cannot be started."""
     if not command.directory.is_dir():
         raise tree_removed(command)
-    missing = _missing_bytes(command.directory)
+    missing = missing_bytes(command.directory)
     if missing:
         raise StoreError(
             f"too little space is left in {command.directory} to run workloads: free {units.size(missing)} or more with "
             "`perfdiff cache prune`, or put the cache elsewhere with --cache",
             slug="disk-full",
         )
-    digest, errors, output = hashlib.blake2b(digest_size=16), bytearray(), bytearray()
-    numbers = [PrintedNumbers(command.features) for _ in ("output", "errors")] if command.features else []
     with ExitStack() as stack:
+        keep = None if command.kept_output is None else stack.enter_context(command.kept_output.open("wb")).write
+        stdin = subprocess.DEVNULL if command.input is None else stack.enter_context(command.input.open("rb")).fileno()
+        others = processes.children()
         with processes.bound(command.cpus):
             process = stack.enter_context(
-                processes.running(f"{_HOLDING}\n{shell_text(command)}", command.directory, command.environment, stdout=subprocess.PIPE)
+                processes.running(
+                    f"{_HOLDING}\n{shell_text(command)}", command.directory, command.environment, stdout=subprocess.PIPE, stdin=stdin
+                )
             )
         started = time.perf_counter_ns()
-        readers = [
-            _reader(process.stdout, [digest.update, lambda chunk: _keep_tail(output, chunk), *(each.read for each in numbers[:1])]),
-            _reader(process.stderr, [lambda chunk: _keep_tail(errors, chunk), *(each.read for each in numbers[1:])]),
-        ]
-        with _Watch(command, process.pid) as watch:
-            yield _Running(command, process, watch, started, digest, errors, output, numbers, readers)
+        printed_on = [_Printed(process.stdout, command.features, keep), _Printed(process.stderr, command.features)]
+        tasks = TaskCounter(process.pid, len(os.sched_getaffinity(process.pid)))
+        limits = Limits(command.directory, command.timeout_s, command.needs)
+        with Guard(limits, process.pid, tasks if command.purpose is Purpose.RUN else None) as guard:
+            yield _Running(command, process, guard, tasks, others, started, printed_on)
 
 
 def _executions(runs: Sequence[_Running], machine: tuple[int, int, int] | None) -> list[Execution]:
     """Return what runs cost that have ended together; raise WorkloadError where one did not succeed."""
     for run in runs:
-        for reader in run.readers:
-            reader.join()
+        for printed in run.printed_on:
+            printed.reader.join()
     for run in runs:
-        _require_success(run.command, run.process.returncode, run.watch, run.complaint)
-    load, steal = _foreign_load(machine, _machine_ticks(), max(run.elapsed_ns for run in runs), sum(run.cpu_ns for run in runs))
-    return [
-        Execution(run.wall_ns, run.cpu_ns, run.max_rss_bytes, load, steal, run.digest.hexdigest(), printed=run.printed()) for run in runs
-    ]
+        _require_success(run.command, run.process.returncode, run.guard, run.complaint)
+    elapsed_ns, cpu_ns = max(run.elapsed_ns for run in runs), sum(run.cpu_ns for run in runs)
+    load, steal = kernel.foreign_load(machine, kernel.machine_ticks(), elapsed_ns, cpu_ns)
+    return [_execution(run, load, steal) for run in runs]
+
+
+def _execution(run: _Running, load: float | None, steal: float | None) -> Execution:
+    behaviour = run.behaviour()
+    return Execution(
+        run.wall_ns,
+        run.cpu_ns,
+        run.max_rss_bytes,
+        load,
+        steal,
+        behaviour.output.exact,
+        printed=run.printed(),
+        behaviour=behaviour,
+        concurrency=run.tasks.concurrency(run.cpu_ns / run.elapsed_ns) if run.elapsed_ns else None,
+    )
 
 
 def tree_removed(command: Command) -> WorkloadError:
@@ -273,65 +333,6 @@ def _is_program(word: str, command: Command) -> bool:
     return word not in _BUILT_IN and shutil.which(word, path=command.environment.get("PATH", os.defpath)) is not None
 
 
-class _Watch:
-    """Looks after a running command in a thread, and kills it when its time is over or the disk is nearly full."""
-
-    def __init__(self, command: Command, group: int) -> None:
-        self.expired = False
-        self.filled = False
-        self.forsaken = False
-        self._command = command
-        self._group = group
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
-
-    def __enter__(self) -> _Watch:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def _look(self) -> None:
-        deadline = time.monotonic() + self._command.timeout_s
-        while not self._ended.wait(min(WATCH_S, max(0.0, deadline - time.monotonic()))):
-            self.expired = time.monotonic() >= deadline
-            self.filled = bool(_missing_bytes(self._command.directory))
-            self.forsaken = self._command.needs is not None and not self._command.needs()
-            if self.expired or self.filled or self.forsaken:
-                processes.kill_group(self._group)
-                return
-
-
-def _missing_bytes(folder: Path) -> int:
-    """Return by how much the free space around `folder` falls short of what is left alone, 0 where it does not or nobody can tell."""
-    try:
-        disk = shutil.disk_usage(folder)
-    except OSError:  # a workload may remove the folder it runs in
-        return 0
-    return max(0, int(min(RESERVE_BYTES, disk.total * RESERVE_SHARE)) - disk.free)
-
-
-def _reader(pipe: IO[bytes] | None, keepers: Sequence[Callable[[bytes], None]]) -> threading.Thread:
-    assert pipe is not None, "the command's output goes to pipes"
-    reader = threading.Thread(target=_drain, args=(pipe, keepers), daemon=True)
-    reader.start()
-    return reader
-
-
-def _drain(pipe: IO[bytes], keepers: Sequence[Callable[[bytes], None]]) -> None:
-    with pipe:
-        while chunk := pipe.read1(1 << 16):  # type: ignore[attr-defined]
-            for keep in keepers:
-                keep(chunk)
-
-
-def _keep_tail(tail: bytearray, chunk: bytes) -> None:
-    tail += chunk
-    del tail[:-TAIL_BYTES]
-
-
 def _remedy(command: Command, status: int, tail: str) -> str:
     """Return what helps where a workload ended with another code than those of success, by what it printed last."""
     if status == _NOT_FOUND and command.text.split()[0] == TEMPLATE_COMMAND.split()[0]:
@@ -346,22 +347,22 @@ def _remedy(command: Command, status: int, tail: str) -> str:
     return f"{command.by_hand}, or list {status} in exit_codes if that is its way to succeed"
 
 
-def _require_success(command: Command, status: int, watch: _Watch, tail: str) -> None:
+def _require_success(command: Command, status: int, guard: Guard, tail: str) -> None:
     """Raise WorkloadError where a run did not end as it should; `status` is below 0 for a signal."""
     what = f"'{command.text}'"
     by_hand = command.by_hand
-    if watch.expired:
+    if guard.expired:
         raise RunFailedError(
             f"{what} did not end within {command.timeout_s:g} s ({command.where}); give it more time with timeout_s, or smaller parameters",
             slug="workload-timeout",
             detail=tail,
         )
-    if watch.forsaken:
+    if guard.forsaken:
         raise WorkloadError(
             f"{what} was ended ({command.where}), as it may wait for a service that is gone", slug="service-died", detail=tail
         )
     succeeded = status in command.exit_codes
-    if watch.filled or (not succeeded and _missing_bytes(command.directory)):
+    if guard.filled or (not succeeded and missing_bytes(command.directory)):
         raise DiskFilledError(
             f"{what} filled the disk that holds {command.directory} ({command.where}); "
             "let it write less or elsewhere, or put the cache on a larger disk with --cache",
@@ -388,6 +389,13 @@ def _require_success(command: Command, status: int, watch: _Watch, tail: str) ->
     if command.purpose is Purpose.SERVICE:
         raise WorkloadError(
             f"{what} exited {status} ({command.where}), but must exit 0; {by_hand}", slug="service-setup-failed", detail=tail
+        )
+    if command.purpose is Purpose.CHECK:
+        raise WorkloadError(
+            f"{what} exited {status} ({command.where}): by the workload's `check`, the run did not do its work; {by_hand}, with what the "
+            "run prints on its standard input",
+            slug="check-failed",
+            detail=tail,
         )
     if command.purpose is not Purpose.RUN:
         raise WorkloadError(
@@ -424,44 +432,3 @@ def _ended_below(shell: int) -> int | None:
             return None
         ends.poll()
     return program
-
-
-def _delay_ns(process: int) -> float:
-    """Return for how long a process that has ended, and is not waited for, had waited for a CPU; 0 where the kernel does not tell."""
-    try:
-        return float(Path(f"/proc/{process}/schedstat").read_text().split()[1])
-    except (OSError, ValueError, IndexError):
-        return 0.0
-
-
-def _waited_us() -> int | None:
-    """Return for how long, since boot, some process has waited for a CPU (pressure stall information), or None where nobody counts."""
-    try:
-        line = Path("/proc/pressure/cpu").read_text().split("\n", 1)[0]
-        return int(line.rpartition("total=")[2])
-    except (OSError, ValueError):
-        return None
-
-
-def _machine_ticks() -> tuple[int, int, int] | None:
-    """Return (busy, stolen, all) ticks of all CPUs since boot, or None where the system does not tell."""
-    try:
-        numbers = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
-    except (OSError, ValueError):
-        return None
-    user, nice, system, idle, iowait, irq, softirq, steal = numbers
-    busy = user + nice + system + irq + softirq
-    return busy, steal, busy + idle + iowait + steal
-
-
-def _foreign_load(
-    before: tuple[int, int, int] | None, after: tuple[int, int, int] | None, elapsed_ns: float, cpu_ns: float
-) -> tuple[float | None, float | None]:
-    """Return (CPUs busy with others, share of time stolen) between two readings."""
-    if before is None or after is None or elapsed_ns < MACHINE_WINDOW_S * 1e9:
-        return None, None
-    busy, stolen, total = (late - early for early, late in zip(before, after, strict=True))
-    if total <= 0:
-        return None, None
-    cpus = os.cpu_count() or 1
-    return max(0.0, busy / total * cpus - cpu_ns / elapsed_ns), stolen / total

@@ -15,6 +15,7 @@ from perfdiff.config import RequestMix
 from perfdiff.errors import WorkloadError
 from perfdiff.load import results
 from perfdiff.records import codec
+from perfdiff.records.behaviour import Shape
 from perfdiff.records.requests import RequestTimes
 from perfdiff.records.schema import Note, Point, Side
 
@@ -44,14 +45,18 @@ def leave(mix: RequestMix, values: Mapping[str, float | str], servers: Sequence[
 
 
 def taken(execution: Execution, folder: Path) -> Execution:
-    """Return a run with what its requests took and how they were answered; raise WorkloadError.
+    """Return a run with what its requests took and how they were answered, which stands for what it prints; raise WorkloadError.
 
     Its time is that in which requests were under way; of those in turns, without what client and services waited for a CPU meanwhile. Where
     both were ready at once, some of that is counted twice, on both sides alike.
     """
     found = results.read(folder / _RESULTS)
     wall_ns = max(found.elapsed_ns - found.late_ns, _LEAST * found.elapsed_ns)
-    return replace(execution, wall_ns=wall_ns, output=found.answered, requests=found.kinds)
+    behaviour = execution.behaviour
+    if behaviour is not None:
+        answers = Shape(sum(kind.made for kind in found.kinds), 0, found.answered, "", "")
+        behaviour = replace(behaviour, output=answers)
+    return replace(execution, wall_ns=wall_ns, output=found.answered, requests=found.kinds, behaviour=behaviour)
 
 
 @dataclass(frozen=True, slots=True)

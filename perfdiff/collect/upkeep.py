@@ -10,8 +10,10 @@ from os.path import relpath
 from pathlib import Path
 
 from perfdiff.collect.executor import Command, Executor, tree_removed
+from perfdiff.collect.outputs import files_written
 from perfdiff.collect.pristine import PristineTree
 from perfdiff.errors import store_errors
+from perfdiff.records.behaviour import Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +48,18 @@ class Upkeep:
         return self._written
 
     @contextmanager
-    def around(self, tree: Path, command: Command, chores: Chores, executor: Executor) -> Iterator[None]:
+    def around(self, tree: Path, command: Command, chores: Chores, executor: Executor) -> Iterator[dict[str, Shape]]:
         """Make the whole `tree` ready for a run of `command`, which is for the `with` block to make, and put it back after that.
 
-        Raises WorkloadError where a setup or prepare fails, or where the run removed the folder that it ran in; StoreError.
+        Yields a place for the shapes of the files that the run writes in the tree, which are there once the block was left. Raises
+        WorkloadError where a setup or prepare fails, or where the run removed the folder that it ran in; StoreError.
         """
         found = self._tree(tree)
         self._set_up(found, chores, executor)
-        is_gone = False
+        is_gone, files = False, dict[str, Shape]()
         try:
             prepared = self._prepare(found, chores, executor)
-            yield
+            yield files
         finally:
             with store_errors(tree):
                 is_gone = not command.directory.is_dir()
@@ -64,6 +67,7 @@ class Upkeep:
                 changed = found.changed(everything=(tree, chores.workload) not in self._scanned)
                 self._scanned.add((tree, chores.workload))
                 written = [path for path in changed if not found.stands(path)]
+                files |= files_written(tree, written)
                 found.put_back(changed)
         if is_gone:
             raise tree_removed(command)

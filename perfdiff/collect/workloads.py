@@ -19,7 +19,7 @@ _VARIABLE = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)")
 
 def workloads(configs: Sequence[WorkloadConfig]) -> tuple[Workload, ...]:
     """Return the workloads as reports name them."""
-    return tuple(Workload(config.name, config.command, tuple(config.values)) for config in configs)
+    return tuple(Workload(config.name, config.command, tuple(config.values), config.check is not None) for config in configs)
 
 
 def runs_at(configs: Sequence[WorkloadConfig], points: Sequence[Point]) -> dict[int, int]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perfdiff.config import DETECTORS, FOLDER, JUDGES, KEEPS, NAME, PORT, PROJECT, RUNS_FOR_TIME, TCP, CacheSize
+from perfdiff.config import DETECTORS, FOLDER, JUDGES, KEEPS, NAME, OUTPUTS, PORT, PROJECT, RUNS_FOR_TIME, TCP, CacheSize
 
 _CACHE_SIZE = re.compile(r"([0-9]{1,9}) ?([KMG]iB)/([0-9]{1,9})")
 _CALLABLE = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
@@ -250,6 +250,7 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
         "seed": SEED,
         "accepted": Setting('a path, such as "perf/accepted.toml"', _text, text=True),
         "judge": _one_of(JUDGES),
+        "outputs": _one_of(OUTPUTS),
         "detector": _one_of(DETECTORS),
     },
     "counters": {
@@ -279,6 +280,7 @@ WORKLOAD: Mapping[str, Setting] = {
     "timeout_s": _SECONDS,
     "setup": SETUP,
     "prepare": PREPARE,
+    "check": Setting('a shell command, such as "grep -q done"', _text, text=True),
     "warmup": WARMUP,
     "alone": _TRUTH,
     "exit_codes": Setting("a list of exit codes from 0 to 255, such as [0, 1]", _exit_codes),

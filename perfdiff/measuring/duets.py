@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from perfdiff.analysis.policy import WAITS
+from perfdiff.analysis.verdicts.parallel import has_several
 from perfdiff.analysis.verdicts.wholeruns import waits
 from perfdiff.collect.abreast import Collected, may_meet, prints_otherwise
 from perfdiff.collect.collector import Collector
@@ -29,6 +30,7 @@ APART = 2
 # shows that its runs do their work in any case.
 DOES_LESS, DOES_ALL, LASTS_AS_LONG = 0.75, 0.9, 1.25
 SIGNS = 3
+SEVERAL_SIGNS = 2  # runs that show several tasks at work
 _SHARES = "they seem to share something outside their trees"
 
 
@@ -54,6 +56,8 @@ class Duets:
         """Return the runs of a pair with what they recorded, after those of `runs`; raise WorkloadError or StoreError."""
         before = [run for run in runs if run.phase is Phase.PLAIN and run.point == pair[0].point.id and not run.together]
         together = self._together(pair, before, advance) if self._may_run_together(pair, before) else None
+        if together and self._has_several(pair, together, runs):
+            together = None
         if together and not self._seems_clocked(pair, together, before):
             return together
         apart = list(self.collector.collect(pair, advance))
@@ -72,7 +76,18 @@ class Duets:
             return False
         if self.collector.takes_turns(pair[0]):
             return all(run.cpu_ns <= run.wall_ns for run in before)
-        return not any(waits(runs) for runs in by_side) or self._is_one_thread(pair)
+        return not (any(waits(runs) for runs in by_side) or _have_several(before)) or self._is_one_thread(pair)
+
+    def _has_several(self, pair: Sequence[Slot], together: Collected, runs: Sequence[Run]) -> bool:
+        """Return whether runs made together show that the program has several tasks of its own; then the others are made apart.
+
+        On a busy machine they take no more CPU time than one would, and only those that wait for a CPU tell.
+        """
+        alike = [run for run in runs if run.phase is Phase.PLAIN and run.point == pair[0].point.id]
+        if not _have_several([*alike, *(run for run, _ in together)]) or self._is_one_thread(pair):
+            return False
+        self._alone.add(pair[0].point.workload)
+        return True
 
     def _is_one_thread(self, pair: Sequence[Slot]) -> bool:
         """Return whether the program of a point neither waits nor uses several threads itself, where its runtime has threads of its own."""
@@ -123,6 +138,11 @@ class Duets:
         self.notes += (Note("runs-disturb-each-other", text),)
 
 
+def _have_several(runs: Sequence[Run]) -> bool:
+    """Return whether several tasks could work at the same time in runs: one alone may have been looked at as it started another program."""
+    return sum(has_several(run.concurrency) for run in runs) >= SEVERAL_SIGNS
+
+
 def _ended_by_the_clock(run: Run, alone: Sequence[Run]) -> bool:
     """Return whether a run beside another one lasted as long as those alone, and got much less CPU time."""
     least_ns, last_ns = min(each.cpu_ns for each in alone), min(each.wall_ns for each in alone)
@@ -130,7 +150,9 @@ def _ended_by_the_clock(run: Run, alone: Sequence[Run]) -> bool:
 
 
 def _keeps_one_cpu_busy(run: Run) -> bool:
-    """Return whether a run took as long as its CPU time, but for what others made it wait for a CPU."""
+    """Return whether a run took as long as its CPU time, but for what others made it wait for a CPU, and had one task to do."""
+    if has_several(run.concurrency):
+        return False
     return (1 - WAITS) * (1 - (run.waited or 0.0)) * run.wall_ns <= run.cpu_ns <= (1 + WAITS) * run.wall_ns
 
 

@@ -356,7 +356,6 @@ class Rounds:
         """Yield what the reader should know of the runs; the survey and later runs may have told the same."""
         points = self.bench.points
         yield from self.site.notes
-        yield from caveats.outputs_differ(self.runs, points)
         yield from caveats.sizes_not_felt(self.runs, points)
         yield from caveats.sizes_as_texts(points)
         yield from self.notes

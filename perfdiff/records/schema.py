@@ -12,6 +12,7 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
+from perfdiff.records.behaviour import Behaviour, Concurrency
 from perfdiff.records.exchanges import Exchanges
 from perfdiff.records.requests import RequestTimes
 
@@ -168,11 +169,15 @@ class Folded:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A workload as configured; `command` still holds its `{parameter}` places."""
+    """A workload as configured; `command` still holds its `{parameter}` places.
+
+    `checked`: a command of the user's has passed each of its runs.
+    """
 
     name: str
     command: str
     parameters: tuple[str, ...] = ()
+    checked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +209,8 @@ class Run:
     being the build itself; those of one number are drawn alike for base and head. `together`: made at the same time as the other side's run
     of its block, on one CPU that they took turns on, so that `wall_ns` may hold the other's time as well. `clocked`: a clock ends it, as
     runs of its workload made together showed. `services`: what passed between it and services, by their names, where there were proxies
-    before them. `machine`: on which of `Experiment.machines` it was made.
+    before them. `machine`: on which of `Experiment.machines` it was made. `behaviour` is what it did beside taking time, and `concurrency`
+    how much of it at the same time; None where nobody looked.
     """
 
     id: int
@@ -225,6 +231,8 @@ class Run:
     services: Mapping[str, Exchanges] = field(default_factory=dict)
     requests: tuple[RequestTimes, ...] = ()
     machine: int = 0
+    behaviour: Behaviour | None = None
+    concurrency: Concurrency | None = None
 
     @property
     def took_ns(self) -> float:

@@ -25,6 +25,7 @@ from perfdiff.models.annotation import Annotation
 from perfdiff.models.language import readable
 from perfdiff.records.kinds import MachinePart
 from perfdiff.records.schema import Environment, Point, Reach, Revision
+from perfdiff.records.witnessed import PointBehaviour, SideBehaviour
 from perfdiff.report import wording
 from perfdiff.report.document import Document
 from perfdiff.report.json_text import json_text
@@ -64,6 +65,7 @@ def _report(findings: Findings) -> dict[str, Any]:
             for workload in findings.workloads
         ],
         "end_to_end": [_end_to_end(item) for item in findings.end_to_end],
+        "behaviour": [_behaviour(item) for item in findings.behaviour],
         "requests": [_request(item) for item in findings.requests],
         "functions": [_function(finding, {point.id: point.label for point in findings.points}) for finding in findings.functions],
         "skipped": [{"name": item.name, "file": item.file, "reason": item.reason} for item in findings.skipped],
@@ -118,6 +120,30 @@ def _end_to_end(item: EndToEnd) -> dict[str, Any]:
         "overhead": item.overhead,
         "machines": {name: _ratio(ratio) for name, ratio in item.machines.items()},
         "disagree": item.disagree,
+    }
+
+
+def _behaviour(item: PointBehaviour) -> dict[str, Any]:
+    return {
+        "point": item.point.label,
+        "checked": item.checked,
+        "differences": [{"kind": found.kind.value, "says": found.says} for found in item.differences],
+        "base": _side(item.base),
+        "head": _side(item.head),
+    }
+
+
+def _side(side: SideBehaviour) -> dict[str, Any]:
+    found = side.concurrency
+    return {
+        "runs": side.runs,
+        "exit_codes": {str(code): runs for code, runs in side.exit_codes.items()},
+        "output": asdict(side.output),
+        "errors": asdict(side.errors),
+        "files": {name: asdict(written) for name, written in side.files.items()},
+        "elsewhere_bytes": asdict(side.elsewhere_bytes) if side.elsewhere_bytes else None,
+        "left": {"runs": side.leaving, "names": list(side.left), "cpu_ns": side.left_cpu_ns},
+        "concurrency": asdict(found) if found else None,
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -30,7 +30,8 @@ class Work:
     `more` and `less` are the largest shares of a run's count over all points and counters, `waiting` what head fetches more from other
     cores and nodes, priced, as a share of what its accesses take, `outside` what its further calls into libraries and the kernel may take,
     as a share of what its own code takes; `repeats`: all runs of a side counted the same, at least two, which those of several threads
-    seldom do. `is_bounded`: what was counted of the program's own code bounds the time that it takes.
+    seldom do. `is_bounded`: what was counted of the program's own code bounds the time that it takes. `parts` are head's counts of its own
+    code over base's, by point: the largest of all counters.
     """
 
     more: float
@@ -39,6 +40,7 @@ class Work:
     outside: float
     repeats: bool
     is_bounded: bool
+    parts: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def is_same(self) -> bool:
@@ -90,7 +92,14 @@ def work_of(counted: Ledger | None, points: int, leaving: Mapping[int, Sequence[
             whole = max(float(before.sum()), _FEW.get(counter, 1.0))
             more = max(more, float(np.maximum(after - before, 0.0).sum()) / whole)
             less = max(less, float(np.maximum(before - after, 0.0).sum()) / whole)
-    return Work(more, less, _waiting(counted), _outside(counted, leaving, own), repeats, is_bounded({each.metric for each in own}))
+    bounded, parts = is_bounded({each.metric for each in own}), {point: _part(counted, point, own) for point in counted.points}
+    return Work(more, less, _waiting(counted), _outside(counted, leaving, own), repeats, bounded, parts)
+
+
+def _part(counted: Ledger, point: int, own: Sequence[WorkCounter]) -> float:
+    """Return head's work at a point over base's, by the counter that differs least."""
+    base, head = counted.pair(point)
+    return max(_run_sum(head, each.metric) / max(_run_sum(base, each.metric), 1.0) for each in own)
 
 
 def _own_work(counted: Ledger) -> tuple[WorkCounter, ...]:

@@ -11,6 +11,7 @@ from perfdiff import units
 from perfdiff.analysis.compare.shares import ALLOCATION
 from perfdiff.analysis.findings import RUN, Acceptance, Findings, FunctionFinding, Ratio, Verdict
 from perfdiff.analysis.policy import MATERIAL
+from perfdiff.analysis.verdicts.behaviour import weighed
 from perfdiff.analysis.verdicts.conclusion import Conclusion, Evidence, conclude
 from perfdiff.analysis.verdicts.doubt import WORK
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
@@ -36,7 +37,7 @@ def apply(findings: Findings, accepted: Sequence[Acceptance], today: date, confi
     notes = tuple(_notes(functions, accepted, findings, today))
     found = Conclusion(findings.verdict, findings.sentence, findings.rung, findings.excluded)
     if found.verdict is Verdict.REGRESSION and any(finding.accepted for finding in functions):
-        found = _whole(functions, findings, config)
+        found = weighed(_whole(functions, findings, config), findings.behaviour, config)
     return replace(
         findings,
         functions=functions,

@@ -1,0 +1,302 @@
+"""Whether head does the same work as base, by all that its runs show: the same work comes before the same time."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from perfdiff import units
+from perfdiff.analysis.counts.work import Work
+from perfdiff.analysis.findings import Rung, Verdict
+from perfdiff.analysis.policy import CHANCE, CLEARLY_LESS, FEW_BYTES_ELSEWHERE, SMALL_PART
+from perfdiff.analysis.verdicts.conclusion import Conclusion
+from perfdiff.analysis.verdicts.parallel import average
+from perfdiff.config import OUTPUTS, CompareConfig
+from perfdiff.processes import signal_name
+from perfdiff.records.behaviour import Behaviour, Shape
+from perfdiff.records.schema import Experiment, Note, Phase, Run, Side
+from perfdiff.records.witnessed import Amount, Difference, DifferenceKind, PointBehaviour, SideBehaviour, Written
+
+T = TypeVar("T")
+
+NAMED = 3  # points, files and processes that a sentence names
+_SIGNALS_FROM = 128  # exit codes of the shell for a child that a signal ended
+
+
+def behaviours(experiment: Experiment, work: Work | None, config: CompareConfig) -> tuple[PointBehaviour, ...]:
+    """Return what whole runs did at each point that both sides have some of, and how that differs.
+
+    `work` is what exact counts say, None where nothing was counted.
+    """
+    checked = {workload.name for workload in experiment.workloads if workload.checked}
+    witnessed = []
+    for point in experiment.points:
+        runs = {side: [run for run in experiment.runs if _is_witness(run, point.id, side)] for side in Side}
+        if not all(runs.values()):
+            continue
+        base, head = (_Side.of(runs[side]) for side in Side)
+        differences = tuple(_differences(base, head, config.min_effect))
+        part = work.parts.get(point.id, 1.0) if work else 1.0
+        if part <= SMALL_PART and not any(map(_shows_work, (base.all, head.all))):
+            executed = f"executes {units.significant(100 * part)} % of what base does, by counts"
+            says = f"{executed}, and nothing that it prints or writes shows its work"
+            differences += (Difference(DifferenceKind.LESS_WORK, says),)
+        witnessed.append(PointBehaviour(point, base.all, head.all, differences, point.workload in checked))
+    return tuple(witnessed)
+
+
+def weighed(conclusion: Conclusion, witnessed: Sequence[PointBehaviour], config: CompareConfig) -> Conclusion:
+    """Return a conclusion with what head does otherwise; good news beside that is none, unless the user says that it is meant.
+
+    An improvement needs the same work. Where slow-downs are excluded, head may do something else, but not less. What a run's processes do
+    once it has ended is in no figure, so that nobody can mean that.
+    """
+    if not any(each.differences for each in witnessed) or conclusion.rung is Rung.CODE:
+        return conclusion
+    says = _told(witnessed)
+    if conclusion.verdict not in (Verdict.IMPROVEMENT, Verdict.UNCHANGED):
+        return replace(conclusion, sentence=f"{conclusion.sentence}; head {says}")
+    doubts = [replace(each, differences=tuple(_doubts(each, conclusion.verdict, config))) for each in witnessed]
+    if not any(each.differences for each in doubts):
+        return replace(conclusion, sentence=f"{conclusion.sentence}; head {says}")
+    without = f"{conclusion.sentence[0].lower()}{conclusion.sentence[1:]}"
+    return Conclusion(
+        Verdict.INCONCLUSIVE, f"Inconclusive: head may do less work: it {_told(doubts)}; by time alone: {without}", conclusion.rung
+    )
+
+
+def behaviour_notes(witnessed: Sequence[PointBehaviour]) -> Iterator[Note]:
+    """Yield notes on what head does otherwise at all points, and on processes that runs left."""
+    points_by_text: dict[str, list[str]] = {}
+    for each in witnessed:
+        if each.differences:
+            points_by_text.setdefault(", and ".join(found.says for found in each.differences), []).append(each.point.label)
+    if points_by_text:
+        told = [f"at {units.listed(points, NAMED)} head {says}" for says, points in [*points_by_text.items()][:NAMED]]
+        remedy = 'if that is meant, say so by a workload\'s `check`, or by `outputs = "differ"`'
+        yield Note("outputs-differ", f"{'; '.join(told)}; make sure that base and head do the same work: {remedy}")
+    leaving = {side: [each for each in witnessed if getattr(each, side).leaving] for side in Side}
+    for side, points in leaving.items():
+        if points:
+            names = [name for each in points for name in getattr(each, side).left]
+            cpu_ns = max(getattr(each, side).left_cpu_ns for each in points)
+            where, who = units.listed([each.point.label for each in points], NAMED), units.listed([*dict.fromkeys(names)], NAMED)
+            text = (
+                f"runs of {where} on {side} left processes ({who}) that were ended; their CPU time until then, {units.duration(cpu_ns)} at "
+                "most, counts as the runs'"
+            )
+            yield Note("processes-left", text)
+
+
+def _is_witness(run: Run, point: int, side: Side) -> bool:
+    return run.phase is Phase.PLAIN and run.point == point and run.side is side and run.behaviour is not None
+
+
+def _told(witnessed: Sequence[PointBehaviour]) -> str:
+    """Say the gravest difference, at which points there are any, and whether there are more kinds."""
+    differing = [each for each in witnessed if each.differences]
+    kinds = sorted({found.kind for each in differing for found in each.differences}, key=[*DifferenceKind].index)
+    says, where = next((found.says, each.point.label) for each in differing for found in each.differences if found.kind is kinds[0])
+    more = f" and {len(differing) - 1} more" if len(differing) > 1 else ""
+    points = "" if len(witnessed) == 1 else f" at {where}{more}"
+    return f"{says}{points}{', with more that differs (outputs-differ)' if len(kinds) > 1 else ''}"
+
+
+def _doubts(witnessed: PointBehaviour, verdict: Verdict, config: CompareConfig) -> Iterator[Difference]:
+    """Yield the differences that speak against good news."""
+    is_meant = witnessed.checked or config.outputs != OUTPUTS[0]
+    for found in witnessed.differences:
+        is_grave = found.kind.suggests_less_work or verdict is Verdict.IMPROVEMENT
+        if is_grave and (not is_meant or found.kind is DifferenceKind.PROCESSES_LEFT):
+            yield found
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What each run of a side did, and all of them together."""
+
+    each: Sequence[Behaviour]
+    all: SideBehaviour
+
+    @staticmethod
+    def of(runs: Sequence[Run]) -> _Side:
+        """Return what runs did, which all were looked at."""
+        seen = [run.behaviour for run in runs if run.behaviour is not None]
+        names = sorted({name for behaviour in seen for name in behaviour.files or {}})
+        together = SideBehaviour(
+            runs=len(seen),
+            exit_codes=dict(sorted(Counter(behaviour.exit_code for behaviour in seen).items())),
+            output=_written([behaviour.output for behaviour in seen]),
+            errors=_written([behaviour.errors for behaviour in seen]),
+            files={name: _written(_of_file(name, seen)) for name in names},
+            elsewhere_bytes=_elsewhere(seen),
+            leaving=sum(bool(behaviour.left) for behaviour in seen),
+            left=tuple(sorted({name for behaviour in seen for name in behaviour.left})),
+            left_cpu_ns=max(behaviour.left_cpu_ns for behaviour in seen),
+            concurrency=average(runs),
+        )
+        return _Side(seen, together)
+
+
+def _of_file(name: str, seen: Sequence[Behaviour]) -> list[Shape]:
+    return [behaviour.files[name] for behaviour in seen if behaviour.files and name in behaviour.files]
+
+
+def _written(shapes: Sequence[Shape]) -> Written:
+    lines, sizes = ([getattr(shape, of) for shape in shapes] for of in ("lines", "bytes"))
+    return Written(sum(count > 0 for count in lines), Amount(min(lines), max(lines)), Amount(min(sizes), max(sizes)))
+
+
+def _elsewhere(seen: Sequence[Behaviour]) -> Amount | None:
+    """Return what runs wrote neither to their streams nor into their tree."""
+    amounts = []
+    for each in seen:
+        if each.written_bytes is None or each.files is None:
+            return None
+        known = each.output.bytes + each.errors.bytes + sum(shape.bytes for shape in each.files.values())
+        amounts.append(max(0, each.written_bytes - known))
+    return Amount(min(amounts), max(amounts))
+
+
+def _shows_work(side: SideBehaviour) -> bool:
+    """Return whether runs leave anything that shows what they did."""
+    elsewhere = side.elsewhere_bytes.most if side.elsewhere_bytes else math.inf
+    return bool(side.output.runs or side.errors.runs or side.files) or elsewhere >= FEW_BYTES_ELSEWHERE
+
+
+def _differences(base: _Side, head: _Side, least: float) -> Iterator[Difference]:
+    """Yield in what head's runs do something else, the gravest first; lines that are fewer by less than `least` are as many."""
+    before, after = base.all, head.all
+    if _differ(before.exit_codes, after.exit_codes):
+        yield Difference(DifferenceKind.EXIT_CODE, f"exits {_codes(after.exit_codes)} where base exits {_codes(before.exit_codes)}")
+    if _is_more_often(after.leaving, after.runs, before.leaving, before.runs):
+        names = units.listed([f"`{name}`" for name in after.left], NAMED)
+        yield Difference(DifferenceKind.PROCESSES_LEFT, f"leaves processes ({names}) that work on when it has ended")
+    errors = _text_difference([of.errors for of in base.each], [of.errors for of in head.each], least)
+    if errors is not None:
+        is_less = not after.errors.runs or errors is DifferenceKind.LESS_OUTPUT
+        says = _prints(" on standard error", before.errors, after.errors, errors)
+        yield Difference(DifferenceKind.FEWER_ERRORS if is_less else DifferenceKind.ERRORS, says)
+    output = _text_difference([of.output for of in base.each], [of.output for of in head.each], least)
+    if output is not None:
+        yield Difference(output, _prints("", before.output, after.output, output))
+    yield from _of_files(base, head, least)
+    yield from _of_elsewhere(before.elsewhere_bytes, after.elsewhere_bytes)
+
+
+def _of_elsewhere(base: Amount | None, head: Amount | None) -> Iterator[Difference]:
+    """Yield that head writes less than base outside of what is looked at more closely."""
+    if base and head and base.least >= FEW_BYTES_ELSEWHERE and _is_clearly_less(base, head, CLEARLY_LESS):
+        says = f"writes {units.size(head.most)} to pipes, sockets and files outside of its tree, where base writes {units.size(base.most)}"
+        yield Difference(DifferenceKind.LESS_ELSEWHERE, says)
+
+
+def _of_files(base: _Side, head: _Side, least: float) -> Iterator[Difference]:
+    """Yield one difference for files that head does not write or writes less to, and one for those that it writes something else to."""
+    if any(of.files is None for of in (*base.each, *head.each)):
+        return
+    kinds: dict[str, DifferenceKind | None] = {}
+    for name in base.all.files:
+        before, after = _of_file(name, base.each), _of_file(name, head.each)
+        is_missing = _is_more_often(len(before), base.all.runs, len(after), head.all.runs)
+        kinds[name] = DifferenceKind.LESS_OUTPUT if is_missing else _text_difference(before, after, least) if after else None
+    less = [name for name, kind in kinds.items() if kind is DifferenceKind.LESS_OUTPUT]
+    others = [name for name, kind in kinds.items() if kind is not None and name not in less]
+    for kind, names, how in (
+        (DifferenceKind.LESS_FILES, less, "does not write {}, or less to it, where base does"),
+        (DifferenceKind.OTHER_FILES, others, "writes something else to {}"),
+    ):
+        if names:
+            yield Difference(kind, how.format(units.listed([f"`{name}`" for name in names], NAMED)))
+
+
+def _text_difference(base: Sequence[Shape], head: Sequence[Shape], least: float) -> DifferenceKind | None:
+    """Return how what head's runs write differs from what base's do, in the most specific form in which each side agrees with itself.
+
+    What varies between runs of one side says nothing of the other. Lines in another order are the same lines, and times are no results.
+    """
+    forms = {form: [Counter(getattr(shape, form) for shape in side) for side in (base, head)] for form in ("exact", "timeless", "masked")}
+    known = {form: sides for form, sides in forms.items() if not any("" in side for side in sides)}
+    is_repeated = min(len(base), len(head)) > 1  # else nobody knows what varies
+    for form in ("exact", "timeless"):
+        if form in known and known[form][0].keys() == known[form][1].keys() and len(known[form][0]) == 1:
+            return None
+    if "masked" in known:
+        if _differ(*known["masked"]):
+            return _less_or(DifferenceKind.OTHER_OUTPUT, base, head, least)
+        is_same = known["masked"][0].keys() == known["masked"][1].keys() and len(known["masked"][0]) == 1
+        if is_same:
+            return DifferenceKind.OTHER_NUMBERS if is_repeated and _agree_alone(known["timeless"]) else None
+    elif is_repeated and _agree_alone(known.get("exact", [])):
+        return _less_or(DifferenceKind.OTHER_OUTPUT, base, head, least)
+    return _less_or(None, base, head, least)
+
+
+def _agree_alone(sides: Sequence[Counter[str]]) -> bool:
+    """Return whether each side always writes the same."""
+    return bool(sides) and all(len(side) == 1 for side in sides)
+
+
+def _less_or(otherwise: DifferenceKind | None, base: Sequence[Shape], head: Sequence[Shape], least: float) -> DifferenceKind | None:
+    """Return that head writes less where it clearly does, something else where it writes more, or what else is known."""
+    before, after = _written(base), _written(head)
+    if _is_clearly_less(before.lines, after.lines, 1 - least) or _is_clearly_less(before.bytes, after.bytes, CLEARLY_LESS):
+        return DifferenceKind.LESS_OUTPUT
+    return DifferenceKind.OTHER_OUTPUT if _is_clearly_less(after.lines, before.lines, 1 - least) else otherwise
+
+
+def _is_clearly_less(base: Amount, head: Amount, part: float) -> bool:
+    """Return whether head has less than this part of what base has, by more than what either varies from run to run."""
+    spread = max(base.most - base.least, head.most - head.least)
+    return head.most < part * base.least and base.least - head.most > spread
+
+
+def _differ(base: Mapping[T, int], head: Mapping[T, int]) -> bool:
+    """Return whether runs of head end otherwise: each side always alike, or head beyond chance more often in one of several ways."""
+    if len(base) == len(head) == 1:
+        return base.keys() != head.keys()
+    values = {*base, *head}
+    of_base, of_head = sum(base.values()), sum(head.values())
+    return any(_chance(head.get(value, 0), of_head, base.get(value, 0), of_base) * len(values) <= CHANCE for value in values)
+
+
+def _is_more_often(head: int, of_head: int, base: int, of_base: int) -> bool:
+    """Return whether something is always so on one side and never on the other, or more often beyond chance."""
+    return (head == of_head and not base) or _chance(head, of_head, base, of_base) <= CHANCE
+
+
+def _chance(head: int, of_head: int, base: int, of_base: int) -> float:
+    """Return the probability that at least `head` of all that are so fall to head by chance (Fisher's exact test, one-sided)."""
+    so, runs = head + base, of_head + of_base
+    ways = sum(math.comb(of_head, count) * math.comb(of_base, so - count) for count in range(head, min(so, of_head) + 1) if so >= count)
+    return ways / math.comb(runs, so)
+
+
+def _codes(codes: Mapping[int, int]) -> str:
+    return units.listed([_code(code) for code in codes], NAMED)
+
+
+def _code(code: int) -> str:
+    """Return an exit code, and the signal that it stands for."""
+    number = -code if code < 0 else code - _SIGNALS_FROM
+    return f"{code} ({signal_name(number)})" if number > 0 else str(code)
+
+
+def _prints(where: str, base: Written, head: Written, kind: DifferenceKind) -> str:
+    """Say what head prints otherwise."""
+    if kind is DifferenceKind.OTHER_NUMBERS:
+        return f"prints other numbers{where}"
+    if not head.runs:
+        return f"prints nothing{where}, where base prints {_size(base)}"
+    before = f"where base prints {_size(base)}" if base.runs else "where base prints nothing"
+    if kind is DifferenceKind.LESS_OUTPUT:
+        return f"prints less{where}: {_size(head)}, {before}"
+    return f"prints something else{where}: {_size(head)}, {before}"
+
+
+def _size(written: Written) -> str:
+    lines = "1 line" if written.lines.most == 1 else f"{units.count(written.lines.most)} lines"
+    return f"{lines} ({units.size(written.bytes.most)})" if written.bytes.most else lines  # of answers to requests only the number is known

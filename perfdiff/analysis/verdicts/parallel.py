@@ -1,0 +1,88 @@
+"""Whether threads and processes ran at the same time as they would on a quiet machine: what could not happen was not excluded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from perfdiff import units
+from perfdiff.analysis.counts.work import Work
+from perfdiff.analysis.findings import Rung, Verdict
+from perfdiff.analysis.policy import MET, WAITS
+from perfdiff.analysis.verdicts.conclusion import Conclusion
+from perfdiff.analysis.verdicts.wholeruns import comparable
+from perfdiff.records.behaviour import Concurrency
+from perfdiff.records.schema import Note, Phase, Run
+from perfdiff.records.witnessed import PointBehaviour
+
+NAMED = 3  # points in a sentence
+
+
+def average(runs: Sequence[Run]) -> Concurrency | None:
+    """Return how much of an average run was done at the same time.
+
+    None where nobody looked, or where most runs took turns on one CPU with the other side's, as only those of a single task do.
+    """
+    judged = comparable(runs)
+    seen = [run.concurrency for run in judged if run.concurrency is not None]
+    if not seen or all(run.together for run in judged):
+        return None
+    return Concurrency(*(float(np.mean([getattr(each, of) for each in seen])) for of in ("several", "wanted", "ran")))
+
+
+def has_several(concurrency: Concurrency | None) -> bool:
+    """Return whether several tasks of a run could work at the same time, for more than its start and end."""
+    return concurrency is not None and concurrency.several > WAITS
+
+
+def is_met(concurrency: Concurrency) -> bool:
+    """Return whether tasks ran at the same time about as much as they would have on a quiet machine."""
+    return concurrency.ran >= MET * concurrency.wanted
+
+
+def apart_in_time(witnessed: Sequence[PointBehaviour]) -> tuple[PointBehaviour, ...]:
+    """Return the points where several tasks could have worked at the same time, and other work on the machine kept them from it."""
+    return tuple(each for each in witnessed if any(_kept_apart(side.concurrency) for side in (each.base, each.head)))
+
+
+def allowed(conclusion: Conclusion, apart: Sequence[PointBehaviour], work: Work | None, runs: Sequence[Run]) -> Conclusion:
+    """Return a conclusion that says no more than could be seen: what tasks do to each other shows only where they meet.
+
+    Exact counts of what they take from each other answer where counted runs met.
+    """
+    if conclusion.verdict is not Verdict.UNCHANGED or conclusion.rung is Rung.CODE or not apart:
+        return conclusion
+    if work is not None and work.adds_nothing and _have_met(runs, {each.point.id for each in apart}):
+        return conclusion
+    without = f"{conclusion.sentence[0].lower()}{conclusion.sentence[1:]}"
+    return Conclusion(Verdict.INCONCLUSIVE, f"Inconclusive: {_says(apart)}; by time alone: {without}", conclusion.rung)
+
+
+def apart_note(apart: Sequence[PointBehaviour]) -> Iterator[Note]:
+    """Yield a note on points where tasks hardly met."""
+    if apart:
+        yield Note("tasks-hardly-met", f"{_says(apart)}; let nothing else run beside it, or have several CPUs free")
+
+
+def _kept_apart(concurrency: Concurrency | None) -> bool:
+    return concurrency is not None and has_several(concurrency) and not is_met(concurrency)
+
+
+def _says(apart: Sequence[PointBehaviour]) -> str:
+    worst = min(
+        (side.concurrency for each in apart for side in (each.base, each.head) if side.concurrency), key=lambda of: of.ran / of.wanted
+    )
+    where = units.listed([each.point.label for each in apart], NAMED)
+    return (
+        f"threads or processes of {where} had {units.significant(worst.ran)} of the {units.significant(worst.wanted)} CPUs that they could "
+        "use at the same time, so that what they wait for each other, for locks or lines of the cache, is not excluded: a quieter machine "
+        "would tell"
+    )
+
+
+def _have_met(runs: Sequence[Run], points: set[int]) -> bool:
+    """Return whether counted runs of some points show what threads take from each other: they ran at the same time."""
+    counted = [run for run in runs if run.phase is Phase.COUNTED and run.point in points]
+    seen = {run.point for run in counted if run.concurrency is not None and is_met(run.concurrency)}
+    return points <= seen

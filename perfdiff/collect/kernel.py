@@ -1,0 +1,58 @@
+"""What the kernel tells of a run and of the machine meanwhile: waiting for CPUs, what was written, and what others did."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+MACHINE_WINDOW_S = 0.2  # /proc/stat counts in ticks of 10 ms; below 20 of them a share means nothing
+
+
+def delay_ns(process: int) -> float:
+    """Return for how long a process that has ended, and is not waited for, had waited for a CPU; 0 where the kernel does not tell."""
+    try:
+        return float(Path(f"/proc/{process}/schedstat").read_text().split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
+def written_bytes(process: int) -> int | None:
+    """Return what a process that has ended, and those that it waited for, wrote anywhere by system calls; None where nobody counts."""
+    try:
+        lines = Path(f"/proc/{process}/io").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) for line in lines if line.startswith("wchar:")), None)
+
+
+def waited_us() -> int | None:
+    """Return for how long, since boot, some process has waited for a CPU (pressure stall information), or None where nobody counts."""
+    try:
+        line = Path("/proc/pressure/cpu").read_text().split("\n", 1)[0]
+        return int(line.rpartition("total=")[2])
+    except (OSError, ValueError):
+        return None
+
+
+def machine_ticks() -> tuple[int, int, int] | None:
+    """Return (busy, stolen, all) ticks of all CPUs since boot, or None where the system does not tell."""
+    try:
+        numbers = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    except (OSError, ValueError):
+        return None
+    user, nice, system, idle, iowait, irq, softirq, steal = numbers
+    busy = user + nice + system + irq + softirq
+    return busy, steal, busy + idle + iowait + steal
+
+
+def foreign_load(
+    before: tuple[int, int, int] | None, after: tuple[int, int, int] | None, elapsed_ns: float, cpu_ns: float
+) -> tuple[float | None, float | None]:
+    """Return (CPUs busy with others, share of time stolen) between two readings."""
+    if before is None or after is None or elapsed_ns < MACHINE_WINDOW_S * 1e9:
+        return None, None
+    busy, stolen, total = (late - early for early, late in zip(before, after, strict=True))
+    if total <= 0:
+        return None, None
+    cpus = os.cpu_count() or 1
+    return max(0.0, busy / total * cpus - cpu_ns / elapsed_ns), stolen / total

@@ -1,0 +1,191 @@
+"""The same work before the same time: what head does otherwise, and which good news that leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from perfdiff.analysis.counts.work import Work
+from perfdiff.analysis.findings import Rung, Verdict
+from perfdiff.analysis.verdicts.behaviour import behaviour_notes, behaviours, weighed
+from perfdiff.analysis.verdicts.conclusion import Conclusion
+from perfdiff.collect.outputs import CLOSE_BYTES, shape_of
+from perfdiff.config import CompareConfig
+from perfdiff.records.behaviour import Behaviour
+from perfdiff.records.schema import Phase, Point, Run, Side, Workload
+from perfdiff.records.witnessed import DifferenceKind, PointBehaviour
+
+POINT = Point(0, "w", {}, "./w")
+SUM, ERROR = b"sum 7\n", b"error: no input\n"
+CONFIG = CompareConfig()
+
+
+def did(
+    output: bytes = SUM,
+    errors: bytes = b"",
+    *,
+    code: int = 0,
+    files: Mapping[str, bytes] | None = None,
+    left: tuple[str, ...] = (),
+    elsewhere: int = 0,
+) -> Behaviour:
+    written = sum(map(len, (output, errors, *(files or {}).values()))) + elsewhere
+    shapes = {name: shape_of(text) for name, text in (files or {}).items()}
+    return Behaviour(code, shape_of(output), shape_of(errors), shapes, written, left, 5e6 * len(left))
+
+
+def witnessed(
+    base: Sequence[Behaviour], head: Sequence[Behaviour], work: Work | None = None, *, checked: bool = False
+) -> tuple[PointBehaviour, ...]:
+    runs = [
+        Run(0, Phase.PLAIN, 0, side, block, 1e6, 1e6, 1e6, None, None, "", behaviour=behaviour)
+        for side, seen in zip(Side, (base, head), strict=True)
+        for block, behaviour in enumerate(seen)
+    ]
+    experiment = SimpleNamespace(workloads=(Workload("w", "./w", checked=checked),), points=(POINT,), runs=runs)
+    return behaviours(experiment, work, CONFIG)  # type: ignore[arg-type]
+
+
+def kinds(base: Sequence[Behaviour], head: Sequence[Behaviour], work: Work | None = None) -> list[str]:
+    [point] = witnessed(base, head, work)
+    return [found.kind.value for found in point.differences]
+
+
+def numbered(text: bytes, runs: int = 5) -> list[Behaviour]:
+    """Return runs that print a number of their own each before a text."""
+    return [did(b"pid %d\n" % (1000 + 7 * run) + text) for run in range(runs)]
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "kinds_told"),
+    [
+        ([did()] * 5, [did()] * 5, []),
+        ([did()] * 5, [did(code=1)] * 5, ["exit-code"]),
+        ([did()] * 5, [did(errors=ERROR)] * 5, ["errors"]),
+        ([did(errors=ERROR)] * 5, [did()] * 5, ["fewer-errors"]),
+        ([did()] * 5, [did(ERROR)] * 5, ["other-output"]),
+        ([did()] * 5, [did(b"")] * 5, ["less-output"]),
+        ([did(SUM * 100)] * 5, [did(SUM * 90)] * 5, ["less-output"]),
+        ([did(SUM * 100)] * 5, [did(SUM * 99)] * 5, ["other-output"]),
+        ([did(SUM)] * 5, [did(SUM * 3)] * 5, ["other-output"]),
+        ([did(SUM)] * 5, [did(b"sum 8\n")] * 5, ["other-numbers"]),
+        ([did(b"a 1\nb 2\n")] * 5, [did(b"b 2\na 1\n")] * 5, []),
+        ([did(b"sum 7\nelapsed: 3\n")] * 5, [did(b"sum 7\nelapsed: 1\n")] * 5, []),
+        (numbered(SUM), numbered(SUM), []),
+        (numbered(SUM), numbered(ERROR), ["other-output"]),
+        (numbered(SUM), numbered(b""), ["less-output"]),
+        ([did()] * 5, [did(left=("worker",))] * 5, ["processes-left"]),
+        ([did(left=("worker",))] * 5, [did(left=("worker",))] * 5, []),
+        ([did(files={"out": SUM})] * 5, [did()] * 5, ["less-files"]),
+        ([did(files={"out": SUM * 10})] * 5, [did(files={"out": SUM})] * 5, ["less-files"]),
+        ([did(files={"out": SUM})] * 5, [did(files={"out": ERROR})] * 5, ["other-files"]),
+        ([did()] * 5, [did(files={"out": SUM})] * 5, []),
+        ([did(elsewhere=100_000)] * 5, [did()] * 5, ["less-elsewhere"]),
+        ([did(elsewhere=1000)] * 5, [did()] * 5, []),
+        ([did()], [did(b"sum 8\n")], []),  # one run a side says nothing of what varies
+        ([did()], [did(ERROR)], ["other-output"]),
+    ],
+)
+def test_what_head_does_otherwise_is_seen_beyond_what_varies(
+    base: Sequence[Behaviour], head: Sequence[Behaviour], kinds_told: list[str]
+) -> None:
+    assert kinds(base, head) == kinds_told
+
+
+@pytest.mark.parametrize(("fails", "kinds_told"), [(1, []), (10, ["exit-code", "errors", "other-output"])])
+def test_what_a_run_does_now_and_then_is_chance_and_what_most_do_is_not(fails: int, kinds_told: list[str]) -> None:
+    base = numbered(SUM, 12)
+    assert kinds(base, [did(b"", ERROR, code=1)] * fails + base[fails:]) == kinds_told
+
+
+def test_lines_that_vary_are_compared_by_their_ranges() -> None:
+    base, as_many, fewer = (
+        [
+            did(b"".join(b"%s\n" % (b"abcdefgh"[step % 8 : step % 8 + 1] * (1 + run + step)) for step in range(first + run)))
+            for run in range(5)
+        ]
+        for first in (40, 42, 15)
+    )
+    assert kinds(base, as_many) == []
+    assert kinds(base, fewer) == ["less-output"]
+
+
+def test_long_outputs_are_compared_as_a_whole() -> None:
+    long = SUM * CLOSE_BYTES
+    assert kinds([did(long)] * 3, [did(long)] * 3) == []
+    assert kinds([did(long)] * 3, [did(long[:-2] + b"8\n")] * 3) == ["other-output"]
+    assert kinds([did(long)] * 3, [did(long[: len(long) // 2])] * 3) == ["less-output"]
+
+
+@pytest.mark.parametrize(
+    ("output", "part", "kinds_told"),
+    [(b"", 0.02, ["less-work"]), (b"", 0.5, []), (SUM, 0.02, [])],
+    ids=["silent", "half", "shows its work"],
+)
+def test_a_small_part_of_the_work_is_suspicious_where_nothing_shows_that_it_was_done(
+    output: bytes, part: float, kinds_told: list[str]
+) -> None:
+    work = Work(0.0, 1 - part, 0.0, 0.0, repeats=True, is_bounded=True, parts={0: part})
+    assert kinds([did(output)] * 5, [did(output)] * 5, work) == kinds_told
+
+
+IMPROVEMENT = Conclusion(Verdict.IMPROVEMENT, "Improvement: `run` takes half", Rung.RUNS, 0.9)
+UNCHANGED = Conclusion(Verdict.UNCHANGED, "No regression: slow-downs are excluded", Rung.RUNS, 1.04)
+REGRESSION = Conclusion(Verdict.REGRESSION, "Regression: `run` takes twice", Rung.RUNS)
+
+
+@pytest.mark.parametrize(
+    ("head", "conclusion", "verdict"),
+    [
+        (did(), IMPROVEMENT, Verdict.IMPROVEMENT),
+        (did(code=1), IMPROVEMENT, Verdict.INCONCLUSIVE),
+        (did(code=1), UNCHANGED, Verdict.INCONCLUSIVE),
+        (did(code=1), REGRESSION, Verdict.REGRESSION),
+        (did(errors=ERROR), UNCHANGED, Verdict.INCONCLUSIVE),
+        (did(b""), UNCHANGED, Verdict.INCONCLUSIVE),
+        (did(left=("worker",)), UNCHANGED, Verdict.INCONCLUSIVE),
+        (did(ERROR), IMPROVEMENT, Verdict.INCONCLUSIVE),
+        (did(ERROR), UNCHANGED, Verdict.UNCHANGED),
+        (did(b"sum 8\n"), IMPROVEMENT, Verdict.INCONCLUSIVE),
+        (did(b"sum 8\n"), UNCHANGED, Verdict.UNCHANGED),
+    ],
+)
+def test_good_news_needs_the_same_work_and_every_difference_is_in_the_first_sentence(
+    head: Behaviour, conclusion: Conclusion, verdict: Verdict
+) -> None:
+    seen = witnessed([did()] * 5, [head] * 5)
+    found = weighed(conclusion, seen, CONFIG)
+    assert found.verdict is verdict
+    says = [difference.says for difference in seen[0].differences]
+    assert all(text in found.sentence for text in says)
+    if verdict is Verdict.INCONCLUSIVE:
+        assert found.sentence.startswith("Inconclusive: head may do less work: it ")
+        assert found.excluded is None
+
+
+@pytest.mark.parametrize("meant", ["outputs", "check"])
+def test_who_says_that_it_is_meant_is_believed_but_for_work_that_outlives_the_run(meant: str) -> None:
+    config = replace(CONFIG, outputs="differ" if meant == "outputs" else "same")
+    seen = witnessed([did()] * 5, [did(ERROR, code=1)] * 5, checked=meant == "check")
+    found = weighed(IMPROVEMENT, seen, config)
+    assert found.verdict is Verdict.IMPROVEMENT
+    assert found.sentence.startswith("Improvement: `run` takes half; head exits 1 where base exits 0")
+    left = witnessed([did()] * 5, [did(left=("worker",))] * 5, checked=meant == "check")
+    assert weighed(IMPROVEMENT, left, config).verdict is Verdict.INCONCLUSIVE
+
+
+def test_signals_are_named_and_processes_that_runs_left_are_told() -> None:
+    seen = witnessed([did()] * 5, [did(code=139, left=("worker",))] * 5)
+    notes = [*behaviour_notes(seen)]
+    assert [note.slug for note in notes] == ["outputs-differ", "processes-left"]
+    assert "at w head exits 139 (SIGSEGV) where base exits 0, and leaves processes (`worker`)" in notes[0].text
+    assert "runs of w on head left processes (worker) that were ended; their CPU time until then, 5 ms at most, counts" in notes[1].text
+
+
+def test_the_gravest_kind_of_difference_comes_first() -> None:
+    assert [kind.suggests_less_work for kind in DifferenceKind] == sorted(
+        (kind.suggests_less_work for kind in DifferenceKind), reverse=True
+    )

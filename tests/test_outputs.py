@@ -1,0 +1,89 @@
+"""The shape of what a run prints and writes: what is a result, and what varies from run to run."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from perfdiff.collect.outputs import CLOSE_BYTES, FILES, Stream, files_written, shape_of, without_numbers
+from perfdiff.records.behaviour import REST
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        (b"sum 7\n", b"sum 7\n", {"exact", "timeless", "masked"}),
+        (b"a 1\nb 2\n", b"b 2\na 1\n", {"timeless", "masked"}),
+        (b"sum 7\ntook 12.5 ms\n", b"sum 7\ntook 1.25 s\n", {"timeless", "masked"}),
+        (b"sum 7\nelapsed: 3\n", b"sum 7\nelapsed: 1\n", {"timeless", "masked"}),
+        (b"at 21:34:07 sum 7\n", b"at 09:02:51 sum 7\n", {"timeless", "masked"}),
+        (b"pid 771\nsum 7\n", b"pid 99\nsum 7\n", {"timeless", "masked"}),
+        (b"sum 7\n", b"sum 8\n", {"masked"}),
+        (b"   7 of 10\n", b"1234 of 10\n", {"masked"}),
+        (b"<Item object at 0x7f12ab>\n", b"<Item object at 0x55d1>\n", {"masked"}),
+        (b"Item@1b6d3586\n", b"Item@4554617c\n", {"masked"}),
+        (b"error 1.5e-05\n", b"error 0.02\n", {"masked"}),
+        (b"sum 7\n", b"error: no input\n", set()),
+        (b"sum 7\n", b"", set()),
+        (b"sum 7\nsum 7\n", b"sum 7\n", set()),
+    ],
+)
+def test_texts_are_alike_in_all_but_what_varies(one: bytes, other: bytes, alike: set[str]) -> None:
+    shapes = shape_of(one), shape_of(other)
+    assert {form for form in ("exact", "timeless", "masked") if getattr(shapes[0], form) == getattr(shapes[1], form)} == alike
+
+
+def test_text_in_chunks_has_the_shape_of_the_whole() -> None:
+    stream = Stream()
+    for chunk in (b"a 1\nb", b" 2\n", b"c"):
+        stream.read(chunk)
+    assert stream.shape() == shape_of(b"a 1\nb 2\nc")
+    assert (stream.shape().lines, stream.shape().bytes) == (3, 9)
+
+
+def test_long_text_is_counted_and_digested_and_not_kept() -> None:
+    stream = Stream()
+    for _ in range(100):
+        stream.read(b"7\n" * CLOSE_BYTES)
+    shape = stream.shape()
+    assert (shape.lines, shape.bytes, shape.timeless, shape.masked) == (100 * CLOSE_BYTES, 200 * CLOSE_BYTES, "", "")
+    assert len(stream._beginning) <= CLOSE_BYTES
+    assert shape.exact != shape_of(b"7\n").exact
+
+
+@pytest.mark.parametrize(
+    "text", [b"7" * CLOSE_BYTES, b"1:" * (CLOSE_BYTES // 2), b"abcde5" * (CLOSE_BYTES // 6), b"time " * (CLOSE_BYTES // 5)]
+)
+def test_lines_without_an_end_are_looked_at_in_time_that_grows_with_their_length(text: bytes) -> None:
+    started = time.process_time()
+    shape_of(text)
+    assert time.process_time() - started < 5  # looked at from each of their digits on, they would take minutes
+
+
+def test_numbers_and_their_units_are_one_digit() -> None:
+    assert without_numbers(b"12 of 3,400 in 2.5 ms, then 3 seconds; 0x7ffab") == b"0 of 0 in 0s, then 0s; 0"
+
+
+def test_files_go_by_their_names_without_numbers_and_caches_are_none(tmp_path: Path) -> None:
+    for name in ("out.txt", "made/part-1.txt", "made/part-22.txt", "made/__pycache__/a.pyc", ".cache/b"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"{name}\n")
+    files = files_written(tmp_path, ["made", "out.txt", ".cache", "gone"])
+    assert files == {
+        "made/part-0.txt": files["made/part-0.txt"],
+        "out.txt": shape_of(b"out.txt\n"),
+    }
+    assert (files["made/part-0.txt"].lines, files["made/part-0.txt"].bytes) == (2, 33)
+
+
+def test_of_many_files_the_first_have_names_and_of_large_ones_sizes_are_known(tmp_path: Path) -> None:
+    names = [f"{chr(97 + number // 26)}{chr(97 + number % 26)}" for number in range(FILES + 5)]
+    for name in names:
+        (tmp_path / name).write_text("x")
+    (tmp_path / "aa").write_bytes(b"x" * (CLOSE_BYTES + 1))
+    files = files_written(tmp_path, names)
+    assert len(files) == FILES + 1
+    assert files[REST].bytes == 5
+    assert (files["aa"].bytes, files["aa"].exact) == (CLOSE_BYTES + 1, "")

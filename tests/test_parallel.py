@@ -1,0 +1,126 @@
+"""What could not happen was not excluded: threads and processes that other work kept from running at the same time."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from perfdiff.analysis.counts.work import Work
+from perfdiff.analysis.findings import Rung, Verdict
+from perfdiff.analysis.verdicts.conclusion import Conclusion
+from perfdiff.analysis.verdicts.parallel import allowed, apart_in_time, apart_note, average, has_several
+from perfdiff.collect.executor import Command, ProcessExecutor
+from perfdiff.records.behaviour import Concurrency
+from perfdiff.records.schema import Phase, Point, Run, Side
+from perfdiff.records.witnessed import Amount, PointBehaviour, SideBehaviour, Written
+
+MET, HELD_BACK = Concurrency(0.9, 1.9, 1.8), Concurrency(0.9, 1.9, 0.6)
+ALONE = Concurrency(0.0, 1.0, 0.4)
+NOTHING = Written(0, Amount(0, 0), Amount(0, 0))
+UNCHANGED = Conclusion(Verdict.UNCHANGED, "No regression: slow-downs of more than 4.7 % are excluded", Rung.RUNS, 1.047)
+SAME_WORK = Work(0.0, 0.0, 0.0, 0.0, repeats=False, is_bounded=True)
+
+
+def points(base: Concurrency | None, head: Concurrency | None) -> tuple[PointBehaviour, ...]:
+    sides = [SideBehaviour(5, {0: 5}, NOTHING, NOTHING, concurrency=concurrency) for concurrency in (base, head)]
+    return (PointBehaviour(Point(0, "w", {}, "./w"), *sides),)
+
+
+def run(concurrency: Concurrency | None, phase: Phase = Phase.PLAIN, *, together: bool = False) -> Run:
+    return Run(0, phase, 0, Side.HEAD, 0, 1e8, 1e8, 1e6, None, None, "", together=together, concurrency=concurrency)
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "verdict"),
+    [
+        (MET, MET, Verdict.UNCHANGED),
+        (HELD_BACK, HELD_BACK, Verdict.INCONCLUSIVE),
+        (MET, HELD_BACK, Verdict.INCONCLUSIVE),
+        (ALONE, ALONE, Verdict.UNCHANGED),  # one task alone waits for nobody of its own, however busy the machine is
+        (None, None, Verdict.UNCHANGED),
+    ],
+)
+def test_equal_times_of_tasks_that_hardly_met_are_no_answer(base: Concurrency | None, head: Concurrency | None, verdict: Verdict) -> None:
+    apart = apart_in_time(points(base, head))
+    found = allowed(UNCHANGED, apart, None, ())
+    assert found.verdict is verdict
+    if verdict is Verdict.INCONCLUSIVE:
+        says = "threads or processes of w had 0.6 of the 1.9 CPUs that they could use at the same time"
+        assert found.sentence.startswith(f"Inconclusive: {says}")
+        assert found.sentence.endswith("by time alone: no regression: slow-downs of more than 4.7 % are excluded")
+        assert found.excluded is None
+        assert [(note.slug, note.text.startswith(says)) for note in apart_note(apart)] == [("tasks-hardly-met", True)]
+
+
+@pytest.mark.parametrize("conclusion", [replace(UNCHANGED, rung=Rung.CODE), replace(UNCHANGED, verdict=Verdict.IMPROVEMENT)])
+def test_what_does_not_rest_on_equal_times_stays(conclusion: Conclusion) -> None:
+    assert allowed(conclusion, apart_in_time(points(HELD_BACK, HELD_BACK)), None, ()) == conclusion
+
+
+@pytest.mark.parametrize(
+    ("work", "counted", "verdict"),
+    [
+        (SAME_WORK, MET, Verdict.UNCHANGED),
+        (SAME_WORK, HELD_BACK, Verdict.INCONCLUSIVE),
+        (SAME_WORK, None, Verdict.INCONCLUSIVE),
+        (replace(SAME_WORK, waiting=0.3), MET, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_counts_answer_where_threads_met_as_they_were_made(work: Work, counted: Concurrency | None, verdict: Verdict) -> None:
+    apart = apart_in_time(points(HELD_BACK, HELD_BACK))
+    assert allowed(UNCHANGED, apart, work, [run(counted, Phase.COUNTED)]).verdict is verdict
+
+
+def test_runs_that_took_turns_on_one_cpu_have_one_task() -> None:
+    assert average([run(HELD_BACK, together=True)] * 6) is None
+    assert average([run(MET), run(HELD_BACK), run(None)]) == Concurrency(0.9, 1.9, 1.2)
+    assert average([run(None)]) is None
+
+
+@pytest.fixture
+def observed(tmp_path: Path) -> Callable[[str], Concurrency | None]:
+    def run_once(text: str) -> Concurrency | None:
+        one_cpu = {min(os.sched_getaffinity(0))}
+        command = Command(text, tmp_path, {"PATH": os.environ["PATH"]}, 60.0, (0,), "head, point", cpus=one_cpu)
+        return ProcessExecutor().execute(command).concurrency
+
+    return run_once
+
+
+COUNT = "i=0; while [ $i -lt {} ]; do i=$((i+1)); done"
+THREADS = "import hashlib, threading; work = lambda: hashlib.sha256(bytes(60_000_000)).digest()"
+IDLE = (
+    "import threading; e = threading.Event(); [threading.Thread(target=e.wait).start() for _ in range(8)]; sum(range(4_000_000)); e.set()"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_parallel"),
+    [
+        (f"({COUNT.format(150_000)}) & ({COUNT.format(150_000)}) & wait", True),
+        (f"{sys.executable} -c '{THREADS}; t = [threading.Thread(target=work) for _ in range(2)]; [each.start() for each in t]'", True),
+        (COUNT.format(300_000), False),
+        (f"{sys.executable} -c '{IDLE}'", False),
+        ("sleep 0.2 & sleep 0.2 & wait", False),
+    ],
+    ids=["processes", "threads", "one process", "idle threads", "sleeping processes"],
+)
+def test_tasks_that_could_work_at_the_same_time_are_seen_though_they_share_a_cpu(
+    observed: Callable[[str], Concurrency | None], text: str, *, is_parallel: bool
+) -> None:
+    seen = observed(text)
+    assert seen is not None
+    assert has_several(seen) is is_parallel
+    assert seen.wanted <= 1  # of the CPUs that it may use
+
+
+def test_what_a_run_used_of_the_cpus_is_its_cpu_time_by_the_clock(observed: Callable[[str], Concurrency | None]) -> None:
+    seen = observed("sleep 0.3")
+    assert seen is not None
+    assert seen.ran < 0.2
+    assert seen.wanted < 0.5
