@@ -298,4 +298,4 @@ def test_hundreds_of_classes_are_compared_within_a_second(tmp_path: Path, lines:
     differing = dict(all_differing(tmp_path / "base", tmp_path / "head"))
     began = time.monotonic()
     assert len(sameness.same_code(differing).alike) == 300
-    assert time.monotonic() - began < 5.0  # 0.4 s where nothing else runs
+    assert time.monotonic() - began < 5.0  # 1.7 s on a busy machine of two cores

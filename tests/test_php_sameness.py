@@ -181,4 +181,4 @@ def test_hundreds_of_scripts_are_compared_within_a_second(tmp_path: Path) -> Non
     differing = dict(all_differing(tmp_path / "base", tmp_path / "head"))
     began = time.monotonic()
     assert len(sameness.same_code(differing, interpreter().executable, os.environ).alike) == 300
-    assert time.monotonic() - began < 5.0  # 0.6 s where nothing else runs
+    assert time.monotonic() - began < 5.0  # 0.5 to 2.3 s on a busy machine of two cores

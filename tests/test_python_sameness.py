@@ -211,4 +211,4 @@ def test_hundreds_of_modules_are_compared_within_a_second(tmp_path: Path) -> Non
     began = time.monotonic()
     found = sameness.same_code([], differing, Path(sys.executable))
     assert (len(found.alike), len(found.compiled)) == (300, 300)
-    assert time.monotonic() - began < 3.0  # 0.4 s where nothing else runs
+    assert time.monotonic() - began < 3.0  # 0.7 to 1.0 s on a busy machine of two cores
