@@ -18,7 +18,9 @@ from perfdiff.analysis.verdicts.acceptance import WHOLE, apply, claims
 from perfdiff.config import CompareConfig
 from perfdiff.errors import ConfigError
 from perfdiff.outcome import Outcome
+from perfdiff.records.behaviour import Concurrency
 from perfdiff.records.schema import Change
+from perfdiff.records.witnessed import Amount, Difference, DifferenceKind, PointBehaviour, SideBehaviour, Written
 from perfdiff.report import document, json_report, terminal
 
 TODAY = date(2026, 3, 1)
@@ -176,6 +178,19 @@ def test_a_program_that_alone_is_judged_is_not_slower_by_what_it_does_not_feel()
     beside = replace(whole, functions=(*whole.functions, slower(Ratio(2.0, 1.9, 2.1, 10, 10))))
     verdicts = {judge: apply(beside, [known()], TODAY, CompareConfig(judge=judge)).verdict for judge in ("function", "program")}
     assert verdicts == {"function": Verdict.REGRESSION, "program": Verdict.UNCHANGED}
+
+
+def test_what_is_left_when_costs_are_accepted_needs_the_same_work_and_tasks_that_met() -> None:
+    nothing = Written(0, Amount(0, 0), Amount(0, 0))
+    whole = with_runs(1.2, 2e6)
+    at = whole.end_to_end[0].point
+    side = SideBehaviour(5, {0: 5}, nothing, nothing)
+    apart = replace(side, concurrency=Concurrency(0.9, 1.9, 0.5))
+    less = PointBehaviour(at, side, side, (Difference(DifferenceKind.LESS_OUTPUT, "prints nothing"),))
+    for seen, says in ((less, "head may do less work: it prints nothing"), (PointBehaviour(at, apart, apart), "threads or processes of")):
+        found = apply(replace(whole, behaviour=(seen,)), [known()], TODAY, CompareConfig())
+        assert found.verdict is Verdict.INCONCLUSIVE
+        assert found.sentence.startswith(f"Inconclusive: {says}")
 
 
 def test_without_entries_nothing_changes() -> None:

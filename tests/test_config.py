@@ -280,6 +280,14 @@ def test_command_line_that_does_not_fit_is_an_error(checkout: Path, overrides: O
     assert says in message
 
 
+def test_what_says_that_heads_do_their_work_is_read(checkout: Path) -> None:
+    text = GOOD.replace("runs = 12", "runs = 12\ncheck = 'grep -q {n}'").replace("[compare]", '[compare]\noutputs = "differ"')
+    config = load(checkout, text)
+    assert ([workload.check for workload in config.workloads], config.compare.outputs) == (["grep -q {n}", None], "differ")
+    message, _ = error_of(checkout, text.replace("differ", "any"))
+    assert "'outputs' is" in message
+
+
 def test_variables_of_the_shell_are_no_places(checkout: Path) -> None:
     config = load(checkout, GOOD, overrides=Overrides(command="./sort ${HOME} {n}", parameters={"n": (1,)}))
     assert config.workloads[0].command == "./sort ${HOME} {n}"

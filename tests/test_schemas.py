@@ -34,8 +34,10 @@ from perfdiff.analysis.findings import (
 )
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.kinds import DetectorKind
+from perfdiff.records.behaviour import Concurrency
 from perfdiff.records.kinds import MachinePart
 from perfdiff.records.schema import Change, Point, Side
+from perfdiff.records.witnessed import Amount, Difference, DifferenceKind, PointBehaviour, SideBehaviour, Written
 from perfdiff.report import annotations, json_report
 from perfdiff.report.document import build
 from test_annotate import linear, logs, perfdiff
@@ -101,8 +103,11 @@ def full() -> Findings:
     function = replace(first, metrics={**first.metrics, "wall_ns": wall}, anomaly=anomaly, counts={"blocks": count}, accepted=(accepted,))
     whole = made.findings(functions=(function, *made.others()))
     end = replace(whole.end_to_end[0], machines={"lab-1": ratio}, disagree=True)
+    written = Written(5, Amount(1, 2), Amount(9, 18))
+    side = SideBehaviour(5, {0: 5}, written, written, {"out": written}, Amount(0, 5), 1, ("sh",), 1e6, Concurrency(0.5, 1.5, 1.2))
+    behaviour = PointBehaviour(whole.points[0], side, side, (Difference(DifferenceKind.ERRORS, "prints an error"),), checked=True)
     part = MachinePart("lab-1", 1, whole.environment, 10, 10)
-    return replace(whole, end_to_end=(end, *whole.end_to_end[1:]), machines=(part,))
+    return replace(whole, end_to_end=(end, *whole.end_to_end[1:]), machines=(part,), behaviour=(behaviour,))
 
 
 def analysed() -> Findings:

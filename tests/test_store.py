@@ -12,6 +12,7 @@ import pytest
 
 from perfdiff.errors import RecordingError
 from perfdiff.records import recorded, store
+from perfdiff.records.behaviour import Behaviour, Concurrency, Shape
 from perfdiff.records.places import Place, PlaceCounts, PlaceExperiment
 from perfdiff.records.requests import RequestTimes
 from perfdiff.records.schema import (
@@ -36,6 +37,10 @@ from perfdiff.records.schema import (
     Workload,
 )
 
+RUN = Run(0, Phase.TIMED, 0, Side.BASE, 0, 1.5, 2.5, 3.0, 0.25, 0.0, "d0")
+SHAPE = Shape(2, 9, "d0", "d1", "d2")
+DID = Behaviour(1, SHAPE, SHAPE, {"out": SHAPE}, 27, ("sh",), 1e6)
+MET = Concurrency(0.5, 1.5, 1.4)
 REQUESTS = RequestTimes("list", 40, {"500": 2}, 1.5e6, None, "GET /x")
 
 
@@ -53,7 +58,25 @@ def experiment() -> Experiment:
             ),
         ),
         skipped=(Skipped("g", "a.c", "constexpr"),),
-        runs=(Run(0, Phase.TIMED, 0, Side.BASE, 0, 1.5, 2.5, 3.0, 0.25, 0.0, "d0", layout=3, requests=(REQUESTS,)),),
+        runs=(
+            Run(
+                0,
+                Phase.TIMED,
+                0,
+                Side.BASE,
+                0,
+                1.5,
+                2.5,
+                3.0,
+                0.25,
+                0.0,
+                "d0",
+                layout=3,
+                requests=(REQUESTS,),
+                behaviour=DID,
+                concurrency=MET,
+            ),
+        ),
         totals=Totals(np.array([0]), np.array([7]), np.array([2.0]), np.array([3.0]), np.array([1.0]), {"alloc_bytes": np.array([8.0])}),
         edges=Edges(np.array([0]), np.array([0]), np.array([7]), np.array([2.0]), np.array([3.0])),
         notes=(Note("slug", "text"),),
@@ -96,6 +119,29 @@ def test_an_experiment_comes_back_as_it_was_saved(tmp_path: Path, experiment: Ex
     for name, values in table.metrics.items():
         np.testing.assert_array_equal(samples.metrics[name], values)
     assert store.samples(tmp_path / "x", 7, Side.BASE) is None
+
+
+def test_runs_that_nobody_looked_at_are_loaded(tmp_path: Path, experiment: Experiment) -> None:
+    store.save(tmp_path / "x", experiment, [])
+    file = tmp_path / "x" / "experiment.json"
+    document = json.loads(file.read_text())
+    for name in ("behaviour", "concurrency"):
+        del document["experiment"]["runs"][0][name]
+    file.write_text(json.dumps(document))
+    digests = tmp_path / "x" / "digests.json"
+    content = json.loads(digests.read_text()) | {file.name: hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest()}
+    digests.write_text(json.dumps(content))
+    [run] = store.load(tmp_path / "x").runs
+    assert (run.behaviour, run.concurrency) == (None, None)
+
+
+@pytest.mark.parametrize("lines", [-1, 2**63])
+def test_runs_that_wrote_what_no_machine_can_count_are_damaged(tmp_path: Path, experiment: Experiment, lines: int) -> None:
+    [run] = experiment.runs
+    hostile = replace(run, behaviour=replace(DID, files={"out": replace(SHAPE, lines=lines)}))
+    store.save(tmp_path / "x", replace(experiment, runs=(hostile,)), [])
+    with pytest.raises(RecordingError, match="counts of what a run did that no machine can have"):
+        store.load(tmp_path / "x")
 
 
 def test_a_damaged_file_is_named_and_not_loaded(tmp_path: Path, experiment: Experiment, table: SampleTable) -> None:

@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -213,26 +213,28 @@ class _Running:
 
 
 class _Printed:
-    """What a command prints in one place, read in a thread as it comes: its shape, its end, and numbers where some are looked for."""
+    """What a command prints in one place, read in a thread as it comes: its shape, its end, and numbers where some are looked for.
 
-    def __init__(self, pipe: IO[bytes] | None, features: Patterns, keep: Callable[[bytes], object] | None = None) -> None:
+    A file `kept`, where one is given, gets all of it, and is closed behind that.
+    """
+
+    def __init__(self, pipe: IO[bytes] | None, features: Patterns, kept: IO[bytes] | None = None) -> None:
         assert pipe is not None, "the command's output goes to pipes"
         self.text, self.tail = Stream(), bytearray()
         self.numbers = PrintedNumbers(features) if features else None
-        self._keep = keep
-        self.reader = threading.Thread(target=self._drain, args=(pipe,), daemon=True)
+        self.reader = threading.Thread(target=self._drain, args=(pipe, kept), daemon=True)
         self.reader.start()
 
-    def _drain(self, pipe: IO[bytes]) -> None:
-        with pipe:
+    def _drain(self, pipe: IO[bytes], kept: IO[bytes] | None) -> None:
+        with pipe, kept or nullcontext():
             while chunk := pipe.read1(1 << 16):  # type: ignore[attr-defined]
                 self.text.read(chunk)
                 self.tail += chunk
                 del self.tail[:-TAIL_BYTES]
                 if self.numbers is not None:
                     self.numbers.read(chunk)
-                if self._keep is not None:
-                    self._keep(chunk)
+                if kept is not None:
+                    kept.write(chunk)
 
 
 @contextmanager
@@ -248,7 +250,6 @@ def _running(command: Command) -> Iterator[_Running]:
             slug="disk-full",
         )
     with ExitStack() as stack:
-        keep = None if command.kept_output is None else stack.enter_context(command.kept_output.open("wb")).write
         stdin = subprocess.DEVNULL if command.input is None else stack.enter_context(command.input.open("rb")).fileno()
         others = processes.children()
         with processes.bound(command.cpus):
@@ -258,7 +259,8 @@ def _running(command: Command) -> Iterator[_Running]:
                 )
             )
         started = time.perf_counter_ns()
-        printed_on = [_Printed(process.stdout, command.features, keep), _Printed(process.stderr, command.features)]
+        kept = None if command.kept_output is None else command.kept_output.open("wb")
+        printed_on = [_Printed(process.stdout, command.features, kept), _Printed(process.stderr, command.features)]
         tasks = TaskCounter(process.pid, len(os.sched_getaffinity(process.pid)))
         limits = Limits(command.directory, command.timeout_s, command.needs)
         with Guard(limits, process.pid, tasks if command.purpose is Purpose.RUN else None) as guard:

@@ -21,6 +21,10 @@ LARGEST_RATIO = 1000
 ANY_TABLE_BYTES = 64 * 2**20
 
 
+# The kernel counts bytes and lines of a run in 64 bits; Python's own integers have no end, and no place in a float.
+MOST_COUNTED = 2**63
+
+
 class BoundError(ValueError):
     """A file claims more than is taken from it."""
 
@@ -51,6 +55,12 @@ def check_numbers(numbers: Iterable[int], says: str) -> None:
         raise BoundError(f"number {beyond:,} of {says}, which begin at 0 and end below {MOST_NUMBERS:,}")
     if len(set(found)) < len(found):
         raise BoundError(f"two {says} of one number")
+
+
+def check_counts(counts: Iterable[int], says: str) -> None:
+    """Raise BoundError unless counts are from 0 on, and such as a machine can count."""
+    if any(not 0 <= count < MOST_COUNTED for count in counts):
+        raise BoundError(f"counts of {says} that no machine can have")
 
 
 def check_size(rows: int, columns: int, file_bytes: int) -> None:

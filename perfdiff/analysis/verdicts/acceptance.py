@@ -14,6 +14,7 @@ from perfdiff.analysis.policy import MATERIAL
 from perfdiff.analysis.verdicts.behaviour import weighed
 from perfdiff.analysis.verdicts.conclusion import Conclusion, Evidence, conclude
 from perfdiff.analysis.verdicts.doubt import WORK
+from perfdiff.analysis.verdicts.parallel import allowed, apart_in_time
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
 from perfdiff.models.prices import LEAST_NS
@@ -37,7 +38,8 @@ def apply(findings: Findings, accepted: Sequence[Acceptance], today: date, confi
     notes = tuple(_notes(functions, accepted, findings, today))
     found = Conclusion(findings.verdict, findings.sentence, findings.rung, findings.excluded)
     if found.verdict is Verdict.REGRESSION and any(finding.accepted for finding in functions):
-        found = weighed(_whole(functions, findings, config), findings.behaviour, config)
+        found = allowed(_whole(functions, findings, config), apart_in_time(findings.behaviour), None, ())
+        found = weighed(found, findings.behaviour, config)
     return replace(
         findings,
         functions=functions,

@@ -70,9 +70,8 @@ def _kept_apart(concurrency: Concurrency | None) -> bool:
 
 
 def _says(apart: Sequence[PointBehaviour]) -> str:
-    worst = min(
-        (side.concurrency for each in apart for side in (each.base, each.head) if side.concurrency), key=lambda of: of.ran / of.wanted
-    )
+    sides = (side.concurrency for each in apart for side in (each.base, each.head))
+    worst = max((found for found in sides if found is not None), key=lambda found: found.wanted - found.ran)
     where = units.listed([each.point.label for each in apart], NAMED)
     return (
         f"threads or processes of {where} had {units.significant(worst.ran)} of the {units.significant(worst.wanted)} CPUs that they could "
