@@ -104,8 +104,7 @@ class MetricFinding:
     `floor` is the smallest ratio minus 1 that this comparison could have seen. `crosses` is the input at which head costs twice what base
     costs, if any. `modes` and `borders` are the regimes that moved. `points` are the ratios at single workload points, by id; their
     intervals hold for all of them at once. `typical` is what a typical call of base costs in the stratum, and `typical_at` the inputs of
-    it: `n = 2000`, "" where none is known. `machines` are the ratios of that stratum on single machines, by name, where several measured,
-    and `machines_q` is the q-value of no difference between them.
+    it: `n = 2000`, or "". `machines` are the ratios of that stratum by machine, `machines_q` is the q-value of no difference of these.
     """
 
     metric: str
