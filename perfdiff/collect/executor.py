@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import select
 import shlex
 import shutil
 import signal
@@ -21,7 +20,7 @@ from typing import IO, Protocol
 
 from perfdiff import processes, units
 from perfdiff.build.jobs import SOURCE
-from perfdiff.collect import complaints
+from perfdiff.collect import complaints, held_shell
 from perfdiff.collect.printed import Patterns, PrintedNumbers
 from perfdiff.config import TEMPLATE_COMMAND
 from perfdiff.errors import DiskFilledError, RunFailedError, StoreError, WorkloadError
@@ -32,7 +31,6 @@ _OPERATORS = frozenset("();<>|&")  # of the shell, between commands
 _SETTINGS = re.compile(r"(?:[A-Za-z_]\w*=[\w./:,+-]*\s+)+")  # of variables, ahead of a command
 _BUILT_IN = frozenset(("echo", "false", "kill", "printf", "pwd", "test", "time", "true"))  # as programs not quite the same
 _PROGRAM = re.compile(r"[\w./+-]+(?!\S)")
-_HOLDING = "kill -STOP $$"  # the shell above, which would wait for the program as it ends, so that the kernel forgets what it knows of it
 _NOT_FOUND = 127  # what the shell says of a program that is not there
 _ABSENT_FILE = ("No such file or directory", "Could not open input file: ")  # the second one is PHP's
 TAIL_BYTES = 4000  # of what a workload printed last, shown when it fails
@@ -171,9 +169,9 @@ class _Running:
         """Wait for its end; where somebody else did so, as the block was left before, nothing is known of it."""
         shell = self.process.pid
         try:
-            program = _ended_below(shell)
+            program = held_shell.ended_below(shell)
             self.elapsed_ns = float(time.perf_counter_ns() - self.started)
-            delay_ns = _delay_ns(program) if program else 0.0
+            delay_ns = held_shell.delay_ns(program) if program else 0.0
             os.kill(shell, signal.SIGCONT)
             os.waitid(os.P_PID, shell, os.WEXITED | os.WNOWAIT)
             if program is None:
@@ -208,7 +206,7 @@ def _running(command: Command) -> Iterator[_Running]:
     with ExitStack() as stack:
         with processes.bound(command.cpus):
             process = stack.enter_context(
-                processes.running(f"{_HOLDING}\n{shell_text(command)}", command.directory, command.environment, stdout=subprocess.PIPE)
+                processes.running(held_shell.held(shell_text(command)), command.directory, command.environment, stdout=subprocess.PIPE)
             )
         started = time.perf_counter_ns()
         readers = [
@@ -404,34 +402,6 @@ def _require_success(command: Command, status: int, watch: _Watch, tail: str) ->
         slug="workload-failed",
         detail=tail,
     )
-
-
-def _ended_below(shell: int) -> int | None:
-    """Wait until the program has ended that a shell started before it stopped itself, and return its number.
-
-    None where the shell has ended, or where the kernel does not tell of children or ends (before Linux 5.3).
-    """
-    os.waitid(os.P_PID, shell, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-    with ExitStack() as stack:
-        ends = select.poll()
-        try:
-            program = int(Path(f"/proc/{shell}/task/{shell}/children").read_text().split()[0])
-            for process in (program, shell):
-                descriptor = os.pidfd_open(process)
-                stack.callback(os.close, descriptor)
-                ends.register(descriptor, select.POLLIN)
-        except (OSError, IndexError):
-            return None
-        ends.poll()
-    return program
-
-
-def _delay_ns(process: int) -> float:
-    """Return for how long a process that has ended, and is not waited for, had waited for a CPU; 0 where the kernel does not tell."""
-    try:
-        return float(Path(f"/proc/{process}/schedstat").read_text().split()[1])
-    except (OSError, ValueError, IndexError):
-        return 0.0
 
 
 def _waited_us() -> int | None:
