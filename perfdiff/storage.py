@@ -20,7 +20,7 @@ from perfdiff.build import builder, holdings
 from perfdiff.build.cache import BuildCache, claim, remove_folder, size_bytes
 from perfdiff.build.holdings import HOLDINGS, entries
 from perfdiff.errors import BusyError, RecordingError, StoreError, store_errors
-from perfdiff.progress import Progress
+from perfdiff.progress import Progress, Silent
 from perfdiff.records import bounds, codec, placestore, store
 from perfdiff.records.schema import Note, Revision
 
@@ -226,6 +226,8 @@ def prune(cache: Path, *, max_age_s: float) -> int:
     if not cache.is_dir():
         return 0
     below = sum(prune(folder, max_age_s=max_age_s) for folder in entries(cache, "stations"))
+    with contextlib.suppress(BusyError), at_work(cache, Silent(), wait_s=0):
+        pass  # what a process that was killed left is cleared
     with store_errors(cache), BuildCache(cache) as builds:
         freed = below + sum(entry.size_bytes for entry in builds.prune(max_age_s=max_age_s))
         return freed + _remove_alone(cache, list(_disused(cache, time.time() - max_age_s)))

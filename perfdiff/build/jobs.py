@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from perfdiff import logs, processes, seals
+from perfdiff import logs, processes, seals, temporary
 from perfdiff.build import compilers
 from perfdiff.build.commands import read_compile_log
 from perfdiff.build.failures import read_failure
@@ -54,8 +53,8 @@ class Job:
         """Run the command for the length of the block, its output bounded in `log`; nothing of it goes on writing afterwards."""
         request = self.request
         # Compilers that are killed leave their temporary files. Not in the cache, whose path may be too long for sockets (107 bytes).
-        with tempfile.TemporaryDirectory(prefix="perfdiff-", ignore_cleanup_errors=True) as temporary, ExitStack() as stack:
-            ours = {"TMPDIR": temporary, **(elsewhere(Path(temporary)) if request.variant is Phase.PLACED else {})}
+        with temporary.folder() as room, ExitStack() as stack:
+            ours = {"TMPDIR": str(room), **(elsewhere(room) if request.variant is Phase.PLACED else {})}
             if self.is_ours:
                 stack.enter_context(_without_overlay(request, self.tree, self.folder))
             output = stack.enter_context(logs.bounded(self.log))
@@ -180,5 +179,5 @@ def name(request: BuildRequest) -> str:
 @contextmanager
 def _without_overlay(request: BuildRequest, tree: Path, folder: Path) -> Iterator[None]:
     """Keep the overlay's own folders and modules out of the way of a command that nobody wrote with them in mind."""
-    with tempfile.TemporaryDirectory(dir=folder) as room, overlay.apart(request.pin.repository, request.config.overlay, tree, Path(room)):
+    with temporary.folder(within=folder) as room, overlay.apart(request.pin.repository, request.config.overlay, tree, room):
         yield

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import DEVNULL
 
-from perfdiff import processes
+from perfdiff import processes, temporary
 
 _SPECIAL = frozenset("\\'\" \t\n\r\f\v")
 
@@ -24,10 +23,10 @@ class Linker:
 
     def run(self, program: str, arguments: Sequence[str], directory: Path, more: Mapping[str, str] | None = None) -> bool:
         """Run a compiler, or what reads response files as it does; return whether it ended well and in time."""
-        with tempfile.TemporaryDirectory(prefix="perfdiff-", ignore_cleanup_errors=True) as temporary:
-            response = Path(temporary) / "arguments"  # the shell's command line has a most length
+        with temporary.folder() as room:
+            response = room / "arguments"  # the shell's command line has a most length
             response.write_text("\n".join(map(_quoted, arguments)), encoding="utf-8", errors="surrogateescape")
-            environment = {**self.environment, "TMPDIR": temporary, **(more or {})}
+            environment = {**self.environment, "TMPDIR": str(room), **(more or {})}
             command = shlex.join([program, f"@{response}"])
             with processes.running(command, directory, environment, stdout=DEVNULL, stderr=DEVNULL) as process:
                 return processes.succeeds(process, self.deadline - time.monotonic())

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perfdiff import units
+from perfdiff import temporary, units
 from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,7 +32,8 @@ def check(folder: Path) -> None:
                 raise UsageError(
                     f"no ticket can be written to '{folder}', which holds something else; name a new folder", slug="ticket-in-the-way"
                 )
-        tempfile.TemporaryDirectory(dir=folder.absolute().parent).cleanup()
+        with temporary.folder(f".{folder.name}-", within=folder.absolute().parent):
+            pass
     except OSError as error:
         raise _unwritable(folder, error) from error
 
@@ -125,7 +124,7 @@ def _privacy(outcome: Outcome, asked: Request, uncommitted: Changes | None) -> P
 
 
 def _put(folder: Path, files: Iterable[tuple[str, bytes]]) -> None:
-    room = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    room = temporary.make(f".{folder.name}-", within=folder.parent)
     fresh, replaced = room / "new", room / "replaced"
     try:
         for name, content in files:
@@ -137,7 +136,7 @@ def _put(folder: Path, files: Iterable[tuple[str, bytes]]) -> None:
     finally:
         if replaced.exists() and not folder.exists():
             replaced.rename(folder)
-        shutil.rmtree(room, ignore_errors=True)
+        temporary.remove(room)
 
 
 def _unwritable(folder: Path, error: OSError) -> UsageError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import select
 import shlex
 import shutil
 import signal
@@ -20,7 +19,7 @@ from typing import IO, Protocol
 
 from perfdiff import processes, units
 from perfdiff.build.jobs import SOURCE
-from perfdiff.collect import complaints, kernel
+from perfdiff.collect import complaints, held_shell, kernel
 from perfdiff.collect.guard import Guard, Limits, missing_bytes
 from perfdiff.collect.outputs import Stream
 from perfdiff.collect.printed import Patterns, PrintedNumbers
@@ -35,7 +34,6 @@ _OPERATORS = frozenset("();<>|&")  # of the shell, between commands
 _SETTINGS = re.compile(r"(?:[A-Za-z_]\w*=[\w./:,+-]*\s+)+")  # of variables, ahead of a command
 _BUILT_IN = frozenset(("echo", "false", "kill", "printf", "pwd", "test", "time", "true"))  # as programs not quite the same
 _PROGRAM = re.compile(r"[\w./+-]+(?!\S)")
-_HOLDING = "kill -STOP $$"  # the shell above, which would wait for the program as it ends, so that the kernel forgets what it knows of it
 _NOT_FOUND = 127  # what the shell says of a program that is not there
 _ABSENT_FILE = ("No such file or directory", "Could not open input file: ")  # the second one is PHP's
 TAIL_BYTES = 4000  # of what a workload printed last, shown when it fails
@@ -182,7 +180,7 @@ class _Running:
         """Wait for its end, and end what it left; where somebody else waited, as the block was left before, nothing is known of it."""
         shell = self.process.pid
         try:
-            program = _ended_below(shell)
+            program = held_shell.ended_below(shell)
             self.elapsed_ns = float(time.perf_counter_ns() - self.started)
             self.guard.saw_the_end()
             delay_ns = kernel.delay_ns(program) if program else 0.0
@@ -255,7 +253,7 @@ def _running(command: Command) -> Iterator[_Running]:
         with processes.bound(command.cpus):
             process = stack.enter_context(
                 processes.running(
-                    f"{_HOLDING}\n{shell_text(command)}", command.directory, command.environment, stdout=subprocess.PIPE, stdin=stdin
+                    held_shell.held(shell_text(command)), command.directory, command.environment, stdout=subprocess.PIPE, stdin=stdin
                 )
             )
         started = time.perf_counter_ns()
@@ -414,23 +412,3 @@ def _require_success(command: Command, status: int, guard: Guard, tail: str) -> 
         slug="workload-failed",
         detail=tail,
     )
-
-
-def _ended_below(shell: int) -> int | None:
-    """Wait until the program has ended that a shell started before it stopped itself, and return its number.
-
-    None where the shell has ended, or where the kernel does not tell of children or ends (before Linux 5.3).
-    """
-    os.waitid(os.P_PID, shell, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-    with ExitStack() as stack:
-        ends = select.poll()
-        try:
-            program = int(Path(f"/proc/{shell}/task/{shell}/children").read_text().split()[0])
-            for process in (program, shell):
-                descriptor = os.pidfd_open(process)
-                stack.callback(os.close, descriptor)
-                ends.register(descriptor, select.POLLIN)
-        except (OSError, IndexError):
-            return None
-        ends.poll()
-    return program

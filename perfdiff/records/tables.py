@@ -9,7 +9,6 @@ import functools
 import hashlib
 import json
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from perfdiff import temporary
 from perfdiff.errors import RecordingError, StoreError
 from perfdiff.records import bounds, codec
 from perfdiff.records.remote import Folder, Remote
@@ -35,8 +35,8 @@ def written(folder: Folder) -> Iterator[Path]:
         return
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".writing-") as room:
-            draft = Path(room) / "draft"
+        with temporary.folder(".writing-", within=folder.parent) as room:
+            draft = room / "draft"
             draft.mkdir()
             yield draft
             _write_digests(draft)
@@ -51,8 +51,7 @@ def written(folder: Folder) -> Iterator[Path]:
 def _sent(folder: Remote) -> Iterator[Path]:
     """Yield an empty folder whose files are copied to `folder` when the block ends well, digests last: without them nothing is read."""
     try:
-        with tempfile.TemporaryDirectory(prefix="perfdiff-") as room:
-            draft = Path(room)
+        with temporary.folder() as draft:
             yield draft
             _write_digests(draft)
             _remote_seals.cache_clear()
