@@ -76,6 +76,11 @@ def _constant(match: re.Match[str]) -> bool:
     return bool(is_secret) and not re.fullmatch(r"\$\{?\w+\}?|\{\w*\}|%s", _secret(match))
 
 
+def _macro(match: re.Match[str]) -> bool:
+    """Judge `#define NAME "value"`: most such names are of words."""
+    return bool(_NAME.search(match["name"]) or _CONSTANT.search(match["name"])) and not re.fullmatch(r"[A-Za-z_-]*", _secret(match))
+
+
 def _line(match: re.Match[str]) -> bool:
     """Judge a line `NAME=value` of a file of variables, `name: value` of YAML, or `some.name=value` of properties."""
     name, separator, secret = match["name"], match["separator"], _secret(match)
@@ -177,12 +182,12 @@ _PLACES: tuple[tuple[re.Pattern[str], _Judge], ...] = tuple(
         (r"(?P<before>\b(?i:(?:set-)?cookie)\s{0,9}:\s{0,9}[\w.-]{1,100}=)[^\s;'\"]{6,}", _always),
         (rf"(?P<before>(?<![\w.-])(?P<name>[\w.-]++)(?:\\*[\"']|&quot;)?\]?\s{{0,20}}{_SET}\s{{0,20}}{_QUOTED}){_TAKEN}", _named),
         (
-            r"(?P<before>(?i:\b(?:define|constant|putenv|setenv|getenv|set_?property|set_?option|#\s?define)\b)[\s(]{1,9}[\"']?"
-            r"(?P<name>\w++)[\"']?(?:\s{0,9},\s{0,9}|\s{1,40})(?P<quote>[\"']))(?:\\[^\n]|(?!(?P=quote))[^\\\n])++(?=(?P=quote))",
+            r"(?P<before>(?i:\b(?:define|constant|putenv|setenv|getenv|set_?property|set_?option)\b)[\s(]{1,9}[\"']?"
+            r"(?P<name>\w++)[\"']?\s{0,9},\s{0,9}(?P<quote>[\"']))(?:\\[^\n]|(?!(?P=quote))[^\\\n])++(?=(?P=quote))",
             _constant,
         ),
         (rf"(?P<before>[\"'](?P<name>[\w.-]++)[\"']\s{{0,9}},\s{{0,9}}{_QUOTED}){_TAKEN}", _listed),
-        (r"(?P<before>#\s{0,9}define\s{1,9}(?P<name>\w++)\s{1,40}\")(?:\\[^\n]|[^\"\\\n])++(?=\")", _constant),
+        (r"(?P<before>#\s{0,9}define\s{1,9}(?P<name>\w++)\s{1,40}\")(?:\\[^\n]|[^\"\\\s])++(?=\")", _macro),
         (
             r"(?P<before>(?<![\w-])(?i:password|passwd|pwd|(?:shared)?accesskey|sharedsecret(?:value)?)=)"
             r"(?:\{(?:[^}\n]|\}\})*\}|\"[^\"\n]+\"(?=[;\s'])|'[^'\n]+'(?=[;\s\"])|(?:\\[^\s]|[\"'](?=\w)|[^;\s\"'\\<>&])"
@@ -210,7 +215,7 @@ _PLACES: tuple[tuple[re.Pattern[str], _Judge], ...] = tuple(
         (r"(?P<before>(?:\b_auth\s{0,9}=\s{0,9}|[\"']auth[\"']:\s{0,9}[\"']))[A-Za-z0-9+/]{8,}={0,2}", _basic),  # .npmrc, Docker
         (r"(?P<before>\blogin\s{1,9}\S{1,200}+\s{1,40}password\s{1,9})[^\s'\"${%<]+", _always),  # .netrc
         (r"(?P<before>(?<=\s)-p)[^\s'\"]++", _to_database),
-        (r"(?P<before>(?<=\s)(?:-u\s{0,9}|--(?:proxy-)?user[= ])[\"']?[^\s:'\"]{1,100}+:)[^\s'\"]++", _to_server),
+        (r"(?P<before>(?<=\s)(?:-u\s{0,9}|--(?:proxy-)?user[= ])[\"']?[^\s:'\"]{1,100}+:)[^\s'\"`]{4,}+", _to_server),
         (r"(?P<before>(?:\b|(?<=\\[nrt])|(?<=%[0-9A-F]{2})))eyJ[\w-]++(?:\.[\w-]++)*+", _web_token),
     )
 )
