@@ -74,7 +74,9 @@ def _run(command: str, tree: Path, codes: list[int]) -> tuple[float, float, byte
     """Return the CPU seconds of a run with those of all children it waited for, its seconds, and what it printed."""
     with tempfile.TemporaryFile() as output:
         begun = time.perf_counter()
-        process = subprocess.Popen(["sh", "-c", command], cwd=tree, env=environment(), stdin=subprocess.DEVNULL, stdout=output)
+        process = subprocess.Popen(
+            ["sh", "-c", command], cwd=tree, env=environment(), stdin=subprocess.DEVNULL, stdout=output, stderr=output
+        )
         _, status, usage = os.wait4(process.pid, 0)
         lasted = time.perf_counter() - begun
         process.returncode = os.waitstatus_to_exitcode(status)
