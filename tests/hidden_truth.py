@@ -19,8 +19,8 @@ from programs import FIXTURES, Case, cases, environment, git, repository
 SIDES = ("base", "head")
 FAMILIES = ("hidden", "less")
 RUNS = 15  # a median of so many CPU times repeats to some percent on a machine with other work
-SLOWER = 1.4  # what every slower head takes at least
-ALIKE = (0.93, 1.07)  # between which a harmless one stays
+# What head takes of base's time, by what is expected of a case: at least, and at most.
+BOUNDS = {"slower": (1.4, 10.0), "unchanged": (0.93, 1.07), "not-improvement": (0.0, 0.75), "improvement": (0.0, 0.75)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +31,15 @@ class Truth:
     wall_s: dict[str, float]
     outputs: dict[str, bytes]
 
-    @property
-    def ratio(self) -> float:
-        """Return head's CPU time by base's."""
-        return self.cpu_s["head"] / self.cpu_s["base"]
+    def ratio(self, case: Case) -> float:
+        """Return head's time by base's: of the CPU, or by the wall where a case says so, as one whose processes leave."""
+        seconds = self.wall_s if case.expected.get("clock") == "wall" else self.cpu_s
+        return seconds["head"] / seconds["base"]
 
-    @property
-    def wall_ratio(self) -> float:
-        """Return head's time by base's."""
-        return self.wall_s["head"] / self.wall_s["base"]
+    def holds(self, case: Case) -> bool:
+        """Return whether head takes as much longer or less long as is said of it."""
+        least, most = BOUNDS[case.expected["verdict"]]
+        return least <= self.ratio(case) <= most
 
 
 def measured(case: Case, room: Path, runs: int = RUNS) -> Truth:
@@ -74,7 +74,9 @@ def _run(command: str, tree: Path, codes: list[int]) -> tuple[float, float, byte
     """Return the CPU seconds of a run with those of all children it waited for, its seconds, and what it printed."""
     with tempfile.TemporaryFile() as output:
         begun = time.perf_counter()
-        process = subprocess.Popen(["sh", "-c", command], cwd=tree, env=environment(), stdin=subprocess.DEVNULL, stdout=output)
+        process = subprocess.Popen(
+            ["sh", "-c", command], cwd=tree, env=environment(), stdin=subprocess.DEVNULL, stdout=output, stderr=output
+        )
         _, status, usage = os.wait4(process.pid, 0)
         lasted = time.perf_counter() - begun
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -84,22 +86,33 @@ def _run(command: str, tree: Path, codes: list[int]) -> tuple[float, float, byte
         return usage.ru_utime + usage.ru_stime, lasted, output.read()
 
 
+def record(case: Case, ratio: float) -> None:
+    """Write a measured ratio into a case's `expected.toml`."""
+    path = case.folder / "expected.toml"
+    kept = [line for line in path.read_text().splitlines() if not line.startswith("ratio = ")]
+    path.write_text("\n".join([*kept, f"ratio = {ratio:.2f}", ""]))
+
+
 def main() -> None:
-    """Print a line a case: both sides' CPU time, and head's by base's."""
+    """Print a line a case: both sides' CPU time, head's by base's, and whether it is within its bounds."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("family", choices=FAMILIES)
     parser.add_argument("--only", nargs="+", metavar="NAME", help="programs (default: all of the family)")
-    parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--runs", type=int, default=RUNS, help="of each side (default: %(default)s)")
+    parser.add_argument("--record", action="store_true", help="write the ratios into the cases")
     options = parser.parse_args()
     for case in cases(FIXTURES / options.family):
-        if options.only and not any(case.name.startswith(name) for name in options.only):
+        if options.only and case.name not in options.only:
             continue
         with tempfile.TemporaryDirectory() as room:
             truth = measured(case, Path(room), options.runs)
-        same = "same output" if truth.outputs["base"] == truth.outputs["head"] else "other output"
+        ratio = truth.ratio(case)
+        if options.record:
+            record(case, ratio)
         base, head = (1000 * truth.cpu_s[side] for side in SIDES)
-        ratios = f"{base:6.0f} ms {head:6.0f} ms ×{truth.ratio:.2f} (wall ×{truth.wall_ratio:.2f}, {1000 * truth.wall_s['base']:.0f} ms)"
-        print(f"{case.name:<28} {case.expected['verdict']:<16} {ratios} {same}", flush=True)
+        output = "same output" if truth.outputs["base"] == truth.outputs["head"] else "other output"
+        right = "" if truth.holds(case) else f" not within {BOUNDS[case.expected['verdict']]}"
+        print(f"{case.name:<28} {case.expected['verdict']:<16}{base:6.0f} ms {head:6.0f} ms ×{ratio:.2f}, {output}{right}", flush=True)
 
 
 if __name__ == "__main__":
