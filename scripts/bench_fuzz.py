@@ -118,12 +118,12 @@ def tables(folder: Path) -> Reader:
         path = rng.choice(paths)
         return str(path).encode() + b"\0" + damaged(rng, path.name, seeds[path])
 
-    def read(data: bytes) -> object:
+    def read(data: bytes) -> None:
         name, _, changed = data.partition(b"\0")
         whole = next(whole for whole in wholes if Path(name.decode()).is_relative_to(whole))
         try:
             stored_experiments.put(whole, Path(name.decode()).relative_to(whole).as_posix(), changed)
-            return stored_experiments.read(whole)
+            stored_experiments.read(whole)
         finally:
             for path, content in seeds.items():
                 if path == Path(name.decode()) or path.name == "digests.json":
