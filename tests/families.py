@@ -13,6 +13,7 @@ from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.config import CountersConfig, MeasureConfig
 from perfdiff.progress import Silent
+from perfdiff.request import Request
 from programs import Case, environment, repository
 
 BUDGET_S = 8.0  # for whole runs, and again for runs with probes
@@ -39,7 +40,7 @@ def compared(case: Case, room: Path, cache: Path, budget_s: float = BUDGET_S, *,
     config = configuration.load(checkout, environment={})
     counters = CountersConfig(software=counted, budget_s=budget_s)
     config = replace(config, measure=MeasureConfig(budget_s=budget_s), counters=counters)
-    return pipeline.compare(pipeline.Request(checkout, ("base", "head"), config, cache, environment()), Silent()).findings
+    return pipeline.compare(Request(checkout, ("base", "head"), config, cache, environment()), Silent()).findings
 
 
 def is_allowed(case: Case, verdict: Verdict) -> bool:

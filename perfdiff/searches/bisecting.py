@@ -63,6 +63,8 @@ def bisect(question: Question, progress: Progress) -> tuple[Bisection, Outcome]:
     progress.note(f"{_plural(len(commits.commits), 'commit')} between the ends, {_different(commits)} of them differ in what is built")
     request = replace(question.request, revisions=(pins.base.commit, pins.head.commit))
     ends = pipeline.compare(request, progress)
+    if ends.findings.met:
+        found = stretch(question, progress, ends.findings.met)
     good, bad = question.request.revisions
     wanted = SearchSubject(good, bad, question.function, question.named, question.metric)
     followed = follow(ends.findings, wanted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from perfdiff import storage
@@ -35,13 +35,20 @@ class Stretch:
     inert: Callable[[str], bool]
 
 
-def stretch(question: Question, progress: Progress) -> Stretch:
-    """Return what a question is to be searched in; raise RevisionError as `history` does."""
+def stretch(question: Question, progress: Progress, met: Collection[str] = ()) -> Stretch:
+    """Return what a question is to be searched in; raise RevisionError as `history` does.
+
+    Files that slower runs `met` are not inert, whatever they are called.
+    """
     request = question.request
     progress.stage("resolving revisions", None)
     repository = find_repository(request.repository)
     with storage.in_use(request.cache, progress):
         pins = resolve(repository, request.revisions, snapshots=request.cache / "snapshots")
-    inert = inert_files(repository, request.config.build.overlay, request.config.commands)
+    is_inert = inert_files(repository, request.config.build.overlay, request.config.commands)
+
+    def inert(file: str) -> bool:
+        return file not in met and is_inert(file)
+
     commits = history(pins.base, pins.head, first_parent=question.first_parent, paths=question.paths, inert=inert)
     return Stretch(pins, commits, inert)
