@@ -7,14 +7,13 @@ and what each task keeps is merged; the same calls are kept whoever reads them, 
 from __future__ import annotations
 
 import functools
-import shutil
-import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 
+from perfdiff import temporary
 from perfdiff.engines.engine import Engine
 from perfdiff.engines.processes import Processes
 from perfdiff.engines.tables import chosen
@@ -54,13 +53,13 @@ def condensed(folder: Folder, engine: Engine | None = None, *, seed: int = recor
     engine = _reader(engine, folder, sum(len(piece.names) for piece in pieces))
     quotas = recorded.quotas(found.experiment)
     made = engine.map(_read, pieces, folder, quotas, seed)
-    room = Path(tempfile.mkdtemp(prefix="perfdiff-"))
+    room = temporary.make()
     try:
         counts = (table for info in found.experiment.functions for side in Side if (table := found.counts(info.id, side)) is not None)
         store.save(room / "experiment", found.experiment, _merged(pieces, made), counts)
         loaded = recorded.load(room / "experiment")
     except BaseException:
-        shutil.rmtree(room, ignore_errors=True)
+        temporary.remove(room)
         raise
     lasting = _Room(room)
     return replace(loaded, samples=_Lasting(loaded.samples, lasting), counts=_Lasting(loaded.counts, lasting), lines=found.lines)
@@ -70,7 +69,7 @@ class _Room:
     """A folder that lasts as long as somebody holds this, and no longer than the process."""
 
     def __init__(self, folder: Path) -> None:
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        weakref.finalize(self, temporary.remove, folder)
 
 
 @dataclass(frozen=True, slots=True)

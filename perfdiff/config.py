@@ -272,6 +272,9 @@ LEAST_BUDGET_S = 30.0  # who waits for a build waits this long for an answer
 FIRST_LOOK_S = 120.0  # that long runs may take beyond that, until there are enough pairs of them for a first look
 
 
+HOUR_S = 3600.0  # comparisons take minutes; what takes longer is a search, or stands still
+
+
 @dataclass(frozen=True, slots=True)
 class MeasureConfig:
     """`[measure]`: how long to measure, and how thoroughly."""
@@ -281,6 +284,7 @@ class MeasureConfig:
     )
     thorough: bool = False  # run with probes even where whole runs and exact counts answer
     layouts: int = 40  # builds of each side at most, different in the places of code and data alone; whole runs are spread over them
+    wait_s: float = HOUR_S  # for another perfdiff that is at work with the same cache
 
     def budget_for(self, built_s: float) -> float:
         """Return how many seconds whole runs may take, and the same again for runs with probes, where the builds took `built_s`."""

@@ -105,6 +105,10 @@ class StoreError(MeasurementError):
         )
 
 
+class BusyError(StoreError):
+    """Another process holds the cache, or a part of it, for longer than is waited for."""
+
+
 @contextmanager
 def store_errors(folder: Path) -> Iterator[None]:
     """Tell any failure of the file system as the cache's, which `folder` is or lies in."""

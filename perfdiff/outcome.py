@@ -74,7 +74,7 @@ def analysed(
 def last(repository: Path, cache: Path, config: Config, progress: Progress) -> Outcome:
     """Return the outcome of the last comparison of a repository; raise RecordingError if there is none."""
     name = find_repository(repository).name
-    with storage.in_use(cache):
+    with storage.in_use(cache, progress):
         asked = storage.last(cache, name)
         if asked is None or not store.exists(storage.experiment(cache, asked)):
             raise RecordingError("no comparison of this repository is in the cache; run `perfdiff BASE HEAD` first", slug="no-comparison")

@@ -67,7 +67,7 @@ def outlook(request: Request, progress: Progress, *, packs: Packs | None = None)
     progress.stage("resolving revisions", None)
     repository = find_repository(request.repository)
     config, tools = request.config, packs or request.packs
-    with storage.in_use(request.cache), BuildCache(request.cache) as cache:
+    with storage.in_use(request.cache, progress), BuildCache(request.cache) as cache:
         pins = resolve(repository, request.revisions, snapshots=request.cache / "snapshots", apart=config.own_files(request.repository))
         requests = {
             side: BuildRequest(pin, side, Phase.PLAIN, config.build, request.environment, None, tools.workplace)

@@ -39,12 +39,12 @@ def compare(request: Request, progress: Progress, *, packs: Packs | None = None,
     cache = request.cache
     progress.stage("resolving revisions", None)
     repository = find_repository(request.repository)
-    with storage.in_use(cache):
+    with storage.in_use(cache, progress):
         pins = resolve(repository, request.revisions, snapshots=cache / "snapshots", apart=request.config.own_files(request.repository))
         notes = (*pins.notes, *left_out(repository, pins, request.taken_from_checkout))
         asked = storage.Asked(experiment_key(request, pins), pins.base.revision, pins.head.revision, notes)
         tools = packs or request.packs, executor or ProcessExecutor(), Stopwatch(progress)
-        found = _recorded(asked, cache, lambda builds, room: Bench(request, pins, builds, room, *tools), progress)
+        found = _recorded(asked, request, lambda builds, room: Bench(request, pins, builds, room, *tools), progress)
         engines = judges(request.config.cluster, found, progress)
         outcome = judged(found, storage.experiment(cache, asked), cache, request.config.compare, progress, engines)
         try:
@@ -71,11 +71,11 @@ def record(request: Request, progress: Progress, *, packs: Packs | None = None, 
     cache = request.cache
     progress.stage("resolving revisions", None)
     repository, name = find_repository(request.repository), next(iter(request.revisions), None)
-    with storage.in_use(cache):
+    with storage.in_use(cache, progress):
         pins = resolve_one(repository, name, snapshots=cache / "snapshots", apart=request.config.own_files(request.repository))
         asked = storage.Asked(experiment_key(request, pins, (Side.BASE,)), pins.base.revision, pins.head.revision, pins.notes)
         tools = packs or request.packs, executor or ProcessExecutor(), Stopwatch(progress)
-        return _recorded(asked, cache, lambda builds, room: Bench(request, pins, builds, room, *tools, (Side.BASE,)), progress)
+        return _recorded(asked, request, lambda builds, room: Bench(request, pins, builds, room, *tools, (Side.BASE,)), progress)
 
 
 def relay(request: Request, address: str, names: Sequence[str | None], progress: Progress) -> Relay:
@@ -87,7 +87,7 @@ def relay(request: Request, address: str, names: Sequence[str | None], progress:
     from perfdiff.cluster.crew import cluster
 
     repository, apart = find_repository(request.repository), request.config.own_files(request.repository)
-    with storage.in_use(cache), cluster(address, progress) as found:
+    with storage.in_use(cache, progress), cluster(address, progress) as found:
         pairs = [resolve_one(repository, name, snapshots=cache / "snapshots", apart=apart) for name in names]
         made = found.relay(request, [pair.base for pair in pairs], progress)
     return replace(made, notes=(*dict.fromkeys(note for pair in pairs for note in pair.notes), *made.notes))
@@ -105,7 +105,7 @@ def compare_ahead(address: str, wanted: Callable[[int], Sequence[Request]], prog
         if len(requests) < 2:
             return
         cache, repository = requests[0].cache, find_repository(requests[0].repository)
-        with storage.in_use(cache):
+        with storage.in_use(cache, progress):
             missing = []
             for request in requests:
                 pins = resolve(repository, request.revisions, snapshots=cache / "snapshots")
@@ -129,12 +129,13 @@ def _makers(bench: Bench) -> Iterator[Makers]:
         yield found.crew
 
 
-def _recorded(asked: storage.Asked, cache: Path, bench: Callable[[BuildCache, Path], Bench], progress: Progress) -> Recorded:
+def _recorded(asked: storage.Asked, request: Request, bench: Callable[[BuildCache, Path], Bench], progress: Progress) -> Recorded:
     """Return the stored recording, or measure now with a bench that gets the cache of builds and a folder to work in."""
+    cache, wait_s = request.cache, request.config.measure.wait_s
     folder = storage.experiment(cache, asked)
     found = _kept(folder, progress)
     if found is None:
-        with storage.at_work(cache, progress) as room, BuildCache(cache) as builds:
+        with storage.at_work(cache, progress, wait_s=wait_s) as room, BuildCache(cache) as builds:
             found = _kept(folder, Silent())  # whoever was waited for may have asked the same
             if found is None:
                 at_work = bench(builds, room)

@@ -27,6 +27,9 @@ _PAUSE_S = 0.01  # the same of commands, where the kernel does not tell
 _GRACE_S = 0.05  # helpers that end with a program's first process, as those of Python's pools, do so within some milliseconds
 _WAIT_S = 0.1  # without a look: a signal that another thread takes ends no wait of this one
 
+# The shell stays above the command, whatever that is: a program that kills its parent kills no perfdiff. It outlives the group's signals.
+_SHELL = ("/bin/sh", "-c", 'trap : HUP INT QUIT TERM USR1 USR2\n(eval "$1")\nexit $?', "sh")
+
 _staying: dict[int, str] = {}  # processes that `running` may not kill, with their names
 
 
@@ -50,6 +53,8 @@ def running(  # noqa: PLR0913 (three of them are the standard streams)
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run a shell command in `folder` with exactly this environment, for the length of a `with` block; what is None is as it is here.
 
+    The process is a shell above the command, which ends as that does: with 128 + N where a signal N ended it.
+
     When the block is left, in any way, its process group is killed, and so is what left the group: daemons are known by having become
     this process's children when their parents ended. Where this process is killed, its watchdog does so. Pipes stay open, for what is
     still in them. Blocks may stand in one another; an inner one leaves alone what bears the `MARK` of another.
@@ -61,7 +66,7 @@ def running(  # noqa: PLR0913 (three of them are the standard streams)
         try:
             with signals_held():  # what came meanwhile is raised when this block is left, with the process known
                 process = subprocess.Popen(
-                    ["/bin/sh", "-c", command],
+                    [*_SHELL, command],
                     cwd=folder,
                     env=dict(environment),
                     stdin=stdin,

@@ -82,11 +82,11 @@ def record(request: Request, wanted: RecordingOrder, progress: Progress) -> Ende
     """Build a revision, run the command in it, and leave parts meanwhile; raise PerfdiffError where it cannot be built or started."""
     progress.stage("resolving revisions", None)
     repository, name = find_repository(request.repository), next(iter(request.revisions), None)
-    with storage.station(request.cache) as cache, storage.in_use(cache):
+    with storage.station(request.cache) as cache, storage.in_use(cache, progress):
         probes = replace(request.config.probes, samples=min(request.config.probes.samples, SAMPLES))
         request = replace(request, cache=cache, config=replace(request.config, probes=probes))
         pins = resolve_one(repository, name, snapshots=cache / "snapshots", apart=request.config.own_files(request.repository))
-        with storage.at_work(cache, progress) as room, BuildCache(cache) as builds:
+        with storage.at_work(cache, progress, wait_s=request.config.measure.wait_s) as room, BuildCache(cache) as builds:
             tools = request.packs, ProcessExecutor(), Stopwatch(progress)
             bench = Bench(request, pins, builds, room, *tools, (Side.BASE,))
             with closing(bench.upkeep):

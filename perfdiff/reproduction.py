@@ -72,12 +72,27 @@ def at_point(asked: Asked, point: Point) -> str | None:
     values = {name: str(value) for name, value in point.parameters.items()}
     if any(settings.parameter_values(text) != (point.parameters[name],) for name, text in values.items()):
         return None
-    given = [f"--param {shlex.quote(f'{name}={text}')}" for name, text in values.items()]
-    return " ".join([command(asked), "--workload", shlex.quote(point.workload), *given])
+    given = [f"--param {_word(f'{name}={text}')}" for name, text in values.items()]
+    return " ".join([command(asked), "--workload", _word(point.workload), *given])
 
 
 def _comment(text: str) -> str:
-    return "\n".join(f"# {line}" for line in re.split(r"[\r\n]+", text))
+    return "\n".join(f"# {_visible(line, '?')}" for line in re.split(r"[\r\n]+", text))
+
+
+def _word(text: str) -> str:
+    """Return a text as a word of the shell that shows what it holds, its control characters as printf writes them."""
+    return _visible(shlex.quote(text), "'\"$(printf '{octal}')\"'")
+
+
+def _visible(text: str, instead: str) -> str:
+    """Return a text with something in place of each character that is not printable, which may tell its bytes by octal numbers."""
+    return "".join(
+        letter
+        if letter.isprintable() or letter in "\t\n"
+        else instead.replace("{octal}", "".join(f"\\{byte:03o}" for byte in letter.encode(errors="surrogateescape")))
+        for letter in text
+    )
 
 
 def _missing(asked: Asked) -> Iterator[str]:
@@ -109,12 +124,12 @@ def _applied(folder: str, attached: Attached) -> Iterator[str]:
     yield 'ticket=$(cd "$(dirname "$0")" && pwd)'
     yield f'git worktree add --detach "$ticket/{_WORKTREE}" {attached.commit}'
     yield f'git -C "$ticket/{_WORKTREE}" apply "$ticket/{PATCH}"'
-    yield f'cd "$ticket/{_WORKTREE}"{shlex.quote(inside)}' if inside else f'cd "$ticket/{_WORKTREE}"'
+    yield f'cd "$ticket/{_WORKTREE}"{_word(inside)}' if inside else f'cd "$ticket/{_WORKTREE}"'
 
 
 def _quoted(value: str) -> str:
     """Quote for the shell, but let it find the home of who runs this."""
-    return shlex.quote(value).replace("~/", "'\"$HOME\"'/") if "~/" in value else shlex.quote(value)
+    return _word(value).replace("~/", "'\"$HOME\"'/") if "~/" in value else _word(value)
 
 
 def configuration_text(config: Config) -> str:

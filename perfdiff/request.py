@@ -78,7 +78,7 @@ def experiment_key(request: Request, pins: PinnedPair, sides: tuple[Side, ...] =
         pins.head.repository.folder.as_posix(),
         overlay_digest(pins.head.repository, config.build.overlay),
         codec.encode((config.build, config.workloads, config.services, config.links)),
-        codec.encode((config.probes, config.counters, config.measure, config.compare.seed)),
+        codec.encode((config.probes, config.counters, replace(config.measure, wait_s=0.0), config.compare.seed)),
         compiler_identity(environment),
         request.packs.identity,
         keyed(environment),

@@ -64,7 +64,7 @@ def _is_as_sealed(path: Path, entry: _Entry) -> bool:
         if stat.S_ISLNK(found.st_mode):
             return [str(path.readlink())] == entry
         return [*_marks(found)] == entry[:-1] or (found.st_size == entry[0] and [_digest(path)] == entry[-1:])
-    except FileNotFoundError:
+    except OSError:  # gone, or not to be read
         return False
 
 

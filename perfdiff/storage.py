@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import itertools
 import json
 import os
@@ -13,48 +12,20 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from perfdiff.build import builder
-from perfdiff.build.cache import BuildCache, claim, size_bytes
-from perfdiff.errors import RecordingError, StoreError, store_errors
-from perfdiff.progress import Progress
+from perfdiff import locks
+from perfdiff.build import builder, holdings
+from perfdiff.build.cache import BuildCache, claim, remove_folder, size_bytes
+from perfdiff.build.holdings import HOLDINGS, entries
+from perfdiff.errors import BusyError, RecordingError, StoreError, store_errors
+from perfdiff.progress import Progress, Silent
 from perfdiff.records import bounds, codec, placestore, store
 from perfdiff.records.schema import Note, Revision
 
-_SAYS: Mapping[str, str] = {
-    "trees": "builds",
-    "experiments": "recordings of comparisons",
-    "findings": "findings of comparisons",
-    "places": "counts of places",
-    "units": "parsed sources",
-    "modules": "parsed sources of Python",
-    "classes": "parsed sources and classes of Java",
-    "scripts": "parsed sources of PHP",
-    "snapshots": "copies of working trees",
-    "repositories": "repositories of others that are measured here",
-    "runtime": "runtime libraries",
-    "python": "Python packages",
-    "logs": "build logs",
-    "bisects": "states of bisects",
-    "stations": "builds of recordings",
-}
-# What goes by its age, which is the time since it was used; builds have a time of their own.
-_AGEING: Mapping[str, str] = {
-    "experiments": "*",
-    "findings": "*",
-    "places": "*",
-    "units": "*/*",
-    "modules": "*/*",
-    "classes": "*/*",
-    "scripts": "*/*",
-    "snapshots": "objects/*/*",
-    "repositories": "*",
-    "runtime": "*",
-    "python": "*",
-    "bisects": "*",
-}
-_LAST = "last-"
+_LAST, _REMOVED = "last-", "removed"
+_CLEARING_S = 60.0  # who clears the cache holds it for as long as renaming takes
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
@@ -94,10 +65,11 @@ def folder(environment: Mapping[str, str]) -> Path:
 
 
 @contextmanager
-def in_use(cache: Path) -> Iterator[None]:
+def in_use(cache: Path, progress: Progress) -> Iterator[None]:
     """Keep `prune` away from what lies in the cache; failures of the file system are told as the cache's.
 
-    A cache that cannot be written can still be read, and nobody can clear it either.
+    A cache that cannot be written can still be read, and nobody can clear it either. Who clears it is waited for: StoreError
+    (`cache-busy`) where that takes longer than clearing may.
     """
     with store_errors(cache), contextlib.ExitStack() as stack:
         try:
@@ -106,26 +78,23 @@ def in_use(cache: Path) -> Iterator[None]:
             if error.errno not in _READ_ONLY:
                 raise
         else:
-            fcntl.flock(lock, fcntl.LOCK_SH)
+            locks.take(lock, alone=False, most_s=_CLEARING_S, waits=partial(_tell_waiting, cache, progress))
         yield
 
 
+def _tell_waiting(cache: Path, progress: Progress, holder: str) -> None:
+    progress.note(f"another perfdiff is at work with {cache} ({holder}); waiting until it is done, or Ctrl-C")
+
+
 @contextmanager
-def at_work(cache: Path, progress: Progress, *, waiting: bool = True) -> Iterator[Path]:
+def at_work(cache: Path, progress: Progress, *, wait_s: float) -> Iterator[Path]:
     """Be the only one that builds and runs with this cache, and yield an empty folder, which is removed afterwards.
 
-    Another comparison is waited for, else StoreError is raised: its builds and runs would show in the times, and its workloads may write
-    to the same trees.
+    Another comparison is waited for so long, then StoreError (`cache-busy`) is raised: its builds and runs would show in the times, and its
+    workloads may write to the same trees.
     """
     with store_errors(cache), _lock_file(cache, "at-work") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            if not waiting:
-                text = f"another perfdiff is at work with {cache}; give each worker a PERFDIFF_CACHE of its own, or wait until it is done"
-                raise StoreError(text, slug="cache-busy") from error
-            progress.note(f"another perfdiff is at work with {cache}; waiting until it is done")
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        locks.take(lock, alone=True, most_s=wait_s, waits=partial(_tell_waiting, cache, progress))
         room = cache / "room"
         try:
             for left in (room, *cache.glob("experiments/.writing-*"), *cache.glob("places/.writing-*")):  # by a process that was killed
@@ -141,10 +110,12 @@ def station(cache: Path) -> Iterator[Path]:
     """Yield a folder like the cache, below it, that nobody else works with: recordings of programs in use keep theirs for days."""
     for number in itertools.count(1):
         folder = cache / "stations" / f"{number}"
+        if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+            continue  # somebody else's
         with store_errors(cache), _lock_file(folder, "station") as lock:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+                locks.take(lock, alone=True, most_s=0)
+            except BusyError:
                 continue
             yield folder
             return
@@ -154,11 +125,8 @@ def station(cache: Path) -> Iterator[Path]:
 def _lock_file(cache: Path, name: str) -> Iterator[int]:
     claim(cache)
     (cache / "locks").mkdir(exist_ok=True)
-    lock = os.open(cache / "locks" / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    try:
+    with locks.opened(cache / "locks" / name) as lock:
         yield lock
-    finally:
-        os.close(lock)
 
 
 def experiment(cache: Path, asked: Asked) -> Path:
@@ -201,24 +169,25 @@ def contents(cache: Path) -> tuple[Part, ...]:
         return ()
     sizes: dict[str, int] = {}
     for entry in cache.iterdir():
-        says = _SAYS.get(entry.name, "other")
+        says = HOLDINGS[entry.name].says if entry.name in HOLDINGS else "other"
         sizes[says] = sizes.get(says, 0) + size_bytes(entry)
     return tuple(sorted((Part(says, size) for says, size in sizes.items()), key=lambda part: -part.size_bytes))
 
 
-def verify(cache: Path) -> tuple[Damage, ...]:
+def verify(cache: Path, progress: Progress) -> tuple[Damage, ...]:
     """Return what is damaged: recordings, and builds, that are not as they were written or built."""
     if not cache.is_dir():
         return ()
-    with in_use(cache):
+    with in_use(cache, progress):
         return (*_damaged_recordings(cache), *_damaged_builds(cache))
 
 
 def _damaged_recordings(cache: Path) -> Iterator[Damage]:
     for kind, check in (("experiments", store.verify), ("places", placestore.verify)):
-        for folder in sorted((cache / kind).glob("[!.]*")):
+        for folder in entries(cache, kind):
             try:
-                check(folder)
+                if not folder.name.startswith("."):
+                    check(folder)
             except RecordingError as error:
                 yield Damage(folder, str(error))
 
@@ -232,47 +201,65 @@ def _damaged_builds(cache: Path) -> Iterator[Damage]:
                 yield Damage(cache / "trees" / entry.key, str(error))
 
 
+def strangers(cache: Path) -> tuple[Path, ...]:
+    """Return what lies in the cache, and in recordings' caches below it, that perfdiff has not laid there or cannot read."""
+    own = (cache, *entries(cache, "stations"))
+    return tuple(path for folder in own for path in holdings.strangers(folder))
+
+
 def clear(cache: Path, damaged: Sequence[Damage]) -> None:
-    """Remove what is damaged and not in use, so that it is made anew where it is needed; another perfdiff at work is waited for."""
-    with store_errors(cache), BuildCache(cache) as builds, _lock_file(cache, "in-use") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        for each in damaged:
-            if each.path.parent.name == "trees":
-                builds.remove(each.path.name)
-            else:
-                shutil.rmtree(each.path, ignore_errors=True)
+    """Remove what is damaged and not in use, so that it is made anew where it is needed: of recordings, where no perfdiff is at work."""
+    with store_errors(cache), BuildCache(cache) as builds:
+        recordings = [damage.path for damage in damaged if damage.path.parent.name != "trees"]
+        for damage in damaged:
+            if damage.path not in recordings:
+                builds.remove(damage.path.name)
+        if recordings:
+            _remove_alone(cache, recordings)
 
 
 def prune(cache: Path, *, max_age_s: float) -> int:
-    """Remove what was not used for `max_age_s`; return the bytes freed.
+    """Remove what was not used for `max_age_s`; return the bytes freed. What is not perfdiff's, or cannot be removed, is left.
 
     While another perfdiff is at work, only builds go that it does not use.
     """
     if not cache.is_dir():
         return 0
-    below = sum(prune(folder, max_age_s=max_age_s) for folder in sorted((cache / "stations").glob("*")))
-    with store_errors(cache), BuildCache(cache) as builds, _lock_file(cache, "in-use") as lock:
+    below = sum(prune(folder, max_age_s=max_age_s) for folder in entries(cache, "stations"))
+    with contextlib.suppress(BusyError), at_work(cache, Silent(), wait_s=0):
+        pass  # what a process that was killed left is cleared
+    with store_errors(cache), BuildCache(cache) as builds:
         freed = below + sum(entry.size_bytes for entry in builds.prune(max_age_s=max_age_s))
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return freed
-        return freed + sum(_remove(entry) for entry in _disused(cache, time.time() - max_age_s))
+        return freed + _remove_alone(cache, list(_disused(cache, time.time() - max_age_s)))
 
 
 def _disused(cache: Path, oldest: float) -> Iterator[Path]:
-    for folder, pattern in _AGEING.items():
-        entries = [entry for entry in (cache / folder).glob(pattern) if entry.lstat().st_mtime < oldest]
-        yield from entries
-        for above in {entry.parent for entry in entries} - {cache / folder}:
+    for folder, holding in HOLDINGS.items():
+        for entry in entries(cache, folder) if holding.ageing else ():
+            with contextlib.suppress(OSError):  # gone meanwhile
+                if entry.lstat().st_mtime < oldest:
+                    yield entry
+
+
+def _remove_alone(cache: Path, paths: Sequence[Path]) -> int:
+    """Remove parts of the cache while nobody reads it, and return the bytes freed: 0 where somebody does.
+
+    They are moved away together and removed afterwards: whoever comes meanwhile waits for milliseconds.
+    """
+    freed, removed = 0, cache / _REMOVED
+    with _lock_file(cache, "in-use") as lock:
+        try:
+            locks.take(lock, alone=True, most_s=0)
+        except BusyError:
+            return 0
+        removed.mkdir(exist_ok=True)
+        for number, path in enumerate(paths):
+            with contextlib.suppress(OSError):  # another user's
+                size = size_bytes(path)
+                path.rename(removed / f"{os.getpid()}-{number}")
+                freed += size
             with contextlib.suppress(OSError):  # not empty
-                above.rmdir()
-
-
-def _remove(entry: Path) -> int:
-    size = size_bytes(entry)
-    if entry.is_dir() and not entry.is_symlink():
-        shutil.rmtree(entry)
-    else:
-        entry.unlink()
-    return size
+                path.parent.rmdir()
+    with contextlib.suppress(OSError):
+        remove_folder(removed)
+    return freed

@@ -106,11 +106,11 @@ def count(
     """
     progress.stage("resolving revisions", None)
     repository, cache = find_repository(request.repository), request.cache
-    with storage.in_use(cache):
+    with storage.in_use(cache, progress):
         pins, sides = _pinned(request, repository)
         found = {side: _kept(_folder(request, pin), progress) for side, pin in sides.items()}
         if any(each is None for each in found.values()):
-            with storage.at_work(cache, progress) as room, BuildCache(cache) as builds:
+            with storage.at_work(cache, progress, wait_s=request.config.measure.wait_s) as room, BuildCache(cache) as builds:
                 bench = _Bench(request, builds, room, packs or request.packs, executor or ProcessExecutor(), progress)
                 for side, pin in sides.items():
                     found[side] = found[side] or _kept(_folder(request, pin), Silent()) or bench.counted(side, pin)

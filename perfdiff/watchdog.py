@@ -1,10 +1,12 @@
-"""A process beside perfdiff that is told of all that it starts, and ends that where perfdiff is killed, so that it cannot itself."""
+"""A process beside perfdiff that ends what that started, and clears its temporary folders, where it is killed and cannot do so itself."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
+import stat
 import sys
 import threading
 from collections.abc import Iterable, Mapping
@@ -26,6 +28,31 @@ def watch(leader: int, mark: str) -> None:
 def forget(leader: int) -> None:
     """Leave a process alone, as it has been ended."""
     _tell(f"-{leader}\n")
+
+
+def clear(folder: Path) -> None:
+    """Have a folder removed where this process ends before it says that it is to be kept."""
+    _tell(f">{os.fsencode(folder).hex()}\n")
+
+
+def keep(folder: Path) -> None:
+    """Leave a folder alone, as it has been removed."""
+    _tell(f"<{os.fsencode(folder).hex()}\n")
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder as far as that can be done, with the parts that were made read-only."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if folder.is_symlink() or not folder.is_dir():
+        return
+    with contextlib.suppress(OSError):
+        folder.chmod(stat.S_IRWXU)
+    for place, folders, _ in os.walk(folder):
+        for path in (Path(place, name) for name in folders):
+            with contextlib.suppress(OSError):
+                if not path.is_symlink():
+                    path.chmod(stat.S_IRWXU)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def begin() -> None:
@@ -52,16 +79,22 @@ def _tell(line: str) -> None:
             os.write(pipe.fileno(), line.encode())
 
 
-def _wait(lines: Iterable[bytes]) -> dict[int, str]:
-    """Return the processes that are there, with their marks, once who tells of them has ended."""
+def _wait(lines: Iterable[bytes]) -> tuple[dict[int, str], set[Path]]:
+    """Return the processes that are there, with their marks, and the folders to clear, once who tells of them has ended."""
     there: dict[int, str] = {}
+    folders: set[Path] = set()
     for line in lines:
-        number, _, mark = line[1:].decode().strip().partition(" ")
-        if line.startswith(b"+"):
-            there[int(number)] = mark
-        else:
-            there.pop(int(number), None)
-    return there
+        what, _, mark = line[1:].decode().strip().partition(" ")
+        match line[:1]:
+            case b"+":
+                there[int(what)] = mark
+            case b"-":
+                there.pop(int(what), None)
+            case b">":
+                folders.add(Path(os.fsdecode(bytes.fromhex(what))))
+            case b"<":
+                folders.discard(Path(os.fsdecode(bytes.fromhex(what))))
+    return there, folders
 
 
 def _left(there: Mapping[int, str]) -> set[int]:
@@ -83,7 +116,7 @@ def _left(there: Mapping[int, str]) -> set[int]:
 
 
 def _main() -> None:
-    there = _wait(sys.stdin.buffer)
+    there, folders = _wait(sys.stdin.buffer)
     for _ in range(_TRIES):
         left = _left(there) if there else set()
         for number in left:
@@ -91,6 +124,8 @@ def _main() -> None:
                 os.kill(number, signal.SIGKILL)
         if not left:
             break
+    for folder in folders:
+        remove(folder)
 
 
 if __name__ == "__main__":

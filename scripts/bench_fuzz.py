@@ -10,8 +10,6 @@ a PerfdiffError is a bug: its input is kept, and the command exits with 1.
 from __future__ import annotations
 
 import argparse
-import hashlib
-import io
 import json
 import os
 import random
@@ -22,7 +20,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,9 +29,8 @@ import figures
 import fuzz_seeds
 import mutation
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
+import stored_experiments
 import test_freud_log
 import test_log
 import test_recording
@@ -105,66 +102,41 @@ def experiments(folder: Path) -> Reader:
     seeds = [json.dumps(document), text]
 
     def read(data: bytes) -> object:
-        fitting(place, "experiment.json", data)
+        stored_experiments.put(place, "experiment.json", data)
         return pairing.paired(whole_of(place), whole_of(whole))
 
     return Reader("stored experiments", lambda rng: mutation.changed_json(rng, seeds), read)
 
 
 def tables(folder: Path) -> Reader:
-    """Read Parquet tables of stored experiments, their digests made to fit: changed bytes, and whole files of other columns."""
-    place = saved(folder / "one")
-    names = ["totals.parquet", "edges.parquet", "samples/1-base.parquet"]
-    seeds = {name: (place / name).read_bytes() for name in names}
+    """Read all files of stored experiments, one of them damaged and its digests made to fit."""
+    wholes = [stored_experiments.saved(folder / "one"), stored_experiments.saved(folder / "parts", part_rows=200)]
+    seeds = {path: path.read_bytes() for whole in wholes for path in whole.rglob("*") if path.is_file()}
+    paths = sorted(seeds)
 
     def inputs(rng: random.Random) -> bytes:
-        name = rng.choice(names)
-        data = other_columns(rng, seeds[name]) if rng.random() < 0.3 else mutation.changed_bytes(rng, [seeds[name]])
-        return name.encode() + b"\0" + data
+        path = rng.choice(paths)
+        return str(path).encode() + b"\0" + damaged(rng, path.name, seeds[path])
 
-    def read(data: bytes) -> object:
-        name, _, content = data.partition(b"\0")
-        fitting(place, name.decode(), content)
+    def read(data: bytes) -> None:
+        name, _, changed = data.partition(b"\0")
+        whole = next(whole for whole in wholes if Path(name.decode()).is_relative_to(whole))
         try:
-            found = whole_of(place)
-            return found.samples(1, Side.BASE)
+            stored_experiments.put(whole, Path(name.decode()).relative_to(whole).as_posix(), changed)
+            stored_experiments.read(whole)
         finally:
-            fitting(place, name.decode(), seeds[name.decode()])
+            for path, content in seeds.items():
+                if path == Path(name.decode()) or path.name == "digests.json":
+                    path.write_bytes(content)
 
-    return Reader("Parquet tables", inputs, read)
+    return Reader("files of experiments", inputs, read)
 
 
-def other_columns(rng: random.Random, seed: bytes) -> bytes:
-    """Return a table with one column dropped, doubled, of another type or with other values."""
-    table = pq.read_table(io.BytesIO(seed))
-    place = rng.randrange(table.num_columns)
-    name, rows = table.column_names[place], table.num_rows
-    values: Sequence[object] = rng.choice(
-        (
-            pa.array([rng.choice((-1, 2**20, 2**62, -(2**63)))] * rows),
-            pa.array([float("nan")] * rows),
-            pa.array([None] * rows, pa.int64()),
-            pa.array(["x"] * rows),
-            pa.array([[1]] * rows),
-            pa.array([True] * rows),
-            pa.array(np.zeros(rows, np.uint64)),
-            pa.array(np.zeros(rows, np.int8)),
-            pa.array(["x"] * rows).dictionary_encode(),
-            pa.array([0] * rows, pa.timestamp("ns")),
-        )
-    )
-    match rng.randrange(4):
-        case 0:
-            table = table.remove_column(place)
-        case 1:
-            table = table.append_column(rng.choice((name, "other", "feature:7")), values)
-        case 2:
-            table = table.replace_schema_metadata(rng.choice((None, {"perfdiff": "{}"}, {"perfdiff": "[" * 5000}, {"perfdiff": "1"})))
-        case _:
-            table = table.set_column(place, name, values)
-    sink = io.BytesIO()
-    pq.write_table(table, sink, compression=rng.choice(("zstd", "none", "snappy")))
-    return sink.getvalue()
+def damaged(rng: random.Random, name: str, content: bytes) -> bytes:
+    """Return a file of an experiment with something changed."""
+    if name.endswith(".json"):
+        return mutation.changed_json(rng, [content.decode()])
+    return stored_experiments.other_columns(rng, content) if rng.random() < 0.3 else mutation.changed_bytes(rng, [content])
 
 
 def annotation_texts(folder: Path) -> Reader:
@@ -213,19 +185,15 @@ def places(folder: Path) -> Reader:
 
     def inputs(rng: random.Random) -> bytes:
         name = rng.choice(sorted(seeds))
-        if name.endswith(".json"):
-            data = mutation.changed_json(rng, [seeds[name].decode()])
-        else:
-            data = other_columns(rng, seeds[name]) if rng.random() < 0.3 else mutation.changed_bytes(rng, [seeds[name]])
-        return name.encode() + b"\0" + data
+        return name.encode() + b"\0" + damaged(rng, name, seeds[name])
 
     def read(data: bytes) -> object:
         name, _, content = data.partition(b"\0")
-        fitting(place, name.decode(), content)
+        stored_experiments.put(place, name.decode(), content)
         try:
             return placestore.load(place)
         finally:
-            fitting(place, name.decode(), seeds[name.decode()])
+            stored_experiments.put(place, name.decode(), seeds[name.decode()])
 
     return Reader("counts of places", inputs, read)
 
@@ -273,14 +241,6 @@ def saved(folder: Path) -> Path:
 def whole_of(folder: Path) -> recorded.Recorded:
     """Return a stored experiment, one that has been read once."""
     return recorded.load(folder)
-
-
-def fitting(folder: Path, name: str, data: bytes) -> None:
-    """Write a file of an experiment, and its digest, as who sends a folder would."""
-    (folder / name).write_bytes(data)
-    digests = json.loads((folder / "digests.json").read_text(encoding="utf-8"))
-    digests[name] = hashlib.blake2b(data, digest_size=16).hexdigest()
-    (folder / "digests.json").write_text(json.dumps(digests), encoding="utf-8")
 
 
 @contextmanager

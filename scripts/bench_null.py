@@ -16,7 +16,6 @@ import statistics
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ from perfdiff import pipeline
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.config import Config
 from perfdiff.languages.packs import Packs
-from perfdiff.languages.protocol import CodeComparison, Counterpart, Language, PlainBuild, Program
+from perfdiff.languages.protocol import CodeComparison, Counterpart, Language, Program
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Change
 from perfdiff.report import document, terminal
@@ -44,12 +43,10 @@ SHORT_POINTS, SHORT_RUNS, SHORT_BUDGET_S = 3, 5, 3.0
 class Nothing(CodeComparison):
     """Says of no code that it is the same, as if nobody had looked."""
 
-    identical = False
-    other_files: tuple[str, ...] = ()
-    in_tree = False
-    by_function: frozenset[str] = frozenset()
     alike: frozenset[str] = frozenset()
-    may_be_copied = False
+    by_function: frozenset[str] = frozenset()
+    compiled: frozenset[str] = frozenset()
+    in_tree = False
 
     def is_same(self, _pair: Counterpart) -> bool:
         """Return that it is not known."""
@@ -74,7 +71,7 @@ class Suspicious:
         pairs = self._pack.match(base, head)
         return tuple(replace(pair, change=Change.CHANGED) if pair.base and pair.head else pair for pair in pairs)
 
-    def same_code(self, _base: PlainBuild, _head: PlainBuild, _pairs: Sequence[Counterpart]) -> CodeComparison:
+    def same_code(self, *_builds: object) -> CodeComparison:
         """Compare nothing."""
         return Nothing()
 

@@ -152,7 +152,12 @@ def main() -> None:
 def add(table: figures.Table, name: str, asked: Request, rounds: int, instructions: bool) -> None:
     """Measure a server, and add its rows."""
     repository = find_repository(asked.repository)
-    with storage.in_use(asked.cache), storage.at_work(asked.cache, Silent()) as room, BuildCache(asked.cache) as builds:
+    progress = Silent()
+    with (
+        storage.in_use(asked.cache, progress),
+        storage.at_work(asked.cache, progress, wait_s=asked.config.measure.wait_s) as room,
+        BuildCache(asked.cache) as builds,
+    ):
         pins = resolve(repository, asked.revisions, snapshots=asked.cache / "snapshots", apart=asked.config.own_files(asked.repository))
         bench = Bench(asked, pins, builds, room, asked.packs, ProcessExecutor(), Stopwatch(Silent()))
         with closing(bench.upkeep), closing(bench.services):

@@ -18,7 +18,10 @@ JAVA = FIXTURES / "java"  # built by javac alone, by ant, or by Maven from what 
 SERVER = FIXTURES / "server"  # programs behind a server, in several languages, with a database of their own
 PHP = FIXTURES / "php"  # run as they lie; one asks a database of SQLite's over PDO
 TRENDS = FIXTURES / "trends"  # of which some have a single revision, and some make their inputs
+HIDDEN = FIXTURES / "hidden"  # heads whose change lies elsewhere than in the functions that take longer, and heads with such changes alone
+LESS = FIXTURES / "less"  # heads that are faster for doing less, and heads that are truly faster
 INPUTS = "inputs.sh"
+COMMON = "common"  # the files that both sides of a case share
 IDENTITY = ("-c", "user.name=Test", "-c", "user.email=test@example.org", "-c", "commit.gpgsign=false", "-c", "init.defaultBranch=main")
 
 
@@ -49,7 +52,7 @@ def empty(checkout: Path) -> None:
     """Remove all from a checkout but its repository."""
     for entry in checkout.iterdir():
         if entry.name != ".git":
-            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+            shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
 
 
 def environment() -> dict[str, str]:
@@ -62,10 +65,13 @@ def repository(case: Case, folder: Path) -> Path:
     """Make `folder` a repository of a commit a side, tagged `base` and `head`, with the configuration in the checkout, and the inputs."""
     folder.mkdir(parents=True)
     git(folder, "init", "-q")
-    for side in filter(lambda side: (case.folder / side).is_dir(), ("base", "head")):
+    shared = case.folder / COMMON
+    for side in filter(lambda side: shared.is_dir() or (case.folder / side).is_dir(), ("base", "head")):
         empty(folder)
-        shutil.copytree(case.folder / side, folder, dirs_exist_ok=True, copy_function=shutil.copyfile)  # with times of its own
+        for files in filter(Path.is_dir, (shared, case.folder / side)):
+            shutil.copytree(files, folder, symlinks=True, dirs_exist_ok=True, copy_function=shutil.copy)  # with times of its own
         shutil.copy(case.folder / "perfdiff.toml", folder)
+        git(folder, "read-tree", "--empty")  # links keep their times, by which git would take another of the same length for the same
         git(folder, "add", "-A")
         git(folder, "commit", "-q", "-m", f"{case.name}: {side}")
         git(folder, "tag", side)

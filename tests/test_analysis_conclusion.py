@@ -13,12 +13,12 @@ from experiments import BASE, HEAD, Made, Noise, World, same
 from perfdiff.analysis import analyse, look
 from perfdiff.analysis.counts.suspects import ExtraWork, work_by_counts
 from perfdiff.analysis.counts.work import Work
-from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio, Verdict
+from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio, Rung, Verdict
 from perfdiff.analysis.sums.ledger import open_counts, open_ledger
 from perfdiff.analysis.verdicts.conclusion import Evidence, conclude, slower_beside
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Change, Point
+from perfdiff.records.schema import Change, Point, Reach
 from perfdiff.report import terminal
 from perfdiff.report.document import build
 from test_analysis_counts import counted
@@ -121,16 +121,64 @@ def test_runs_that_a_clock_ends_are_no_sign_that_nothing_is_slower() -> None:
     assert conclude((), Evidence(WholeRuns((slower, bench))), CompareConfig()).verdict is Verdict.REGRESSION
 
 
-@pytest.mark.parametrize(("grows", "judges"), [(False, True), (True, False)])
-def test_points_at_which_the_workload_itself_asks_for_more_have_no_part_in_the_verdict(*, grows: bool, judges: bool) -> None:
+def test_slower_runs_of_the_same_command_are_a_regression_where_all_that_grew_is_inputs_that_no_change_hands_on() -> None:
     def inputs(side: str, n: float, count: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        return {"n": n * np.exp(rng.normal(0, 0.7, count)) * (2 if grows and side == HEAD else 1)}
+        return {"n": n * np.exp(rng.normal(0, 0.7, count)) * (2 if side == HEAD else 1)}
 
     work = Made("work", same(lambda given: 100.0 * given["n"]), calls=lambda *_: {"main": 50}, inputs=inputs)
-    world = World((Made("main", same(2e4)), work), runs=12, plain=lambda side: 2e7 if grows and side == HEAD else 1e7)
-    found = analyse(world.experiment(), world.samples, CompareConfig())
-    assert found.verdict is not Verdict.REGRESSION
-    assert [end.judges for end in found.end_to_end] == [judges] * 3
+    world = World((Made("main", same(2e4)), work), runs=12, plain=lambda side: 2e7 if side == HEAD else 1e7)
+    experiment = replace(world.experiment(), met=("settings.txt",))
+    findings = analyse(experiment, world.samples, CompareConfig())
+    assert (findings.verdict, findings.rung) == (Verdict.REGRESSION, Rung.RUNS)
+    assert findings.sentence.startswith("Regression, not located: whole runs at w n=")
+    assert "; `settings.txt`, which runs open or ask after, differs between base and head; " in findings.sentence
+    assert [function.info.name for function in findings.functions if function.verdict is Verdict.REGRESSION] == []
+    assert [note.text for note in findings.notes if note.slug == "workload-grown"] != []
+    assert [end.judges for end in findings.end_to_end] == [True] * 3
+
+
+ALIKE = EndToEnd(Point(0, "run", {}, "./prog"), 1e8, 1e8, Ratio(1.0, 0.99, 1.01, 26, 26), None, PointStanding.NOT_SLOWER)
+
+
+@pytest.mark.parametrize(
+    ("reach", "verdict", "sentence"),
+    [
+        (None, Verdict.UNCHANGED, "No regression: slow-downs of more than 1 % are excluded at the only point (95 %)"),
+        (Reach(0, 0), Verdict.UNCHANGED, "No regression: slow-downs of more than 1 % are excluded at the only point (95 %)"),
+        (Reach(17, 14), Verdict.UNCHANGED, "No regression in the 14 of 17 changed functions that ran: slow-downs of more than 1 % are"),
+        (Reach(3, 3), Verdict.UNCHANGED, "No regression in the 3 changed functions, all of which ran: slow-downs of more than 1 % are"),
+        (Reach(1, 1), Verdict.UNCHANGED, "No regression in the changed function, which ran: slow-downs of more than 1 % are excluded"),
+        (
+            Reach(3, 1, 2),
+            Verdict.UNCHANGED,
+            "No regression in the 1 of 3 changed functions that ran (of 2 without a probe it is",
+        ),
+        (Reach(2, 0, 1, ("f",)), Verdict.UNCHANGED, "No regression (whether the 2 changed functions ran is not known, as some carry no"),
+        (
+            Reach(2, 0, 0, ("f", "g")),
+            Verdict.INCONCLUSIVE,
+            "Inconclusive: none of the 2 changed functions ran (`f`, `g`), so nothing is said of the change; whole runs",
+        ),
+        (Reach(1, 0, 0, ("f",)), Verdict.INCONCLUSIVE, "Inconclusive: no workload calls `f`, which changed, so nothing is said of"),
+    ],
+)
+def test_the_first_sentence_says_of_how_many_changed_functions_it_speaks(reach: Reach | None, verdict: Verdict, sentence: str) -> None:
+    concluded = conclude((), Evidence(WholeRuns((ALIKE,)), reach=reach), CompareConfig())
+    assert concluded.verdict is verdict
+    assert concluded.sentence.startswith(sentence)
+
+
+def test_slower_runs_are_a_regression_though_nothing_that_changed_ran() -> None:
+    slower = replace(ALIKE, standing=PointStanding.SLOWER, ratio=Ratio(1.3, 1.2, 1.4, 26, 26))
+    concluded = conclude((), Evidence(WholeRuns((slower,)), same_code=True, reach=Reach(2, 0, 0, ("f", "g"))), CompareConfig())
+    assert concluded.verdict is Verdict.REGRESSION
+
+
+def test_a_proof_tells_the_runs_that_confirm_it() -> None:
+    bare = "No regression: nothing that runs differs between base and head"
+    assert conclude((), Evidence(same_code=True), CompareConfig()).sentence == bare
+    confirmed = conclude((), Evidence(WholeRuns((ALIKE,)), same_code=True), CompareConfig())
+    assert (confirmed.rung, confirmed.sentence) == (Rung.CODE, f"{bare}, and 26 pairs of whole runs at run agree (×1 [0.99, 1.01])")
 
 
 @pytest.mark.parametrize(

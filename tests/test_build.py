@@ -294,7 +294,7 @@ def test_build_whose_compiler_has_a_name_that_nobody_knows_is_refused_with_what_
     error = failure(project({"Makefile": MAKEFILE}), cache, "make", CC="icx", PATH=path)
     assert error.slug == "no-compile-commands"
     assert "by names that are none of gcc's or clang's (cc, gcc-12, clang++, …)" in str(error)
-    assert "let it take the compiler from CC, CXX or PATH (CC is 'icx') (whole log: " in str(error)
+    assert "let it take the compiler from CC, CXX or PATH (CC is 'icx') (log: " in str(error)
 
 
 def test_a_build_that_compiles_only_files_of_others_says_how_they_come_into_the_revisions(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +15,16 @@ import pytest
 
 from perfdiff import cli, seals, storage
 from perfdiff.build.cache import BuildCache
+from perfdiff.build.holdings import HOLDINGS
 from perfdiff.errors import StoreError
+from perfdiff.progress import Silent
 from perfdiff.records import store
 from perfdiff.records.recorded import Recorded
 from perfdiff.records.schema import Side
 from test_log import recording
 
 KEYS = ("a" * 32, "b" * 32)
+RECORDINGS = ("1" * 32, "2" * 32)
 
 
 @pytest.fixture
@@ -31,7 +36,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     assert isinstance(found, Recorded)
     table = found.samples(1, Side.BASE)
     assert table is not None
-    for name in ("one", "two"):
+    for name in RECORDINGS:
         store.save(root / "experiments" / name, found.experiment, [table])
     with BuildCache(root) as builds:
         for key in KEYS:
@@ -67,10 +72,10 @@ def test_a_cache_that_is_not_there_has_nothing_damaged_and_is_not_made(tmp_path:
 @pytest.mark.parametrize(
     ("file", "content"),
     [
-        ("experiments/one/totals.parquet", "no table"),
-        ("experiments/one/samples/1-base.parquet", None),
-        ("experiments/one/experiment.json", "{}"),
-        ("experiments/one/digests.json", "["),
+        ("experiments/" + RECORDINGS[0] + "/totals.parquet", "no table"),
+        ("experiments/" + RECORDINGS[0] + "/samples/1-base.parquet", None),
+        ("experiments/" + RECORDINGS[0] + "/experiment.json", "{}"),
+        ("experiments/" + RECORDINGS[0] + "/digests.json", "["),
         ("trees/" + KEYS[0] + "/outcome.json", "{"),
         ("trees/" + KEYS[0] + "/outcome.json", None),
         ("trees/" + KEYS[0] + "/source/program", "#!/bin/sh -e"),
@@ -89,7 +94,7 @@ def test_what_is_damaged_is_said_and_removed_alone(cache: Path, capsys: pytest.C
     assert code("verify", "--cache", str(cache), "--remove") == 0
     assert "(removed)" in capsys.readouterr().out
     assert not folder.exists()
-    assert storage.verify(cache) == ()
+    assert storage.verify(cache, Silent()) == ()
     assert len([*(cache / "experiments").iterdir(), *(cache / "trees").iterdir()]) == 3
 
 
@@ -102,13 +107,104 @@ def test_a_damaged_build_that_is_in_use_stays(cache: Path, capsys: pytest.Captur
     assert "(removed)" not in capsys.readouterr().out
 
 
+def _file(path: Path) -> None:
+    path.write_text("somebody's")
+
+
+def _folder(path: Path) -> None:
+    path.mkdir()
+    (path / "notes.txt").write_text("somebody's")
+
+
+def _dangling(path: Path) -> None:
+    path.symlink_to("nowhere")
+
+
+def _pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize("kind", [_file, _folder, _dangling, _pipe])
+@pytest.mark.parametrize("folder", ["", *HOLDINGS, f"units/{'c' * 32}", "stations/1/trees"])
+def test_what_is_not_perfdiffs_is_named_and_left_alone(
+    cache: Path, capsys: pytest.CaptureFixture[str], folder: str, kind: Callable[[Path], None]
+) -> None:
+    (cache / folder).mkdir(parents=True, exist_ok=True)
+    stray = cache / folder / "stray.log.txt"
+    kind(stray)
+    os.utime(stray, (0, 0), follow_symlinks=False)
+    with BuildCache(cache) as builds:
+        assert builds.obtain(KEYS[0], _build).is_dir()
+    assert code("verify", "--cache", str(cache), "--remove") == 0
+    assert capsys.readouterr().out == f"{stray} is not perfdiff's, or cannot be read; it is left alone\nnothing is damaged in {cache}\n"
+    assert code("prune", "--cache", str(cache), "--days", "0") == 0
+    assert stray.is_symlink() or stray.exists()
+    assert not any((cache / "trees" / key).exists() for key in KEYS)
+    assert not any((cache / "experiments" / key).exists() for key in RECORDINGS)
+    assert not any(path.name == stray.name for path in (cache / "locks").iterdir() if path != stray)
+
+
+@pytest.mark.parametrize("kind", [_file, _dangling, _pipe])
+def test_what_has_the_name_of_a_build_makes_room_for_it(cache: Path, kind: Callable[[Path], None]) -> None:
+    kind(cache / "trees" / ("c" * 32))
+    with BuildCache(cache) as builds:
+        assert (builds.obtain("c" * 32, _build) / "source").is_dir()
+
+
+def test_what_perfdiff_keeps_is_no_stranger(cache: Path) -> None:
+    for file in (
+        f"findings/{'c' * 32}.json", "findings/.tmp1a_b2c", f"units/{'c' * 32}/{'d' * 32}.json", f"modules/{'c' * 32}/.abcd_123",
+        f"classes/ab/{'c' * 30}.json", f"snapshots/objects/ab/{'c' * 38}", "snapshots/objects/pack/pack-1.idx", "snapshots/.gitignore",
+        f"runtime/runtime-{'a' * 24}/libpd.so", f"python/{'a' * 24}/venv/x", f"python/{'a' * 24}.lock", "python/wheels/x",
+        "python/pip-23.2.1-py3-none-any/x", f"bisects/{'a' * 32}.json", f"logs/{'a' * 32}.log", "logs/service-app.log", "locks/in-use",
+        "stations/1/locks/station", f"last-{'a' * 32}", "room/x", f"experiments/.writing-{'a' * 8}/draft/x", ".gitignore",
+    ):  # fmt: skip
+        (cache / file).parent.mkdir(parents=True, exist_ok=True)
+        (cache / file).touch()
+    assert storage.strangers(cache) == ()
+
+
+AS_NOBODY = """
+import os, sys
+from pathlib import Path
+from perfdiff import storage
+from perfdiff.build.cache import BuildCache
+cache = Path(sys.argv[1])
+os.setuid(65534)
+with BuildCache(cache) as builds:
+    print([entry.key for entry in builds.entries()])
+print([str(path.relative_to(cache)) for path in storage.strangers(cache)])
+storage.prune(cache, max_age_s=-1)
+print(sorted(path.name for path in (cache / "trees").iterdir()))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives files to another user")
+def test_what_cannot_be_read_or_removed_is_left_alone(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    with BuildCache(cache) as builds:
+        for key in (*KEYS, "c" * 32):
+            builds.obtain(key, _build)
+    (cache / "experiments" / ("4" * 32)).mkdir(parents=True)
+    for path in (cache, *cache.rglob("*")):
+        os.chown(path, 65534, 65534)
+    for path in (cache / "trees" / KEYS[0], cache / "experiments" / ("4" * 32)):
+        os.chown(path, 0, 0)
+        path.chmod(0o700)
+    os.chown(cache / "trees" / KEYS[1], 0, 0)  # it can be read, and not removed
+    for above in (tmp_path, *tmp_path.parents[:2]):
+        above.chmod(above.stat().st_mode | 0o055)
+    told = subprocess.run([sys.executable, "-c", AS_NOBODY, cache], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert told == [str([KEYS[1], "c" * 32]), str([f"experiments/{'4' * 32}", f"trees/{KEYS[0]}"]), str(list(KEYS))]
+
+
 def test_a_cache_is_made_for_its_user_alone(tmp_path: Path) -> None:
     with BuildCache(tmp_path / "above" / "cache"):
         assert stat.S_IMODE((tmp_path / "above" / "cache").stat().st_mode) == 0o700
-    with storage.in_use(tmp_path / "other"):
+    with storage.in_use(tmp_path / "other", Silent()):
         assert stat.S_IMODE((tmp_path / "other").stat().st_mode) == 0o700
     (tmp_path / "readable").mkdir(mode=0o755)
-    with storage.in_use(tmp_path / "readable"):  # the mode of a folder that was there is its owner's choice
+    with storage.in_use(tmp_path / "readable", Silent()):  # the mode of a folder that was there is its owner's choice
         assert stat.S_IMODE((tmp_path / "readable").stat().st_mode) == 0o755
 
 
@@ -116,7 +212,7 @@ def test_a_cache_is_made_for_its_user_alone(tmp_path: Path) -> None:
 def test_a_cache_that_others_may_write_is_refused(tmp_path: Path, mode: int) -> None:
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache").chmod(mode)
-    for use in (BuildCache, lambda cache: storage.in_use(cache).__enter__()):
+    for use in (BuildCache, lambda cache: storage.in_use(cache, Silent()).__enter__()):
         with pytest.raises(StoreError, match="can be written by others") as error:
             use(tmp_path / "cache")
         assert error.value.slug == "cache-open"

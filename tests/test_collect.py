@@ -26,15 +26,16 @@ from perfdiff.collect.disturbance import Referee
 from perfdiff.collect.executor import TAIL_BYTES, Command, Execution, ProcessExecutor
 from perfdiff.collect.outputs import shape_of
 from perfdiff.collect.rates import Rate
+from perfdiff.collect.reach import reached
 from perfdiff.collect.schedule import Slot
-from perfdiff.collect.subjects import Subjects
+from perfdiff.collect.subjects import Subjects, is_of_tests
 from perfdiff.collect.survey import Budget, Fold, Priority, Selection, Survey
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import WorkloadError
 from perfdiff.languages.protocol import Counterpart, FeaturePlan, FunctionDefinition, Load, ProbeCosts
 from perfdiff.measuring.making import OwnMachine
 from perfdiff.records.recording import RecordedSamples
-from perfdiff.records.schema import Change, Note, Origin, Phase, Point, Run, Side, Totals
+from perfdiff.records.schema import Change, Note, Origin, Phase, Point, Reach, Run, Side, Totals
 
 
 @pytest.fixture
@@ -798,10 +799,48 @@ def test_who_calls_excluded_functions_that_changed_holds_what_they_cost() -> Non
     assert folding.affected_by_unprobed(found, ["lib/*"]) == found
 
 
-@pytest.mark.parametrize(("probed", "is_told"), [({1, 3}, True), ({1}, False)])
-def test_that_no_changed_function_is_called_is_said_only_where_all_have_probes(probed: set[int], is_told: bool) -> None:
-    subjects = Subjects({1: pair("main", Change.UNCHANGED), 3: pair("mix", Change.CHANGED)}, {})
-    assert [note.slug for note in caveats.changes_not_run(subjects, {1}, probed)] == ["changes-not-run"] * is_told
+@pytest.mark.parametrize(
+    ("ran", "probed", "reach"),
+    [
+        ({1}, {1, 3, 4, 5}, Reach(2, 0, 0, ("mix", "read", "test_mix"))),
+        ({1, 3}, {1, 3, 4, 5}, Reach(2, 1, 0, ("read", "test_mix"))),
+        ({1, 5}, {1, 3, 4, 5}, Reach(3, 1, 0, ("mix", "read"))),
+        ({1}, {1, 4, 5}, Reach(2, 0, 1, ("read", "test_mix"))),
+    ],
+    ids=["none", "one of two", "a test that runs counts", "nobody knows whether one without a probe ran"],
+)
+def test_how_many_of_the_changed_functions_ran_leaves_out_tests_that_did_not(ran: set[int], probed: set[int], reach: Reach) -> None:
+    test = replace(definition("test_mix"), file="tests/test_a.c")
+    pairs = {1: pair("main", Change.UNCHANGED), 5: Counterpart(test, test, Change.CHANGED, (), ())}
+    pairs |= {3: pair("mix", Change.CHANGED), 4: pair("read", Change.ADDED)}
+    assert reached(Subjects(pairs, {}), ran, probed) == reach
+
+
+def test_what_loads_a_file_counts_as_changed_only_where_nothing_else_changed() -> None:
+    module = replace(definition("<module>"), loads=True)
+    loading = Counterpart(module, module, Change.CHANGED, (), ())
+    assert reached(Subjects({1: loading, 3: pair("mix", Change.ADDED)}, {}), {1}, {1, 3}) == Reach(1, 0, 0, ("mix",))
+    assert reached(Subjects({1: loading}, {}), {1}, {1}) == Reach(1, 1)
+
+
+@pytest.mark.parametrize(
+    ("file", "is_one"),
+    [
+        ("tests/test_sums.py", True),
+        ("src/test/java/org/acme/SumTest.java", True),
+        ("sum_test.c", True),
+        ("tests/helpers.php", True),
+        ("lib/conftest.py", True),
+        ("spec/sum_spec.rb", True),
+        ("lib/testing.py", False),
+        ("src/contest/rank.c", False),
+        ("latest.c", False),
+        ("Fastest.java", False),
+        ("attest/sign.py", False),
+    ],
+)
+def test_tests_are_told_by_folders_and_names_that_are_theirs(file: str, is_one: bool) -> None:
+    assert is_of_tests(file) is is_one
 
 
 def test_what_folded_functions_counted_is_their_hosts_as_well_by_calls() -> None:

@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import os
+import random
 import shutil
 import struct
 import tracemalloc
@@ -19,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import stored_experiments
 from perfdiff import accepted, configuration
 from perfdiff.configuration import tomlfile
 from perfdiff.errors import ConfigError, RecordingError
@@ -214,3 +216,91 @@ def test_configurations_that_would_take_for_ever_or_too_much_are_refused(tmp_pat
     with pytest.raises(ConfigError, match=says) as error:
         tomlfile.read(tmp_path / "perfdiff.toml")
     assert error.value.slug == "config-syntax"
+
+
+FILES = [
+    "experiment.json",
+    "digests.json",
+    "totals.parquet",
+    "edges.parquet",
+    "counts.parquet",
+    "library.parquet",
+    "samples/1-base.parquet",
+    "counts/1-base.parquet",
+    "lines/heads.parquet",
+    *(f"lines/{side}/{name}" for side in Side for name in ("digests.json", "places.json", "places.parquet", "instances.parquet")),
+]
+
+
+@pytest.fixture(scope="module")
+def every_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a stored experiment that has every file that one may have."""
+    place = stored_experiments.saved(tmp_path_factory.mktemp("every") / "one")
+    assert sorted(path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()) == sorted(FILES)
+    stored_experiments.read(place)
+    return place
+
+
+def damaged_bytes(rng: random.Random, content: bytes) -> bytes:
+    """Return bytes that are cut short, repeated, or changed in some places."""
+    place = rng.randrange(len(content))
+    match rng.randrange(4):
+        case 0:
+            return content[:place]
+        case 1:
+            return content[:place] + content[place // 2 :]
+        case 2:
+            return rng.randbytes(place % 100)
+        case _:
+            changed = bytearray(content)
+            for _ in range(rng.randrange(1, 4)):
+                changed[rng.randrange(len(changed))] = rng.randrange(256)
+            return bytes(changed)
+
+
+def is_refused(folder: Path) -> bool:
+    """Return whether an experiment is told to be damaged, or of another version."""
+    try:
+        stored_experiments.read(folder)
+    except RecordingError as error:
+        return error.slug in ("damaged-recording", "format-version")
+    return False
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_whatever_is_damaged_in_any_file_of_an_experiment_is_told_as_damage(every_file: Path, tmp_path: Path, name: str) -> None:
+    rng, content = random.Random(name), (every_file / name).read_bytes()
+    folder = Path(shutil.copytree(every_file, tmp_path / "one"))
+    digests = {path: path.read_bytes() for path in folder.rglob("digests.json")}
+    refusals = 0
+    for _ in range(60):
+        is_table = name.endswith(".parquet") and rng.random() < 0.5
+        changed = stored_experiments.other_columns(rng, content) if is_table else damaged_bytes(rng, content)
+        stored_experiments.put(folder, name, changed)
+        refusals += is_refused(folder)
+        for path, whole in digests.items():
+            path.write_bytes(whole)
+    assert refusals >= 20
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_of_an_experiment_that_is_missing_is_damage(every_file: Path, tmp_path: Path, name: str) -> None:
+    folder = Path(shutil.copytree(every_file, tmp_path / "one"))
+    (folder / name).unlink()
+    with pytest.raises(RecordingError) as error:
+        stored_experiments.read(folder)
+    assert error.value.slug == "damaged-recording"
+
+
+def test_parts_of_a_table_that_do_not_fit_each_other_are_damage(tmp_path: Path) -> None:
+    folder = stored_experiments.saved(tmp_path / "one", part_rows=200)
+    parts = sorted(path.relative_to(folder).as_posix() for path in (folder / "counts").rglob("part-*"))
+    assert len(parts) > 1
+    rng = random.Random(1)
+    content = (folder / parts[-1]).read_bytes()
+    assert sum(refused_part(folder, parts[-1], stored_experiments.other_columns(rng, content)) for _ in range(30)) >= 10
+
+
+def refused_part(folder: Path, name: str, content: bytes) -> bool:
+    stored_experiments.put(folder, name, content)
+    return is_refused(folder)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
+import socket
 import threading
 import time
+import tracemalloc
+import zlib
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -29,7 +34,7 @@ from perfdiff.collect.requests import Failures
 from perfdiff.config import CompareConfig, RequestConfig, RequestMix
 from perfdiff.errors import ConfigError, WorkloadError
 from perfdiff.load import results
-from perfdiff.load.client import Client, send_in_turns
+from perfdiff.load.client import Answer, Client, send_in_turns
 from perfdiff.load.plan import Planned, plan
 from perfdiff.records.requests import RequestTimes
 from perfdiff.records.schema import Edges, Experiment, Phase, Point, Run, Side, Totals
@@ -208,6 +213,164 @@ def test_requests_that_fail_are_counted_and_have_no_time(
     assert (kind.made, kind.failed) == (5, failed)
     assert (kind.median_ns is None) == bool(failed)
     assert kind.example == (f"GET {path}" if failed else "")
+
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+ZEROS = gzip.compress(bytes(2**20), mtime=0)
+PACKED = HEAD + b"Content-Encoding: gzip\r\nConnection: close\r\n\r\n"
+
+
+@contextmanager
+def serving(*parts: bytes, repeated: bytes = b"", stays: bool = False) -> Iterator[Client]:
+    """Yield a client of a server that answers each request with these bytes, then with others until the client has had enough."""
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with connection, suppress(OSError):
+                while connection.recv(2**16):
+                    for part in parts:
+                        connection.sendall(part)
+                    while repeated:
+                        connection.sendall(repeated)
+                    if not stays:
+                        break
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        asked = mix(RequestConfig("one", "/x"), count="1", timeout_s=2.0)
+        yield Client(f"http://127.0.0.1:{listener.getsockname()[1]}", asked)
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def answered(client: Client, method: str = "GET", count: int = 1) -> list[Answer]:
+    return client.send([Planned(0, method, "/x", {}, b"")] * count)
+
+
+@pytest.mark.parametrize(
+    ("parts", "size"),
+    [
+        ((CHUNKED, b"0000000000000005\r\nhello\r\n0\r\n\r\n"), 5),
+        ((CHUNKED, b'5;name=value;other="x"\r\nhello\r\n0;last\r\nTrailer: x\r\n\r\n'), 5),
+        ((CHUNKED, b"5 \r\nhel", b"lo\r", b"\n1\r\n!\r\n0\r\n\r", b"\n"), 6),
+        ((HEAD + b"Content-Length: 5\r\n\r\n", b"hello"), 5),
+        ((HEAD + b"Content-Length: 5\r\nContent-Length: 5\r\n\r\n", b"hello"), 5),
+        ((HEAD + b"Content-Length:  005 \r\nX: a\r\n folded\r\n\r\nhello",), 5),
+        ((HEAD + b"\r\n", b"hello"), 5),
+        ((b"HTTP/1.0 200 \n\n", b"hello"), 5),
+        ((b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", HEAD + b"Content-Length: 2\r\n\r\nok"), 2),
+        ((b"HTTP/1.1 204 None\r\nContent-Length: 7\r\n\r\n",), 0),
+        ((HEAD + b"Content-Length: 0\r\n\r\n",), 0),
+    ],
+)
+def test_answers_are_read_as_their_lengths_say(parts: tuple[bytes, ...], size: int) -> None:
+    with serving(*parts) as client:
+        (answer,) = answered(client)
+    assert (answer.failure, answer.size) == ("", size)
+
+
+@pytest.mark.parametrize(
+    ("parts", "repeated", "failure"),
+    [
+        ((CHUNKED, b"FFFFFFFFFFFFFFFF\r\nx"), b"", "malformed chunk"),
+        ((CHUNKED, b"8000000000000000\r\nx"), b"", "malformed chunk"),
+        ((CHUNKED, b"fffffffffffffff\r\nx"), b"", "connection broken"),
+        ((CHUNKED, b"-5\r\nhello\r\n0\r\n\r\n"), b"", "malformed chunk"),
+        ((CHUNKED, b"0x5\r\nhello\r\n0\r\n\r\n"), b"", "malformed chunk"),
+        ((CHUNKED, b"\r\n"), b"", "malformed chunk"),
+        ((CHUNKED, b"5\r\nhello world\r\n0\r\n\r\n"), b"", "malformed chunk"),
+        ((CHUNKED, b"5\r\nhello\r\n0\r\n"), b"", "connection broken"),
+        ((CHUNKED, b"5\r\nhello\r\n0"), b"", "connection broken"),
+        ((CHUNKED, b"5;"), b"x" * 999, "malformed chunk"),
+        ((CHUNKED, b"0\r\n"), b"Trailer: x\r\n", "header too long"),
+        ((CHUNKED,), b"1\r\nx\r\n", "no answer in time"),
+        ((HEAD + b"Content-Length: 9\r\n\r\n", b"hello"), b"", "connection broken"),
+        ((HEAD + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\n", b"hello!"), b"", "contradicting lengths of the body"),
+        ((HEAD + b"Content-Length: 5, 6\r\n\r\n", b"hello!"), b"", "contradicting lengths of the body"),
+        ((HEAD + b"Content-Length: -1\r\n\r\n",), b"", "contradicting lengths of the body"),
+        ((HEAD + b"Content-Length: 99999999999999999999\r\n\r\n",), b"x", "contradicting lengths of the body"),
+        ((CHUNKED[:-2] + b"Content-Length: 5\r\n\r\n", b"5\r\nhello\r\n0\r\n\r\n"), b"", "contradicting lengths of the body"),
+        ((HEAD,), b"X: y\r\n", "header too long"),
+        ((HEAD, b"X: "), b"y" * 999, "header too long"),
+        ((HEAD, b"X:"), b" " * 999, "header too long"),
+        ((b"HTTP/1.1 200 ",), b"O" * 999, "header too long"),
+        ((), b"HTTP/1.1 100 Continue\r\n\r\n", "too many interim answers"),
+        ((), b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", "too many interim answers"),
+        ((b"HTTP/1.1 101 Switching\r\n\r\n", b"x"), b"", "101"),
+        ((HEAD + b"no field\r\n\r\n",), b"", "malformed answer"),
+        ((b"hello\r\n\r\n",), b"", "malformed answer"),
+        ((b"HTTP/1.1 99999 OK\r\n\r\n",), b"", "malformed answer"),
+        ((), b"", "connection broken"),
+        ((HEAD + b"\r\n",), b"x" * 2**16, "no answer in time"),
+        ((PACKED,), ZEROS, "body too large when unpacked"),
+        ((PACKED, b"hello"), b"", "malformed compressed body"),
+        ((PACKED, ZEROS[:-9]), b"", "malformed compressed body"),
+    ],
+)
+def test_answers_of_no_good_end_in_a_failed_request(parts: tuple[bytes, ...], repeated: bytes, failure: str) -> None:
+    began = time.monotonic()
+    tracemalloc.start()
+    with serving(*parts, repeated=repeated) as client:
+        (answer,) = answered(client)
+        _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert answer.failure == failure
+    assert time.monotonic() - began < 8, "it is given 2 s"
+    assert peak < 16 * 2**20
+
+
+def test_a_body_that_comes_byte_by_byte_is_waited_for_no_longer_than_another() -> None:
+    with serving(HEAD + b"\r\n", repeated=b"x") as client:
+        client.mix = replace(client.mix, timeout_s=0.3)
+        (answer,) = answered(client)
+    assert answer.failure == "no answer in time"
+    assert 0.3e9 <= answer.latency_ns < 2e9
+
+
+def test_what_comes_behind_an_answer_is_none_to_the_next_request() -> None:
+    with serving(HEAD + b"Content-Length: 2\r\n\r\nokHTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", stays=True) as client:
+        assert [answer.failure for answer in answered(client, count=4)] == [""] * 4
+
+
+def test_an_answer_to_head_has_no_body_and_the_connection_stays() -> None:
+    with serving(HEAD + b"Content-Length: 7\r\n\r\n", stays=True) as client:
+        assert [(answer.failure, answer.size) for answer in answered(client, "HEAD", 3)] == [("", 0)] * 3
+
+
+def test_bodies_are_the_same_however_they_come() -> None:
+    text = b"hello" * 1000
+    ways = [
+        HEAD + b"Connection: close\r\n\r\n" + text,
+        CHUNKED + b"1388\r\n" + text + b"\r\n0\r\n\r\n",
+    ]
+    packed = [gzip.compress(text, mtime=1), gzip.compress(text, 1, mtime=2), gzip.compress(text[:9]) + gzip.compress(text[9:])]
+    deflated = [zlib.compress(text), zlib.compress(text)[2:-4]]
+    ways += [PACKED + body for body in packed] + [PACKED.replace(b"gzip", b"deflate") + body for body in deflated]
+    digests = set()
+    for way in ways:
+        with serving(way) as client:
+            (answer,) = answered(client)
+        assert answer.failure == ""
+        digests.add(answer.digest)
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize("request_", [Planned(0, "GET", "/x", {"A": "b\r\nC: d"}, b""), Planned(0, "GET /y", "/x", {}, b"")])
+def test_a_request_that_would_be_read_as_another_is_not_sent(request_: Planned) -> None:
+    with serving(HEAD + b"\r\n") as client:
+        (answer,) = client.send([request_])
+    assert answer.failure == "request that cannot be sent"
+
+
+def test_a_refusal_before_the_whole_request_has_come_is_its_answer() -> None:
+    with serving(b"HTTP/1.1 413 Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n") as client:
+        (answer,) = client.send([Planned(0, "PUT", "/x", {}, bytes(50_000))])
+    assert answer.failure == "413"
 
 
 def test_at_a_rate_latency_counts_from_when_a_request_was_due(server: Server) -> None:

@@ -117,7 +117,7 @@ def compared(base: Build, head: Build, base_program: Program | None = None) -> C
     """Index, match and compare two builds."""
     pairs = match(base_program or indexed(base), indexed(head))
     by_name = {one.name: pair for pair in pairs if (one := pair.head or pair.base) is not None}
-    return Compared(base, head, same_code(base, head, pairs), by_name)
+    return Compared(base, head, same_code(base, head, pairs, {}), by_name)
 
 
 Edit = Callable[..., Compared]
@@ -153,7 +153,7 @@ def test_a_change_that_compiles_to_nothing_leaves_the_program_the_same_to_the_by
     found = edited(old, new, compiler)
     assert found.code.identical
     assert found.code.same_bytes
-    assert found.code.differs == found.code.unknown == found.code.other_files == ()
+    assert found.code.differs == found.code.unknown == ()
     assert found.unlike() == set()
 
 
@@ -292,7 +292,7 @@ def test_static_functions_of_one_name_are_told_apart_by_their_file(tmp_path: Pat
     base = build(tmp_path / "base", {"a.c": text % (11, "a"), "b.c": text % (13, "b"), "main.c": main}, compiler)
     head = build(tmp_path / "head", {"a.c": text % (11, "a"), "b.c": text % (17, "b"), "main.c": main}, compiler)
     pairs = match(indexed(base), indexed(head))
-    code = same_code(base, head, pairs)
+    code = same_code(base, head, pairs, {})
     told = {(pair.head.name, pair.head.file): code.is_same(pair) for pair in pairs if pair.head is not None}
     assert told["step", "a.c"]
     assert not told["step", "b.c"]
@@ -389,7 +389,7 @@ def test_objects_that_lie_in_an_archive_alone_are_read_there(tmp_path: Path) -> 
         (one.tree / "work.o").unlink()
         (one.tree / "work.c").write_text("#error it is not compiled again\n")
         builds.append(one)
-    code = same_code(*builds, [])
+    code = same_code(*builds, [], {})
     assert code.differs == ("libwork.a(work.o): choose",)
     assert code.unknown == ()
 
@@ -406,20 +406,6 @@ def test_code_that_the_linker_makes_cannot_be_told_apart_but_where_it_is_all_the
     found = edited("return 77;", "return 77; /* again */", compiler, flags)
     assert found.code.identical
     assert found.unlike() == set()
-
-
-def test_other_files_of_the_tree_are_told(tmp_path: Path) -> None:
-    sources = {"main.c": MAIN, "work.c": WORK, "data/words.txt": "one two\n", "README": "text\n"}
-    base = build(tmp_path / "base", sources)
-    head = build(tmp_path / "head", {**sources, "data/words.txt": "one three\n", "new.dat": "1\n"})
-    for one in (base, head):
-        (one.tree / "paths.txt").write_text(f"prefix={one.tree}/share\n")
-        (one.tree / "work.d").write_text(f"{one.tree.name}: {one.tree}\n")
-        (one.tree / ".git").mkdir()
-        (one.tree / ".git" / "HEAD").write_text(one.tree.name)
-    code = compared(base, head).code
-    assert code.identical
-    assert code.other_files == ("data/words.txt", "new.dat")
 
 
 def test_the_trees_own_path_in_a_string_is_no_difference_but_a_line_number_is(tmp_path: Path) -> None:
@@ -520,7 +506,7 @@ def test_a_stripped_program_whose_objects_are_the_same_is_the_same(edited: Edit)
     found = edited("#define FACTOR 3", "\n#define FACTOR 3")
     for one in (found.base, found.head):
         subprocess.run(["strip", "program"], cwd=one.tree, check=True)
-    assert same_code(found.base, found.head, []).identical
+    assert same_code(found.base, found.head, [], {}).identical
 
 
 @pytest.mark.parametrize(

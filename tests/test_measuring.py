@@ -20,6 +20,7 @@ from perfdiff.collect.executor import Command, Execution, ProcessExecutor
 from perfdiff.errors import DiskFilledError, RunFailedError, WorkloadError
 from perfdiff.measuring import making, patience
 from perfdiff.measuring import rounds as rounds_of_runs
+from perfdiff.measuring.wholepairs import MOST_CONFIRMING
 from perfdiff.progress import Silent
 from perfdiff.records import recorded, store
 from perfdiff.records.recorded import Recorded
@@ -204,6 +205,35 @@ def test_a_count_that_moves_ends_the_counting_of_all_functions_at_the_shortest_p
     assert [info.name for info in experiment.functions if info.change.is_suspect] == ["steps"]
 
 
+class Longer(Steady):
+    """Runs of head without probes all take half as long again."""
+
+    def execute(self, command: Command) -> Execution:
+        found = super().execute(command)
+        if " with " in command.where or "head" not in command.where:
+            return found
+        return replace(found, wall_ns=1.5 * found.wall_ns, cpu_ns=1.5 * found.cpu_ns)
+
+
+def test_a_proof_is_confirmed_by_a_few_pairs_at_one_point(sums: Request) -> None:
+    progress = Steps()
+    outcome = pipeline.compare(replace(sums, revisions=("base", "base")), progress, executor=Steady())
+    assert (outcome.findings.verdict, outcome.findings.rung) == (Verdict.UNCHANGED, Rung.CODE)
+    assert "confirming by whole runs" in progress.made
+    assert not {"comparing whole runs", "linking in other layouts", "surveying"} & progress.made.keys()
+    (confirming,) = [end for end in outcome.findings.end_to_end if end.ratio is not None]
+    assert 5 <= (confirming.ratio.runs_base if confirming.ratio else 0) <= MOST_CONFIRMING
+
+
+def test_whole_runs_that_contradict_a_proof_are_a_regression(sums: Request) -> None:
+    progress = Steps()
+    findings = pipeline.compare(replace(sums, revisions=("longer", "longer")), progress, executor=Longer()).findings
+    assert (findings.verdict, findings.rung) == (Verdict.REGRESSION, Rung.RUNS)
+    assert findings.sentence.startswith("Regression, not located: whole runs at add n=")
+    assert [note.slug for note in findings.notes if note.slug == "proof-contradicted"] == ["proof-contradicted"]
+    assert "comparing whole runs" in progress.made
+
+
 def test_functions_that_are_counted_first_and_never_called_are_an_error(sums: Request) -> None:
     progress = Steps()
     workload = replace(sums.config.workloads[0], command="true {n}")
@@ -303,7 +333,7 @@ class Restless(Steady):
 
     def execute(self, command: Command) -> Execution:
         found = super().execute(command)
-        number = self._plain - 1  # but for the run that shows which files are opened
+        number = self._plain
         if " with " in command.where or number > VARYING:
             return found
         took_ns = 1e6 * (1 + 0.08 * math.sin(1000 * number))

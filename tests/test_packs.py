@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -100,15 +100,33 @@ def test_runs_of_a_pair_draw_the_same_and_other_pairs_something_else(found: Outc
 
 
 @dataclass(frozen=True)
+class Said(MeaningComparison):
+    """What is said of the code of a pack's programs, whatever its functions are."""
+
+    has_same_code: bool = False
+
+    def is_same(self, pair: Counterpart) -> bool:
+        """Return it."""
+        return self.has_same_code
+
+
+@dataclass(frozen=True)
 class Telling:
-    """A pack of which only the name matters, and whether the code of its programs is the same."""
+    """A pack of which only the name matters, and what it says of two builds; `handed` are the files that it was told to differ."""
 
     name: str
-    is_same: bool
+    said: CodeComparison
+    handed: list[str] = field(default_factory=list)
 
-    def same_code(self, *_builds: object) -> CodeComparison:
+    def same_code(self, _base: PlainBuild, _head: PlainBuild, _pairs: object, differing: Mapping[str, object]) -> CodeComparison:
         """Say so."""
-        return MeaningComparison(self.is_same, ())
+        self.handed.extend(differing)
+        return self.said
+
+
+def compiled_build(tree: Path) -> Built:
+    """Return a build in which something was compiled."""
+    return Built(Phase.PLAIN, tree, tree, (CompileCommand(tree / "a.c", tree, "cc", (), cplusplus=False),), (), (), 0.0)
 
 
 def definition(name: str, language: str) -> FunctionDefinition:
@@ -133,8 +151,8 @@ def test_a_compiled_library_that_is_the_same_is_part_of_what_calls_it(
 ) -> None:
     toy, compiled = definition("work", "toy"), definition("scan", "c")
     pairs = [Counterpart(toy, toy, Change.CHANGED, (), ()), Counterpart(compiled, compiled, change, (), ())]
-    built = Built(Phase.PLAIN, tmp_path, tmp_path, (CompileCommand(tmp_path / "a.c", tmp_path, "cc", (), cplusplus=False),), (), (), 0.0)
-    mixed, alone = Packs(Telling("c", is_same), (Telling("toy", is_same=False),)), Packs(Telling("c", is_same))
+    built, c, other = compiled_build(tmp_path), Telling("c", Said(has_same_code=is_same)), Telling("toy", Said())
+    mixed, alone = Packs(c, (other,)), Packs(c)
     assert [pair.shown.name for pair in mixed.compared(pairs, mixed.same_code(built, built, pairs))] == measured
     assert alone.compared(pairs[1:], alone.same_code(built, built, pairs[1:])) == tuple(pairs[1:])
 
@@ -142,9 +160,23 @@ def test_a_compiled_library_that_is_the_same_is_part_of_what_calls_it(
 def test_what_is_the_same_code_is_asked_of_the_pack_of_each_function(tmp_path: Path) -> None:
     toy, compiled = definition("work", "toy"), definition("scan", "c")
     pairs = [Counterpart(toy, toy, Change.UNCHANGED, (), ()), Counterpart(compiled, compiled, Change.CHANGED, (), ())]
-    built = Built(Phase.PLAIN, tmp_path, tmp_path, (CompileCommand(tmp_path / "a.c", tmp_path, "cc", (), cplusplus=False),), (), (), 0.0)
-    code = Packs(Telling("c", is_same=False), (Telling("toy", is_same=False),)).same_code(built, built, pairs)
+    built, none = compiled_build(tmp_path), MeaningComparison()
+    code = Packs(Telling("c", none), (Telling("toy", none),)).same_code(built, built, pairs)
     assert [(code.is_same(pair), code.is_unlike(pair)) for pair in pairs] == [(True, False), (False, True)]
+
+
+def test_what_is_proved_of_files_is_joined_and_what_lies_elsewhere_counts_for_all(tmp_path: Path) -> None:
+    for side in ("base", "head"):
+        (tmp_path / side).mkdir()
+        (tmp_path / side / "a.so").write_text(side)
+    builds = [compiled_build(tmp_path / side) for side in ("base", "head")]
+    compiled = Telling("c", MeaningComparison(alike=frozenset({"a.so"}), in_tree=True))
+    scripts = MeaningComparison(frozenset({"a.pyc"}), frozenset({"b.pyc"}), frozenset({"a.py"}), in_tree=True)
+    code = Packs(compiled, (Telling("toy", scripts),)).same_code(*builds, ())
+    assert (code.alike, code.by_function, code.compiled) == ({"a.so", "a.pyc"}, {"b.pyc"}, {"a.py"})
+    assert (code.in_tree, compiled.handed) == (True, ["a.so"])
+    elsewhere = Packs(compiled, (Telling("toy", MeaningComparison()),)).same_code(*builds, ())
+    assert not elsewhere.in_tree
 
 
 class Unread(Toys):

@@ -57,8 +57,8 @@ def test_a_package_is_the_projects_where_its_version_differs(pack: Php, tmp_path
     found = {one.shown.name: one.change for one in pack.match(before, after) if one.change is not Change.UNCHANGED}
     assert found == {"Acme\\Box::open": Change.CHANGED, "run.php::{main}": Change.CALLER}
     assert [(note.slug, note.text) for note in pack.told(base, head)] == [("dependency-changed", "head now uses acme/box 1.1.0, was 1.0.0")]
-    comparison = pack.same_code(base, head, pack.match(before, after))
-    assert (comparison.identical, comparison.other_files) == (False, ())
+    pairs = pack.match(before, after)
+    assert [pack.same_code(base, other, pairs, {}).in_tree for other in (base, head)] == [True, False]
 
 
 def test_what_programs_run_on_is_told_with_versions(pack: Php, tmp_path: Path) -> None:

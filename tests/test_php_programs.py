@@ -44,4 +44,4 @@ def test_a_known_change_is_judged_right(case: Case, tmp_path: Path) -> None:
 
 def test_every_program_is_there_with_one_known_change() -> None:
     assert len(CASES) == 13
-    assert sum(case.expected["verdict"] == "unchanged" for case in CASES) == 4  # three without an effect, and one of larger inputs
+    assert sum(case.expected["verdict"] == "unchanged" for case in CASES) == 3  # without an effect

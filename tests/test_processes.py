@@ -14,6 +14,7 @@ import pytest
 
 from perfdiff import processes
 from perfdiff.collect import caveats
+from perfdiff.collect.executor import Command, ProcessExecutor
 
 
 class LeaveError(Exception):
@@ -42,6 +43,11 @@ def working_in(folder: Path) -> list[str]:
         except OSError:  # it has ended
             continue
     return found
+
+
+def programs_in(folder: Path) -> list[str]:
+    """Return the same without the shells above them."""
+    return [command for command in working_in(folder) if not command.startswith("/bin/sh\0")]
 
 
 def test_daemons_end_with_the_command_that_started_them(tmp_path: Path) -> None:
@@ -177,3 +183,53 @@ def test_commands_are_told_as_they_end_until_the_time_is_over(tmp_path: Path, mo
         commands = [stack.enter_context(processes.running(text, tmp_path, os.environ, stdout=None, stderr=None)) for text in texts]
         assert list(processes.ends(commands, 2.0)) == [1, 0]
         assert [command.returncode for command in commands] == [0, 0, None]
+
+
+KILLS_ITS_PARENT = """
+import os, subprocess, sys
+from pathlib import Path
+from perfdiff import processes
+from perfdiff.collect.executor import Command, ProcessExecutor
+from perfdiff.errors import WorkloadError
+
+text, fixed_layout = sys.argv[1], sys.argv[2] == "fixed"
+try:
+    ProcessExecutor().execute(Command(text, Path("/"), dict(os.environ), 60, (0,), "here", fixed_layout=fixed_layout))
+    print("succeeded")
+except WorkloadError as error:
+    print(error.slug)
+with processes.running(text, Path("/"), dict(os.environ), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    print("killed" if process.wait() in (-9, 137) else "not killed")
+"""
+
+
+@pytest.mark.parametrize("layout", ["any", "fixed"])
+@pytest.mark.parametrize("ahead", ["", "exec ", "A=1 ", "true && ", "true; ", "trap '' TERM\n"])
+def test_a_program_that_kills_its_parent_does_not_kill_perfdiff(ahead: str, layout: str) -> None:
+    text = f"{ahead}{sys.executable} -c 'import os; os.kill(os.getppid(), 9)'"
+    ended = subprocess.run([sys.executable, "-c", KILLS_ITS_PARENT, text, layout], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0
+    assert ended.stdout.splitlines() == ["workload-crashed", "killed"]
+
+
+@pytest.mark.parametrize(
+    "text", ["exit 3", "false", "kill -9 $$", "(exit 7)", "sh -c 'exit 5' # why", "echo 'open", "ulimit -c 0; kill -SEGV $$"]
+)
+def test_a_command_ends_below_the_shell_as_by_itself(tmp_path: Path, text: str) -> None:
+    alone = subprocess.run(["/bin/sh", "-c", text], cwd=tmp_path, check=False, capture_output=True).returncode
+    with processes.running(text, tmp_path, os.environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        assert process.wait() in (alone, 128 - alone)
+
+
+def test_what_a_program_waits_for_a_cpu_is_no_time_of_its_own() -> None:
+    """Two take turns on one CPU: each has half of the time that has passed."""
+    command = Command(f"{sys.executable} -c 'for _ in range(5_000_000): pass'", Path("/"), dict(os.environ), 60, (0,), "here")
+    cpu = min(os.sched_getaffinity(0))
+    runs = ProcessExecutor().execute_together([command, command], [cpu])
+    assert all(run.wall_ns < 1.4 * run.cpu_ns for run in runs)
+
+
+def test_a_program_may_let_its_parent_go_on() -> None:
+    text = f"{sys.executable} -c 'import os, signal; os.kill(os.getppid(), signal.SIGCONT); print(1)'"
+    run = ProcessExecutor().execute(Command(text, Path("/"), dict(os.environ), 60, (0,), "here"))
+    assert 0 < run.cpu_ns <= run.wall_ns * 1.5

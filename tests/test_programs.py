@@ -102,6 +102,9 @@ def judge(case: Case, findings: Findings) -> None:
     expected = case.expected
     if "verdict" in expected:
         assert findings.verdict == expected["verdict"], summary(findings)
+    if "met" in expected:
+        assert expected["met"] in findings.sentence, summary(findings)
+        assert [each.info.name for each in findings.functions if each.verdict is Verdict.REGRESSION] == []
     if "affected" in expected:
         affected = named(findings, expected["affected"])
         assert (affected.info.change, expected["culprit"] in affected.info.culprits) == (Change.AFFECTED, True), affected.info

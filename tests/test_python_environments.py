@@ -259,6 +259,22 @@ def test_pip_of_a_build_installs_into_the_revision_alone(ground: Ground) -> None
     assert (base.run(shown), head.run(shown)) == ("2.0", "1.0")
 
 
+@pytest.mark.parametrize("tool", ["maker", "setuptools"])
+def test_isolated_build_of_pip_has_what_it_asks_for_and_not_what_the_environment_has(ground: Ground, tool: str) -> None:
+    """Both of packages that are required, and of setuptools, which up to Python 3.11 each environment has."""
+    for name, version in (("maker", "1.0"), (tool, "99.0")):
+        ground.wheel(name, version)
+    revision = ground.revision("base", project("maker<2"))
+    system = f'[build-system]\nrequires = ["{tool}>=99"]\nbuild-backend = "builds"\nbackend-path = ["."]\n'
+    backend = f"import {tool}, os, pathlib\npathlib.Path(os.environ['SEEN']).write_text({tool}.VERSION)\n{BACKEND}"
+    write(revision.tree / "isolated", {"pyproject.toml": system, "builds.py": backend, "lib/made.py": ""})
+    seen = revision.tree / "seen"
+    variables = {**revision.building, "SEEN": str(seen)}
+    subprocess.run("pip install --no-deps -e ./isolated", shell=True, cwd=revision.tree, env=variables, check=True, capture_output=True)
+    assert seen.read_text() == "99.0"
+    assert revision.run("python -c 'import maker; print(maker.VERSION)'") == "1.0"
+
+
 def test_a_package_that_cannot_be_had_is_an_error_with_what_pip_says(ground: Ground) -> None:
     error = error_of(lambda: ground.revision("base", project("dep>=3")))
     assert error.slug == "python-dependency"
@@ -436,3 +452,24 @@ def test_which_module_a_build_lacks_is_read_off_its_log(tmp_path: Path, module: 
 def test_a_module_that_a_script_does_without_is_not_why_a_build_failed(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("ModuleNotFoundError: No module named 'docs'\nbuilding without documents\na.c:3: error: expected ';'\n")
     assert read_failure(tmp_path / "log", tmp_path).cause == "a.c:3: error: expected ';'"
+
+
+def test_environments_are_alike_but_for_where_they_lie(ground: Ground) -> None:
+    def made(name: str, *plugins: str) -> Path:
+        more = "".join(f'{plugin} = "the_pack:{plugin}"\n' for plugin in plugins)
+        return ground.revision(name, project(more=more)).beside
+
+    base = made("base", "two", "three")
+    assert [environments.are_alike(base, made(*names)) for names in (("same", "two", "three"), ("head", "three", "two"))] == [True, False]
+
+
+def test_what_a_back_end_installs_is_alike_but_for_where_it_lies(ground: Ground) -> None:
+    ground.wheel("dep", "1.0")
+    files = {
+        "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "back"\nbackend-path = ["."]\n',
+        "back.py": BACKEND,
+        "lib/made.py": "",
+    }
+    base, same = (ground.revision(name, files).beside for name in ("base", "same"))
+    head = ground.revision("head", {**files, "back.py": BACKEND.replace("Version: 3", "Version: 3\nSummary: more")}).beside
+    assert [environments.are_alike(base, other) for other in (same, head)] == [True, False]

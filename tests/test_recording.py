@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perfdiff.errors import RecordingError
+from perfdiff.languages import line_counts
 from perfdiff.records import recording
 from perfdiff.records.plan import Mode
 from perfdiff.records.recording import Recording
@@ -251,6 +252,28 @@ def test_killed_process_uses_its_newest_clock_pair(tmp_path: Path) -> None:
     assert len(record.totals) == len(record.edges) == len(record.samples) == 0
 
 
+@pytest.mark.parametrize("data", [b"", bytes(100), bytes(4096), bytes(8) + file()[8:]])
+def test_process_that_was_killed_before_it_wrote_anything_has_an_empty_incomplete_recording(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "1234-567.pdrec"
+    path.write_bytes(data)
+    record = recording.read(path)
+    assert not record.complete
+    assert record.pid == 1234
+    assert len(record.totals) == len(record.edges) == len(record.samples) == len(record.library) == 0
+    gained, now = recording.read_since(path, None)
+    assert (len(gained.totals), now.calls) == (0, 0)
+
+
+def test_counts_of_a_process_that_was_killed_before_it_counted_are_lost(tmp_path: Path) -> None:
+    whole = np.zeros(1, line_counts.HEAD)
+    whole["magic"], whole["places"] = b"PDLINES1", 2
+    (tmp_path / "1-0.lines").write_bytes(whole.tobytes() + np.array([3, 4], "<u8").tobytes())
+    for number, content in enumerate((b"", bytes(10), bytes(40))):
+        (tmp_path / f"2-{number}.lines").write_bytes(content)
+    assert line_counts.read(tmp_path, 2, line_counts.of_process).tolist() == [3, 4]
+    assert line_counts.lost(tmp_path) == 3
+
+
 def test_full_disk_is_incomplete(tmp_path: Path) -> None:
     assert not read(file(extent(1), flags=ENDED | FULL), tmp_path).complete
 
@@ -259,7 +282,7 @@ def test_truncation_anywhere_reads_what_is_whole(tmp_path: Path) -> None:
     data = two_threads()
     whole = read(data, tmp_path)
     for length in [*range(0, HEADER_FIELDS + 100, 53), *range(HEADER_SIZE - 9, len(data))]:
-        if length < HEADER_FIELDS:
+        if 0 < length < HEADER_FIELDS:
             with pytest.raises(RecordingError):
                 read(data[:length], tmp_path)
             continue
@@ -273,7 +296,7 @@ def test_truncation_anywhere_reads_what_is_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "byte", "says", "slug"),
     [
-        (b"", 0, "the file ends within the header", "recording-damaged"),
+        (file()[:100], 100, "the file ends within the header", "recording-damaged"),
         (b"\x7fELF".ljust(5000, b"\0"), 0, "not a recording", "recording-damaged"),
         (file(version=4), 8, "version 4", "recording-version"),
         (file(bytes(32)), 4096, "not an extent", "recording-damaged"),

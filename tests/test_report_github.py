@@ -89,7 +89,9 @@ def test_any_text_stays_in_its_command(findings: Findings) -> None:
     found = commands(findings)
     assert [name for name, _, _ in found] == ["notice", "warning", "warning", "warning"]
     for (_, properties, _), finding in zip(found[1:], findings.functions, strict=False):
-        assert properties.get("file", "") == shortened(printable(finding.info.file), 1_000)
+        file = finding.info.file
+        is_carried = len(file) <= 4_096 and all(letter.isprintable() or letter in "\t\r\n" for letter in file)
+        assert properties.get("file", "") == (file if is_carried else "")
         assert properties["title"] == f"perfdiff: {shortened(printable(finding.info.name), 1_000)} got slower"
 
 

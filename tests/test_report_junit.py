@@ -72,7 +72,7 @@ def test_a_failure_tells_figures_and_cause() -> None:
     (failure,) = suite(made.findings()).iter("failure")
     assert failure.attrib["message"] == "insert costs ×331 at list->size = 28,500: constant became linear."
     lines = (failure.text or "").splitlines()
-    assert "ratio: ×331 [318, 346], 95 % interval over 10 base and 10 head runs" in lines
+    assert "ratio: ×331 [318, 346], 95 % interval over 10 base and 10 head runs (over all inputs)" in lines
     assert any(line.startswith("cause: The new loop `while (*place)`") for line in lines)
 
 

@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import replace
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote_to_bytes
 
 import jsonschema
 import pytest
@@ -18,7 +18,7 @@ from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.records.schema import Change
 from perfdiff.report import sarif
 from perfdiff.report.document import build
-from perfdiff.report.printable import printable
+from perfdiff.report.printable import as_read, printable
 
 
 def closed(properties: dict[str, Any], *required: str) -> dict[str, Any]:
@@ -216,4 +216,4 @@ def test_any_text_is_shown_as_it_stands(findings: Findings) -> None:
         assert printable(finding.headline).rstrip(".")[:400] in said
         place = result["locations"][0].get("physicalLocation")
         if place:
-            assert unquote(place["artifactLocation"]["uri"]) == printable(finding.info.file).lstrip("/")
+            assert unquote_to_bytes(place["artifactLocation"]["uri"]) == as_read(finding.info.file.lstrip("/"))

@@ -37,7 +37,7 @@ def test_first_lines_answer_which_function_inputs_figures_and_why() -> None:
         "",
         "  function  insert, src/list.c:42",
         "  cost      41 ns → 26 µs a call at list->size = 28,500 (time, callees included)",
-        "  ratio     ×331 [318, 346], 95 % interval over 10 base and 10 head runs",
+        "  ratio     ×331 [318, 346], 95 % interval over 10 base and 10 head runs (over all inputs)",
         "  growth    constant → linear in list->size, measured from 0 to 30,000",
         "  doubled   from list->size = 48 on, head costs twice what base costs",
         "  share     97 % of the extra cost of one run of each point (410 ms)",

@@ -535,3 +535,19 @@ def test_all_can_be_read_without_script(shown: Callable[..., Page]) -> None:
     assert tab.locator("#cluster-1 svg.main").is_visible()
     assert tab.locator("#cluster-1 .fits").inner_text().startswith("Fits over every feature")
     tab.context.close()
+
+
+def test_places_in_json_lead_to_their_files_and_the_sentence_is_printable() -> None:
+    whole = made.two()
+    file = "src/a\x1b[31m.c"
+    sides = {
+        side: replace(
+            counted,
+            places=tuple(replace(place, file=file) for place in counted.places),
+            sources={file: next(iter(counted.sources.values()))},
+        )
+        for side, counted in whole.experiment.sides.items()
+    }
+    said = json_document(replace(whole, experiment=replace(whole.experiment, sides=sides)))
+    assert {place["file"] for cluster in said["clusters"] for place in cluster["places"]} == {file}
+    assert "\x1b" not in said["sentence"]

@@ -24,7 +24,7 @@ from perfdiff.collect.served import Served
 from perfdiff.collect.services import Services, Situation
 from perfdiff.config import Config, ServiceConfig
 from perfdiff.errors import ConfigError, RunFailedError, WorkloadError
-from test_processes import working_in
+from test_processes import programs_in, working_in
 
 PYTHON = shlex.quote(sys.executable)
 ECHO = """
@@ -92,7 +92,7 @@ def asking(word: str, service: str = "app") -> str:
 def test_a_run_has_its_services_and_nothing_of_them_is_left(up: Callable[..., object], tree: Path) -> None:
     with up(echo(), echo("other"), ask=f"{asking('a')} && {asking('b', 'other')}") as served:
         assert served.execute(ProcessExecutor()).wall_ns > 0
-        assert len(working_in(tree)) == 2
+        assert len(programs_in(tree)) == 2
         folders = [Path(service.places["folder"]) for service in served.services]
         assert all(folder.is_dir() for folder in folders)
     assert working_in(tree) == []
@@ -132,7 +132,7 @@ def test_outside_services_are_kept_between_runs_and_set_up_for_each(up: Callable
         with up(services=services, values={"n": n}) as served:
             pids.add(served.services[0].process.pid)
     assert len(pids) == 1
-    assert len(working_in(Path(served.services[0].places["folder"]))) == 1
+    assert len(programs_in(Path(served.services[0].places["folder"]))) == 1
     services.close()
     lines = (tree / "told").read_text().splitlines()
     assert [line.split()[0] for line in lines] == ["2", "end", "3", "end"]

@@ -58,12 +58,10 @@ class Interpreter:
 class SameText:
     """Code that is the same where its text is."""
 
-    identical: bool
-    other_files: tuple[str, ...] = ()
-    in_tree: bool = False
-    by_function: tuple[str, ...] = ()
     alike: tuple[str, ...] = ()
-    may_be_copied: bool = False
+    by_function: tuple[str, ...] = ()
+    compiled: tuple[str, ...] = ()
+    in_tree: bool = False
 
     def is_same(self, pair: Counterpart) -> bool:
         """Return whether a function has the same text on both sides."""
@@ -108,9 +106,11 @@ class Toys:
         """Return nothing: toys use nothing else."""
         return ()
 
-    def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> SameText:
+    def same_code(
+        self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], differing: Mapping[str, Mapping[int, Path]]
+    ) -> SameText:
         """Compare texts."""
-        return SameText(all(pair.change is Change.UNCHANGED for pair in pairs))
+        return SameText()
 
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return the way to the interpreter."""

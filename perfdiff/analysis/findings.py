@@ -13,7 +13,7 @@ from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.kinds import DetectorKind
 from perfdiff.models.warmup import WarmUp
 from perfdiff.records.kinds import MachinePart
-from perfdiff.records.schema import Environment, FunctionInfo, Note, Point, Revision, Side, Skipped, Workload
+from perfdiff.records.schema import Environment, FunctionInfo, Note, Point, Reach, Revision, Side, Skipped, Workload
 from perfdiff.records.witnessed import PointBehaviour
 
 RUN = "run_ns"  # the metric of a function's time per run, beside those of its calls
@@ -98,14 +98,13 @@ class BorderShift:
 class MetricFinding:
     """One metric of one function, compared at equal inputs.
 
-    `ratio` is the cost per call at equal inputs, over the stratum of inputs named by `stratum` ("" = all calls) where head differs
-    most; `overall` is the same over all calls. `mix` is the ratio of base's predicted cost at head's and at base's inputs (the input
-    mix), `calls` the ratio of call counts, `total` the ratio of the metric summed over a run. `floor` is the smallest ratio minus 1
-    that this comparison could have seen. `crosses` is the input at which head costs twice what base costs, if any. `modes` and `borders`
-    are the regimes that moved. `points` are the ratios at single workload points, by id; their intervals hold for all of them at once.
-    `typical` is what a typical call of base costs in the stratum, and `typical_at` the inputs of it: `n = 2000`, "" where none is known.
-    `machines` are the ratios of that stratum on single machines, by name, where several measured, and `machines_q` is the q-value of no
-    difference between them.
+    `ratio` is the cost per call at equal inputs, over the stratum of inputs named by `stratum` ("" = all calls) where head differs most,
+    `overall` the same over all calls. `mix` is the ratio of base's predicted cost at head's and at base's inputs (the input mix), `calls`
+    that of call counts, `total` that of the metric summed over a run, and `in_all` these sums in one run of each point on both sides.
+    `floor` is the smallest ratio minus 1 that this comparison could have seen. `crosses` is the input at which head costs twice what base
+    costs, if any. `modes` and `borders` are the regimes that moved. `points` are the ratios at single workload points, by id; their
+    intervals hold for all of them at once. `typical` is what a typical call of base costs in the stratum, and `typical_at` the inputs of
+    it: `n = 2000`, or "". `machines` are the ratios of that stratum by machine, `machines_q` is the q-value of no difference of these.
     """
 
     metric: str
@@ -129,6 +128,7 @@ class MetricFinding:
     points: Mapping[int, Ratio] = field(default_factory=dict)
     typical: float | None = None
     typical_at: str = ""
+    in_all: tuple[float, float] | None = None
     machines: Mapping[str, Ratio] = field(default_factory=dict)
     machines_q: float = math.nan
 
@@ -422,10 +422,7 @@ class RequestFinding:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The whole conclusion. `sentence` says it in one line; `functions` come guilty first.
-
-    `machines` are those that were compared within, where they are several, and first the one at whose pace all times are told.
-    """
+    """The whole conclusion. `sentence` says it in one line; `functions` come guilty first; `machines` are those compared within."""
 
     verdict: Verdict
     sentence: str
@@ -447,4 +444,6 @@ class Findings:
     stages: Mapping[str, float] = field(default_factory=dict)  # seconds that each stage of measuring and analysing took
     requests: tuple[RequestFinding, ...] = ()
     machines: tuple[MachinePart, ...] = ()
+    reach: Reach | None = None  # how much of what changed ran
+    met: tuple[str, ...] = ()  # files that differ, and that slower runs open or ask after
     behaviour: tuple[PointBehaviour, ...] = ()

@@ -51,7 +51,7 @@ def at_usual_pace(experiment: Experiment, samples: Samples, config: CompareConfi
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """All that the verdicts rest on; `evidence` is that on the whole program, of `runs` without what the workload itself asks for."""
+    """All that the verdicts rest on; `evidence` is that on the whole program, of `runs` without those that only wait for services."""
 
     cases: Sequence[Case]
     q_values: Mapping[tuple[int, str], float]
@@ -108,6 +108,7 @@ class Known:
                     ends,
                     works.get(function),
                     self.run_extra_ns,
+                    self.counted,
                 )
             )
         return found
@@ -153,10 +154,9 @@ def gathered(of: Known, studies: Sequence[Study], lines: MatchedLines | None = N
     suspects = tuple(each for each in works if each.total_ns > 0)
     savers = tuple(each for each in reversed(works) if each.total_ns < 0)
     work = work_of(of.counted, len(experiment.points), of.leaving)
-    told = of.runs.without(of.clocked).unexplained_by(attribution)
-    judged = without_waiting(told, experiment, work, config)
+    judged = without_waiting(of.runs.without(of.clocked), experiment, work, config)
     is_timed = any(run.phase is Phase.TIMED for run in experiment.runs)
-    evidence = Evidence(judged, work, experiment.same_code, suspects, lines, savers, is_timed)
+    evidence = Evidence(judged, work, experiment.same_code, suspects, lines, savers, is_timed, experiment.reach, experiment.met)
     return Gathered(cases, q_values, own, attribution, of.counted, of.runs, evidence, Machines(of.names, _q_of_machines(studies)))
 
 
@@ -271,6 +271,8 @@ def concluded(experiment: Experiment, functions: Sequence[FunctionFinding], evid
         rung=concluded.rung,
         excluded=concluded.excluded,
         stages=experiment.stages,
+        reach=experiment.reach,
+        met=experiment.met,
         behaviour=witnessed,
     )
 

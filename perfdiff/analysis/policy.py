@@ -93,6 +93,8 @@ MOSTLY_MOVED = 0.5
 # A function whose text is the same and that reads other data costs what its new calls cost, where it is called so many times as often: a
 # third of its calls then need only take four times as long as those that base made to double what a call takes on average.
 PARTLY_NEW = 1.5
+# A cost is told as one of the first call of a run where that has more of it than all later calls together.
+MOSTLY_ONCE = 0.5
 FOLLOWED = 0.1  # a caller that makes less than this part of a function's new calls is not followed further up
 MORE_ALLOCATED = 1.2  # allocations that grew by less leave what frees them as it was, but for what cannot be told from noise
 OWNED = 0.5  # a suspect owns what is new if it accounts for at least this part of all that a run allocates more

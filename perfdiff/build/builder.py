@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from perfdiff import processes, seals
+from perfdiff import processes, seals, temporary
 from perfdiff.build import compilers
 from perfdiff.build.cache import BuildCache, place
 from perfdiff.build.commands import DroppedProbe, Uncounted, read_compile_log
@@ -182,7 +181,7 @@ def _make_together(requests: Mapping[str, BuildRequest], cache: BuildCache, ende
     if len(missing) < 2:
         return None
     with suppress(_ApartError), ExitStack() as rooms:
-        claims = Path(rooms.enter_context(tempfile.TemporaryDirectory(prefix="perfdiff-", ignore_cleanup_errors=True)))
+        claims = rooms.enter_context(temporary.folder())
         entered = {key: rooms.enter_context(cache.making(key)) for key in sorted(missing)}
         jobs = [
             prepare(_claiming(request, claims), build_environment(request.environment), folder, cache.logs / f"{key}.log")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import stat
@@ -15,7 +14,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from perfdiff.errors import StoreError, store_errors
+from perfdiff import locks
+from perfdiff.build import holdings
+from perfdiff.errors import BusyError, StoreError, store_errors
 
 _FINISHED, _TREES = "finished", "trees"
 _OWN = stat.S_IRWXU
@@ -92,13 +93,13 @@ class BuildCache:
         """Return the folder of `key` (32 hexadecimal digits), made by `make` if it is not there yet, or is not whole any more.
 
         `make` gets a new, empty folder. Where it fails or is interrupted, the folder is removed. Another process that makes the same
-        folder is waited for. StoreError: `cache-unwritable`, `disk-full`.
+        folder is waited for. StoreError: `cache-busy`, `cache-unwritable`, `disk-full`.
         """
         folder = self._trees / key
         if key in self._held:
             return folder
         with store_errors(self.root):
-            lock = os.open(self._locks / key, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            lock = locks.descriptor(self._locks / key)
         try:
             self._make_once(lock, folder, make, is_whole)
         except BaseException:
@@ -109,14 +110,14 @@ class BuildCache:
         return folder
 
     def _make_once(self, lock: int, folder: Path, make: Callable[[Path], None], is_whole: Callable[[Path], bool]) -> None:
-        fcntl.flock(lock, fcntl.LOCK_SH)
-        while not (folder / _FINISHED).exists() or not is_whole(folder):
+        locks.take(lock, alone=False)
+        while not _is_finished(folder) or not is_whole(folder):
             # The kernel lets go of the shared lock before it waits, so the folder is looked at again.
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not (folder / _FINISHED).exists() or not is_whole(folder):
+            locks.take(lock, alone=True)
+            if not _is_finished(folder) or not is_whole(folder):
                 with self._room(folder):
                     make(folder)
-            fcntl.flock(lock, fcntl.LOCK_SH)
+            locks.take(lock, alone=False)
         with contextlib.suppress(OSError):  # only `prune` asks when a folder was last used
             os.utime(folder / _FINISHED)
 
@@ -127,17 +128,13 @@ class BuildCache:
         For several that are made at the same time: who enters such blocks in the order of keys waits for nobody who waits for him.
         """
         folder = self._trees / key
-        with store_errors(self.root):
-            lock = os.open(self._locks / key, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if (folder / _FINISHED).exists():
+        with store_errors(self.root), locks.opened(self._locks / key) as lock:
+            locks.take(lock, alone=True)
+            if _is_finished(folder):
                 yield None
             else:
                 with self._room(folder):
                     yield folder
-        finally:
-            os.close(lock)
 
     @contextmanager
     def _room(self, folder: Path) -> Iterator[None]:
@@ -150,18 +147,18 @@ class BuildCache:
 
     def has(self, key: str) -> bool:
         """Return whether the folder of `key` is finished."""
-        return (self._trees / key / _FINISHED).exists()
+        return _is_finished(self._trees / key)
 
     def entries(self) -> tuple[CacheEntry, ...]:
         """Return what is finished, the longest unused first."""
-        found = []
-        for folder in self._trees.iterdir():
-            with contextlib.suppress(FileNotFoundError):  # another process may prune at the same time
-                found.append(CacheEntry(folder.name, size_bytes(folder), (folder / _FINISHED).stat().st_mtime))
-        return tuple(sorted(found, key=lambda entry: entry.used))
+        finished = []
+        for folder in holdings.entries(self.root, _TREES):
+            with contextlib.suppress(OSError):  # another process may prune at the same time; what cannot be read is left alone
+                finished.append(CacheEntry(folder.name, size_bytes(folder), (folder / _FINISHED).stat().st_mtime))
+        return tuple(sorted(finished, key=lambda entry: entry.used))
 
     def remove(self, key: str) -> bool:
-        """Remove a folder; return whether it could be, as nobody uses it."""
+        """Remove a folder; return whether that could be done: nobody uses it, and it is this user's."""
         return self._remove_unlocked(key)
 
     def prune(self, *, max_age_s: float) -> tuple[CacheEntry, ...]:
@@ -174,30 +171,35 @@ class BuildCache:
             if time.time() - entry.used > max_age_s and self._remove_unlocked(entry.key):
                 (self.logs / f"{entry.key}.log").unlink(missing_ok=True)
                 removed.append(entry)
-        for log in self.logs.glob("*.log"):
-            if time.time() - log.stat().st_mtime > max_age_s and not (self._trees / log.stem).exists():
-                log.unlink(missing_ok=True)
+        for log in holdings.entries(self.root, "logs"):
+            with contextlib.suppress(OSError):
+                if time.time() - log.stat().st_mtime > max_age_s and not (self._trees / log.stem).exists():
+                    log.unlink(missing_ok=True)
         return tuple(removed)
 
     def _remove_unfinished(self) -> None:
         """Remove what processes that died left behind."""
-        for folder in self._trees.iterdir():
-            if not (folder / _FINISHED).exists():
+        for folder in holdings.entries(self.root, _TREES):
+            if not _is_finished(folder):
                 self._remove_unlocked(folder.name)
 
     def _remove_unlocked(self, key: str) -> bool:
-        with store_errors(self.root):
-            lock = os.open(self._locks / key, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with store_errors(self.root), contextlib.suppress(BusyError, PermissionError), locks.opened(self._locks / key) as lock:
+            locks.take(lock, alone=True, most_s=0)
             # The marker goes first: a removal that is cut short leaves an unfinished folder, not a damaged one.
-            (self._trees / key / _FINISHED).unlink(missing_ok=True)
+            with contextlib.suppress(PermissionError):
+                (self._trees / key / _FINISHED).unlink(missing_ok=True)
             remove_folder(self._trees / key)
-        except BlockingIOError:
-            return False
-        finally:
-            os.close(lock)
-        return True
+            return True
+        return False
+
+
+def _is_finished(folder: Path) -> bool:
+    """Return whether a folder bears the marker that is written last; one that cannot be read does not."""
+    try:
+        return (folder / _FINISHED).exists()
+    except OSError:
+        return False
 
 
 def place(root: Path, key: str) -> Path:
@@ -240,8 +242,9 @@ def _removed_on_failure(folder: Path) -> Iterator[None]:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder, if it is there, with the parts that were made read-only; raise OSError."""
-    if not folder.exists():
+    """Remove a folder, if it is there, with the parts that were made read-only; a file or link in its place as well; raise OSError."""
+    if folder.is_symlink() or not folder.is_dir():
+        folder.unlink(missing_ok=True)
         return
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         folder.chmod(stat.S_IRWXU)
@@ -254,12 +257,12 @@ def remove_folder(folder: Path) -> None:
 
 
 def size_bytes(entry: Path) -> int:
-    """Return the size of a file, or of all files in a folder; raise FileNotFoundError where there is neither."""
-    if not entry.is_dir() or entry.is_symlink():
+    """Return the size of a file, or of all files in a folder that can be read; raise FileNotFoundError where there is neither."""
+    if entry.is_symlink() or not entry.is_dir():
         return entry.lstat().st_size
     size = 0
     for place, _, names in os.walk(entry):
         for name in names:
-            with contextlib.suppress(FileNotFoundError):  # a perfdiff at work removes files
+            with contextlib.suppress(OSError):  # a perfdiff at work removes files
                 size += Path(place, name).lstat().st_size
     return size

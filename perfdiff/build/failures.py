@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfdiff.logs import FIRST_ERROR
+
 _LINES = 20
 _AHEAD = 3  # compilers say in which file they are ahead of an error
-_READ_BYTES = 1_000_000  # from the end of the log; a build that prints more after its first error is rare
 
-_FIRST_ERROR = re.compile(r"^.+: (?:fatal )?error: .+$|^.+: undefined reference to .+$|^\[ERROR\] .+\.java:\[\d+,\d+\] .+$", re.MULTILINE)
+_FIRST_ERROR = re.compile(FIRST_ERROR.decode(), re.MULTILINE)
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # Maven's, which believes in terminals
 _FETCH = "builds fetch nothing: build the project once by hand without `-o` or `--offline`, so that it lies in the local repository"
 _NEWER_JDK = "name a newer JDK as `home` under [java]"
@@ -95,9 +96,7 @@ class Failure:
 
 def read_failure(log: Path, tree: Path) -> Failure:
     """Read the log of a failed build, with paths relative to `tree`."""
-    with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - _READ_BYTES))
-        text = _COLOURS.sub("", file.read().decode(errors="replace")).replace(f"{tree.resolve()}/", "")
+    text = _COLOURS.sub("", log.read_bytes().decode(errors="replace")).replace(f"{tree.resolve()}/", "")
     lines = text.rstrip("\n").split("\n")
     tail = "\n".join(lines[-_LINES:])
     error = _FIRST_ERROR.search(text)

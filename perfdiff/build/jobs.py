@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from perfdiff import processes, seals
+from perfdiff import logs, processes, seals, temporary
 from perfdiff.build import compilers
 from perfdiff.build.commands import read_compile_log
 from perfdiff.build.failures import read_failure
@@ -50,14 +50,14 @@ class Job:
 
     @contextmanager
     def running(self) -> Iterator[subprocess.Popen[bytes]]:
-        """Run the command for the length of the block, its output in `log`; nothing of it goes on writing afterwards."""
+        """Run the command for the length of the block, its output bounded in `log`; nothing of it goes on writing afterwards."""
         request = self.request
         # Compilers that are killed leave their temporary files. Not in the cache, whose path may be too long for sockets (107 bytes).
-        with tempfile.TemporaryDirectory(prefix="perfdiff-", ignore_cleanup_errors=True) as temporary, ExitStack() as stack:
-            ours = {"TMPDIR": temporary, **(elsewhere(Path(temporary)) if request.variant is Phase.PLACED else {})}
+        with temporary.folder() as room, ExitStack() as stack:
+            ours = {"TMPDIR": str(room), **(elsewhere(room) if request.variant is Phase.PLACED else {})}
             if self.is_ours:
                 stack.enter_context(_without_overlay(request, self.tree, self.folder))
-            output = stack.enter_context(self.log.open("wb")).fileno()
+            output = stack.enter_context(logs.bounded(self.log))
             environment = {**self.masquerade.environment, **ours}
             yield stack.enter_context(processes.running(request.config.command, self.place, environment, stdout=output, stderr=output))
 
@@ -68,11 +68,12 @@ class Job:
         command = request.config.command
         if status is None:
             return BuildError(
-                f"'{command}' did not end within {request.config.timeout_s:g} s in {where}; raise build.timeout_s (whole log: {log})",
+                f"'{command}' did not end within {request.config.timeout_s:g} s in {where}; raise build.timeout_s (log: {log})",
                 slug="build-timeout",
                 detail=failure.tail,
             )
-        ended = f"exited {status}" if status > 0 else f"was killed by {processes.signal_name(-status)}"
+        number = -status if status < 0 else status - 128  # the shell reports a child's signal as 128 + number
+        ended = f"was killed by {processes.signal_name(number)}" if 0 < number < signal.NSIG else f"exited {status}"
         why = f": {failure.cause}" if failure.cause else ""
         # What the tree lacks may be behind a thing that was not found, not behind an error in the code.
         told = (
@@ -81,7 +82,7 @@ class Job:
         )
         hints = "".join(f"; {text}" for text in told if text)
         return BuildError(
-            f"'{command}' {ended} in {where}{why}{hints} (whole log: {log})",
+            f"'{command}' {ended} in {where}{why}{hints} (log: {log})",
             slug="build-failed",
             detail=failure.excerpt,
         )
@@ -134,7 +135,7 @@ class Job:
             )
         else:
             return
-        raise BuildError(f"{says} (whole log: {self.log})", slug="no-compile-commands", detail=read_failure(self.log, self.tree).tail)
+        raise BuildError(f"{says} (log: {self.log})", slug="no-compile-commands", detail=read_failure(self.log, self.tree).tail)
 
 
 def prepare(request: BuildRequest, environment: Mapping[str, str], folder: Path, log: Path) -> Job:
@@ -178,5 +179,5 @@ def name(request: BuildRequest) -> str:
 @contextmanager
 def _without_overlay(request: BuildRequest, tree: Path, folder: Path) -> Iterator[None]:
     """Keep the overlay's own folders and modules out of the way of a command that nobody wrote with them in mind."""
-    with tempfile.TemporaryDirectory(dir=folder) as room, overlay.apart(request.pin.repository, request.config.overlay, tree, Path(room)):
+    with temporary.folder(within=folder) as room, overlay.apart(request.pin.repository, request.config.overlay, tree, room):
         yield

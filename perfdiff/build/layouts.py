@@ -109,7 +109,7 @@ class Layouts:
             return True
 
     def _linker(self, deadline: float) -> Linker:
-        return Linker(self.environment, deadline, self.room / "relink.log")
+        return Linker(self.environment, deadline)
 
     def _end(self, most: int, why: str) -> None:
         self.most, self.why = most, why

@@ -1,35 +1,34 @@
-"""Running compilers once more: in the environment of a build, until a deadline, with what they say in a log."""
+"""Running compilers once more: in the environment of a build, until a deadline."""
 
 from __future__ import annotations
 
 import shlex
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import DEVNULL
 
-from perfdiff import processes
+from perfdiff import processes, temporary
 
 _SPECIAL = frozenset("\\'\" \t\n\r\f\v")
 
 
 @dataclass(frozen=True, slots=True)
 class Linker:
-    """Runs commands with this environment, none of them beyond `deadline` (of the monotonic clock); `log` takes what they print."""
+    """Runs commands with this environment, none of them beyond `deadline` (of the monotonic clock); nobody reads what they print."""
 
     environment: Mapping[str, str]
     deadline: float
-    log: Path
 
     def run(self, program: str, arguments: Sequence[str], directory: Path, more: Mapping[str, str] | None = None) -> bool:
         """Run a compiler, or what reads response files as it does; return whether it ended well and in time."""
-        with tempfile.TemporaryDirectory(prefix="perfdiff-", ignore_cleanup_errors=True) as temporary, self.log.open("ab") as log:
-            response = Path(temporary) / "arguments"  # the shell's command line has a most length
+        with temporary.folder() as room:
+            response = room / "arguments"  # the shell's command line has a most length
             response.write_text("\n".join(map(_quoted, arguments)), encoding="utf-8", errors="surrogateescape")
-            environment = {**self.environment, "TMPDIR": temporary, **(more or {})}
+            environment = {**self.environment, "TMPDIR": str(room), **(more or {})}
             command = shlex.join([program, f"@{response}"])
-            with processes.running(command, directory, environment, stdout=log.fileno(), stderr=log.fileno()) as process:
+            with processes.running(command, directory, environment, stdout=DEVNULL, stderr=DEVNULL) as process:
                 return processes.succeeds(process, self.deadline - time.monotonic())
 
     @property

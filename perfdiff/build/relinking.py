@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import random
 import stat
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from perfdiff import temporary
 from perfdiff.build import archives, paddings
 from perfdiff.build.files import replace_file
 from perfdiff.build.linker import Linker
@@ -25,8 +25,8 @@ def relink(pattern: Pattern, seed: str, linker: Linker) -> dict[Path, str]:
     Returns what could not be linked so, by its path, with reasons: it is as it was. Raise OSError.
     """
     failed: dict[Path, str] = {}
-    with tempfile.TemporaryDirectory(prefix="perfdiff-", ignore_cleanup_errors=True) as room:
-        job = _Job(Path(room), linker, random.Random(seed))
+    with temporary.folder() as room:
+        job = _Job(room, linker, random.Random(seed))
         for archive in pattern.archives:
             job.shuffle(archive)
         for each in pattern.links:

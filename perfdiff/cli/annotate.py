@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -244,10 +243,11 @@ def _answer(learnt: Sequence[Annotation]) -> str:
 def _written(learnt: Sequence[Annotation], selections: Sequence[Selections], form: Form) -> str:
     from perfdiff.report import annotations as language
     from perfdiff.report import hotcloud
+    from perfdiff.report.json_text import json_text
 
     match form:
         case Form.JSON:
-            return json.dumps(language.json_document(learnt, selections), indent=2, ensure_ascii=False)
+            return json_text(language.json_document(learnt, selections))
         case Form.HOTCLOUD:
             return hotcloud.text(selections)
         case _:

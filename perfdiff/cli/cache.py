@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from perfdiff import units
-from perfdiff.cli import exits, options, output
+from perfdiff.cli import exits, options, output, waiting
 
 app = options.application(
     invoke_without_command=True,
@@ -54,16 +54,22 @@ def verify(
     remove: Annotated[bool, typer.Option("--remove", help="Remove what is damaged; it is made again when needed.")] = False,
     cache: options.Cache = None,
 ) -> None:
-    """Read all recordings and the records of builds, and say what is damaged. Exits with 3 if damage was found and not removed."""
-    from perfdiff import storage
+    """Read all recordings and the records of builds, and say what is damaged, and what is not perfdiff's.
 
-    with exits.exceptions_become_codes():
+    Exits with 3 if damage was found and not removed.
+    """
+    from perfdiff import storage
+    from perfdiff.report.printable import printable
+
+    with exits.exceptions_become_codes(), waiting.progress(quiet=False, verbose=False) as progress:
         folder = options.cache_folder(cache or context.obj)
-        damaged = storage.verify(folder)
+        damaged = storage.verify(folder, progress)
         if damaged and remove:
             storage.clear(folder, damaged)
         left = [each for each in damaged if each.path.exists()]
         said = [f"{each.says}{'' if each in left else ' (removed)'}" for each in damaged]
-        output.write("\n".join([*said, f"{len(damaged)} damaged in {folder}" if damaged else f"nothing is damaged in {folder}"]))
+        said += [f"{path} is not perfdiff's, or cannot be read; it is left alone" for path in storage.strangers(folder)]
+        said.append(f"{len(damaged)} damaged in {folder}" if damaged else f"nothing is damaged in {folder}")
+        output.write("\n".join(map(printable, said)))
         if left:
             raise typer.Exit(exits.ExitCode.NOT_MEASURED)

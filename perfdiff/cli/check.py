@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -178,11 +177,12 @@ def _read(file: Path) -> list[Annotation] | SavedTrends:
 
 def _written(found: Checked | Sweep, form: Form, output_file: Path | None) -> str:
     from perfdiff.report import check_plot
+    from perfdiff.report.json_text import json_text
 
     report = check_worse.report(found)
     match form:
         case Form.JSON:
-            return json.dumps(report.json_document(found), indent=2, ensure_ascii=False)
+            return json_text(report.json_document(found))
         case Form.SVG:
             return check_plot.draw(found)
         case _:

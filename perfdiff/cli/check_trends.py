@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,10 +27,11 @@ def checked(saved: SavedTrends, asked: Request, progress: Progress) -> CheckedTr
 
 def written(found: CheckedTrends, output_file: Path | None, *, as_json: bool) -> str:
     """Return the outcome as JSON or as text."""
+    from perfdiff.report.json_text import json_text
     from perfdiff.report.trends import check as report
 
     if as_json:
-        return json.dumps(report.json_document(found), indent=2, ensure_ascii=False)
+        return json_text(report.json_document(found))
     return report.text(found, width=output.width(output_file), colour=output.colour(output_file))
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perfdiff import configuration
+from perfdiff import configuration, temporary
 from perfdiff.cli import acceptances, destinations, exits, fleet, options, output, recordings, samples, waiting
 from perfdiff.cli.comparison import deliver, headline
 from perfdiff.cli.fleet import Wished
@@ -82,9 +81,9 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             repository,
             recordings.limits(Path.cwd(), overrides).seed,
         )
-        with tempfile.TemporaryDirectory(prefix="perfdiff-fleet-") as room:
+        with temporary.folder("perfdiff-fleet-") as room:
             with waiting.progress(quiet=quiet, verbose=verbose) as progress:
-                outcome = compared(_recorded(wished, Path(room), progress), overrides, progress)
+                outcome = compared(_recorded(wished, room, progress), overrides, progress)
             deliver(outcome, places)
             if save and outcome.recorded:
                 samples.save(save, outcome.recorded)

@@ -131,7 +131,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             raise typer.Exit
         with project.progress() as progress:
             asked = request(tuple(revisions), project.repository, project.cache_folder, overrides, progress)
-            uncommitted = ticket.changes(asked, ticket_folder) if ticket_folder else None
+            uncommitted = ticket.changes(asked, ticket_folder, progress) if ticket_folder else None
             outcome = answered(asked, project.repository, overrides, progress)
             if ticket_folder:
                 progress.stage("writing the ticket", None)

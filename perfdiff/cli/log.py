@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -149,10 +148,11 @@ def _answer(told: History) -> str:
 def write(told: History, form: Form, output_file: Path | None) -> None:
     """Write a history in a form of text or as a picture."""
     from perfdiff.report import history as report
+    from perfdiff.report.json_text import json_text
 
     match form:
         case Form.JSON:
-            output.write(json.dumps(report.json_document(told), indent=2, ensure_ascii=False), output_file)
+            output.write(json_text(report.json_document(told)), output_file)
         case Form.SVG | Form.PNG:
             from perfdiff.report import history_plot
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,11 +43,12 @@ def history_of(function: str, counted: Sequence[Counted], *, seed: int) -> Growt
 
 def write(told: GrowthHistory, form: str, output_file: Path | None) -> None:
     """Write a history in a form of text or as a picture."""
+    from perfdiff.report.json_text import json_text
     from perfdiff.report.trends import history as report
 
     match form:
         case "json":
-            output.write(json.dumps(report.json_document(told), indent=2, ensure_ascii=False), output_file)
+            output.write(json_text(report.json_document(told)), output_file)
         case "svg" | "png":
             from perfdiff.report.trends import history_plot
 

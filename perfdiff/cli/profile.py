@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -95,10 +94,11 @@ def _answer(found: Profiles) -> str:
 
 def _written(found: Profiles, recorded: Sequence[Recording], form: Form, output_file: Path | None, limits: CompareConfig) -> str | bytes:
     from perfdiff.report import profile as report
+    from perfdiff.report.json_text import json_text
 
     match form:
         case Form.JSON:
-            return json.dumps(report.json_document(found, _classes(recorded, limits)), indent=2, ensure_ascii=False)
+            return json_text(report.json_document(found, _classes(recorded, limits)))
         case Form.SVG | Form.PNG:
             from perfdiff.report import profile_plot
 

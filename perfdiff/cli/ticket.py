@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perfdiff import units
+from perfdiff import temporary, units
 from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
     from perfdiff.outcome import Outcome
+    from perfdiff.progress import Progress
     from perfdiff.report.privacy import Privacy
     from perfdiff.report.ticket import Ticket
     from perfdiff.request import Request
@@ -33,12 +32,13 @@ def check(folder: Path) -> None:
                 raise UsageError(
                     f"no ticket can be written to '{folder}', which holds something else; name a new folder", slug="ticket-in-the-way"
                 )
-        tempfile.TemporaryDirectory(dir=folder.absolute().parent).cleanup()
+        with temporary.folder(f".{folder.name}-", within=folder.absolute().parent):
+            pass
     except OSError as error:
         raise _unwritable(folder, error) from error
 
 
-def changes(asked: Request, folder: Path) -> Changes | None:
+def changes(asked: Request, folder: Path, progress: Progress) -> Changes | None:
     """Return what takes part in the comparison and belongs to no commit, None where that is nothing; the ticket's `folder` does not."""
     from perfdiff import storage
     from perfdiff.revisions import changes
@@ -49,7 +49,7 @@ def changes(asked: Request, folder: Path) -> Changes | None:
     is_of_commits = len(asked.revisions) > 1 or split_range(repository, asked.revisions[0]) is not None
     if repository.top is None or (is_of_commits and not overlay):
         return None
-    with storage.in_use(asked.cache):
+    with storage.in_use(asked.cache, progress):
         pin, _ = pin_working_tree(repository, snapshots=asked.cache / "snapshots", apart=asked.config.own_files(asked.repository))
         return changes.changes(pin, only=overlay if is_of_commits else None, overlay=overlay, without=[folder.resolve()])
 
@@ -74,7 +74,7 @@ def _ticket(outcome: Outcome, asked: Request, uncommitted: Changes | None) -> Ti
     from perfdiff.report.ticket import Ticket
     from perfdiff.revisions.repository import find_repository
 
-    private = _privacy(outcome, asked)
+    private = _privacy(outcome, asked, uncommitted)
     hosts = [machine.name for machine in outcome.experiment.machines] if outcome.experiment else []
     findings = with_texts(without_hosts(outcome.findings, hosts), private)
     whole = uncommitted.patch if uncommitted and len(uncommitted.patch) <= _LARGEST_PATCH else ""
@@ -92,7 +92,7 @@ def _ticket(outcome: Outcome, asked: Request, uncommitted: Changes | None) -> Ti
     shown = cheapest(findings)
     return Ticket(
         findings=findings,
-        samples=outcome.drawn,
+        samples=lambda function, side: with_texts(outcome.drawn(function, side), private),
         script=reproduction.script(again),
         variables=again.variables,
         shown=shown,
@@ -109,20 +109,22 @@ def _missing(uncommitted: Changes) -> Iterator[str]:
             yield f"{says}: {units.listed(files, _NAMED)}"
 
 
-def _privacy(outcome: Outcome, asked: Request) -> Privacy:
+def _privacy(outcome: Outcome, asked: Request, uncommitted: Changes | None) -> Privacy:
     """Return what is private here: no variable's value is written but those that builds depend on."""
     from perfdiff.build.variants import keyed
+    from perfdiff.report.printable import texts
     from perfdiff.report.privacy import learn
 
     kept = keyed(asked.environment)
     others = {name: value for name, value in asked.environment.items() if name not in kept}
     commands = [*asked.config.commands, *(point.command for point in outcome.findings.points), *kept.values()]
     commits = [revision.commit for revision in (outcome.findings.base, outcome.findings.head) if revision.commit]
-    return learn(others, commands, home=str(Path.home()), known=commits)
+    shown = texts((outcome.findings, asked.config, uncommitted.patch if uncommitted else ""))
+    return learn(others, commands, home=str(Path.home()), known=commits, texts=[*shown, *kept.values()])
 
 
 def _put(folder: Path, files: Iterable[tuple[str, bytes]]) -> None:
-    room = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    room = temporary.make(f".{folder.name}-", within=folder.parent)
     fresh, replaced = room / "new", room / "replaced"
     try:
         for name, content in files:
@@ -134,7 +136,7 @@ def _put(folder: Path, files: Iterable[tuple[str, bytes]]) -> None:
     finally:
         if replaced.exists() and not folder.exists():
             replaced.rename(folder)
-        shutil.rmtree(room, ignore_errors=True)
+        temporary.remove(room)
 
 
 def _unwritable(folder: Path, error: OSError) -> UsageError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -114,11 +113,12 @@ def _answer(found: TrendFindings) -> str:
 
 
 def _rendered(found: TrendFindings, form: Form, output_file: Path | None) -> str:
+    from perfdiff.report.json_text import json_text
     from perfdiff.report.trends import json_document, matrix, page, text
 
     match form:
         case Form.JSON:
-            return json.dumps(json_document.json_document(found), indent=2, ensure_ascii=False)
+            return json_text(json_document.json_document(found))
         case Form.CSV:
             return matrix.csv(found)
         case Form.HTML:

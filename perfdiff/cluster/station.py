@@ -15,7 +15,6 @@ import signal
 import socket
 import sys
 import threading
-import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -48,7 +47,7 @@ from perfdiff.cluster.protocol import (
 )
 from perfdiff.collect import machine
 from perfdiff.collect.executor import ProcessExecutor
-from perfdiff.errors import DiskFilledError, MeasurementError, PerfdiffError, RecordingError, StoreError
+from perfdiff.errors import DiskFilledError, MeasurementError, PerfdiffError, RecordingError
 from perfdiff.measuring.bench import Bench, Recipe
 from perfdiff.measuring.making import OwnMachine
 from perfdiff.measuring.stages import measure
@@ -115,18 +114,11 @@ class Station:
 
     def _room(self) -> Path:
         """Return an empty folder to work in; raise StoreError where another comparison is at work for longer than it clears away."""
-        deadline = time.monotonic() + CLEARING_S
-        while True:
-            try:
-                return self.stack.enter_context(storage.at_work(self.cache, Silent(), waiting=False))
-            except StoreError as error:
-                if error.slug != "cache-busy" or time.monotonic() > deadline:
-                    raise
-            time.sleep(_LOOK_S)
+        return self.stack.enter_context(storage.at_work(self.cache, Silent(), wait_s=CLEARING_S))
 
     def _laid_out(self, checkout: Checkout) -> tuple[Repository, Path, Path]:
         """Put a checkout into an empty folder; return its repository, the project in it, and the folder."""
-        self.stack.enter_context(storage.in_use(self.cache))
+        self.stack.enter_context(storage.in_use(self.cache, Silent()))
         room = self._room()
         top = room / "checkout"
         repository = unbundled(checkout.bundle, storage.repository(self.cache, checkout.repository), top, checkout.folder)

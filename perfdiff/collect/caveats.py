@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -25,19 +25,6 @@ _WHY_CRASHED = (
     "`ulimit -s unlimited`; programs that are linked without libc cannot hold probes"
 )
 _SHOWN = 3  # names that a sentence lists before it only counts
-
-
-def changes_not_run(subjects: Subjects, ran: Collection[int], probed: Collection[int]) -> tuple[Note, ...]:
-    """Say so where no changed function was called: the comparison then tells nothing of the changes.
-
-    Of functions that were not `probed` nobody knows whether they were.
-    """
-    changed = {id_: pair for id_, pair in subjects.pairs.items() if pair.change.is_suspect}
-    if not changed or not changed.keys().isdisjoint(ran) or not changed.keys() <= {*probed}:
-        return ()
-    names = [pair.shown.name for pair in changed.values()]
-    shown = units.listed([f"`{name}`" for name in names], _SHOWN)
-    return (Note("changes-not-run", f"no workload calls a function that changed ({shown}), so nothing is said of the changes"),)
 
 
 def texts_not_read(subjects: Subjects, choices: Sequence[Choice], share: float) -> tuple[Note, ...]:

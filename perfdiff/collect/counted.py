@@ -53,9 +53,11 @@ class Counted:
         return frozenset(edges.callee[edges.caller == 0].tolist())
 
     @property
-    def called(self) -> dict[Side, frozenset[int]]:
-        """Return the functions that were called, by side."""
-        totals = self.assembly.totals()
-        side_of = {run.id: run.side for run in self.runs}
-        calls = list(zip(totals.run.tolist(), totals.function.tolist(), totals.calls.tolist(), strict=True))
-        return {side: frozenset(function for run, function, made in calls if made and side_of[run] is side) for side in Side}
+    def called(self) -> dict[tuple[int, Side], frozenset[int]]:
+        """Return the functions that were called, by point and side."""
+        totals, cells = self.assembly.totals(), {run.id: (run.point, run.side) for run in self.runs}
+        functions: dict[tuple[int, Side], set[int]] = {cell: set() for cell in cells.values()}
+        for run, function, calls in zip(totals.run.tolist(), totals.function.tolist(), totals.calls.tolist(), strict=True):
+            if calls:
+                functions[cells[run]].add(function)
+        return {cell: frozenset(called) for cell, called in functions.items()}

@@ -19,7 +19,7 @@ from typing import IO, Protocol
 
 from perfdiff import processes, units
 from perfdiff.build.jobs import SOURCE
-from perfdiff.collect import complaints, kernel
+from perfdiff.collect import complaints, held_shell, kernel
 from perfdiff.collect.guard import Guard, Limits, missing_bytes
 from perfdiff.collect.outputs import Stream
 from perfdiff.collect.printed import Patterns, PrintedNumbers
@@ -178,14 +178,20 @@ class _Running:
 
     def wait(self) -> None:
         """Wait for its end, and end what it left; where somebody else waited, as the block was left before, nothing is known of it."""
+        shell = self.process.pid
         try:
-            os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT)
+            program = held_shell.ended_below(shell)
             self.elapsed_ns = float(time.perf_counter_ns() - self.started)
             self.guard.saw_the_end()
-            delay_ns, self.written_bytes = kernel.delay_ns(self.process.pid), kernel.written_bytes(self.process.pid)
-            self.left = processes.end_what_is_left(self.process.pid, self.others, self.command.environment.get(processes.MARK, ""))
-            _, status, usage = os.wait4(self.process.pid, 0)
-        except ChildProcessError:
+            delay_ns = kernel.delay_ns(program) if program else 0.0
+            os.kill(shell, signal.SIGCONT)
+            os.waitid(os.P_PID, shell, os.WEXITED | os.WNOWAIT)
+            if program is None:
+                self.elapsed_ns = float(time.perf_counter_ns() - self.started)
+            self.written_bytes = kernel.written_bytes(shell)
+            self.left = processes.end_what_is_left(shell, self.others, self.command.environment.get(processes.MARK, ""))
+            _, status, usage = os.wait4(shell, 0)
+        except (ChildProcessError, ProcessLookupError):
             return
         waited_for_ns = (usage.ru_utime + usage.ru_stime) * 1e9
         self.cpu_ns = waited_for_ns + self.left.cpu_ns
@@ -246,7 +252,9 @@ def _running(command: Command) -> Iterator[_Running]:
         others = processes.children()
         with processes.bound(command.cpus):
             process = stack.enter_context(
-                processes.running(shell_text(command), command.directory, command.environment, stdout=subprocess.PIPE, stdin=stdin)
+                processes.running(
+                    held_shell.held(shell_text(command)), command.directory, command.environment, stdout=subprocess.PIPE, stdin=stdin
+                )
             )
         started = time.perf_counter_ns()
         kept = None if command.kept_output is None else command.kept_output.open("wb")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from perfdiff import temporary
 from perfdiff.collect.check import Check, refused
 from perfdiff.config import PythonConfig
 from perfdiff.errors import BuildError
@@ -49,8 +49,8 @@ def _headers(interpreter: Interpreter, *, is_needed: bool) -> Check:
 def _environment(interpreter: Interpreter, cache: Path, *, is_needed: bool) -> Check:
     remedy = "free or permit the cache folder, or choose another one with --cache"
     try:
-        with tempfile.TemporaryDirectory(dir=cache) as room:
-            made = layout.make(Path(room) / "venv", interpreter)
+        with temporary.folder("tmp", within=cache) as room:
+            made = layout.make(room / "venv", interpreter)
             pip.provide(made, interpreter, cache / "python")
             ended = subprocess.run(
                 [made.python, "-I", "-c", _PIP], capture_output=True, text=True, check=False, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL

@@ -6,11 +6,27 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from perfdiff.build.builder import Built
-from perfdiff.collect.subjects import Subjects
+from perfdiff.collect.subjects import Subjects, is_of_tests
 from perfdiff.collect.workshop import Probes
 from perfdiff.errors import MeasurementError, WorkloadError
 from perfdiff.languages.protocol import Counterpart, FunctionDefinition
-from perfdiff.records.schema import Side
+from perfdiff.records.schema import Reach, Side
+
+_NAMED = 20  # functions that did not run, by name
+
+
+def reached(subjects: Subjects, ran: Collection[int], probed: Collection[int]) -> Reach:
+    """Return how many of the changed functions are among those that `ran`; of those that were not `probed` nobody knows it.
+
+    What loads a file runs all definitions in it, and says nothing of them: it counts only where nothing else changed.
+    """
+    changed = {id_: pair for id_, pair in subjects.pairs.items() if pair.change.is_suspect}
+    called = {id_: pair for id_, pair in changed.items() if not pair.shown.loads} or changed
+    counted = [id_ for id_, pair in called.items() if id_ in ran or not is_of_tests(pair.shown.file)]
+    idle = [pair.shown for id_, pair in called.items() if id_ not in ran and id_ in probed]
+    idle.sort(key=lambda definition: is_of_tests(definition.file))
+    unknown = sum(id_ not in ran and id_ not in probed for id_ in counted)
+    return Reach(len(counted), sum(id_ in ran for id_ in counted), unknown, tuple(definition.name for definition in idle[:_NAMED]))
 
 
 def require_probes(probes: Probes, subjects: Subjects) -> None:
@@ -26,22 +42,28 @@ def require_probes(probes: Probes, subjects: Subjects) -> None:
             )
 
 
-def require_calls(called: Mapping[Side, Collection[int]], probes: Probes, built: Mapping[Side, Built]) -> None:
-    """Raise WorkloadError where no function at all was called on a side, MeasurementError where none of its probes compiled."""
-    for side in probes:
-        if not called[side]:
-            if probes[side].keys() <= {drop.probe for drop in built[side].dropped}:
-                reasons = sorted({f"{drop.file}: {drop.reason}" for drop in built[side].dropped})
-                raise MeasurementError(
-                    f"no function of {side} can be measured: none of {len(probes[side])} probes compiles; look at what the compiler says",
-                    slug="nothing-to-probe",
-                    detail="\n".join(reasons),
-                )
-            raise WorkloadError(
-                f"no workload called any of the {len(probes[side])} functions probed in {side}: nothing is measured; workloads run in the "
-                "built tree, so name the program by its path there, such as ./build/program",
-                slug="nothing-called",
+def require_calls(called: Mapping[tuple[str, Side], Collection[int]], probes: Probes, built: Mapping[Side, Built]) -> None:
+    """Raise WorkloadError where a workload called no function at all on a side, MeasurementError where none of its probes compiled."""
+    for (workload, side), functions in called.items():
+        if functions:
+            continue
+        if probes[side].keys() <= {drop.probe for drop in built[side].dropped}:
+            reasons = sorted({f"{drop.file}: {drop.reason}" for drop in built[side].dropped})
+            raise MeasurementError(
+                f"no function of {side} can be measured: none of {len(probes[side])} probes compiles; look at what the compiler says",
+                slug="nothing-to-probe",
+                detail="\n".join(reasons),
             )
+        raise nothing_called(workload, f"called any of the {len(probes[side])} functions probed in {side}")
+
+
+def nothing_called(workload: str, what: str) -> WorkloadError:
+    """Return the error that a workload has no part of the project at work; `what` it never did."""
+    return WorkloadError(
+        f"workload {workload} never {what}: nothing is measured; workloads run in the built tree, so name the program by its path "
+        "there, such as ./build/program",
+        slug="nothing-called",
+    )
 
 
 def require_tree(misplaced: Mapping[str, str], ran: Collection[int], subjects: Subjects) -> None:

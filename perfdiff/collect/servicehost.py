@@ -6,12 +6,12 @@ import re
 import shlex
 import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from perfdiff import temporary
 from perfdiff.collect import loopback, workloads
 from perfdiff.collect.check import Check
 from perfdiff.collect.executor import Command, ProcessExecutor, Purpose
@@ -90,9 +90,9 @@ def _started(config: Config, wanted: Sequence[ServiceConfig], project: Path, cac
     values = points[0].parameters if points else {}
     is_needed = all(service.outside for service in wanted)
     begun = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="perfdiff-doctor-") as room:
+    with temporary.folder("perfdiff-doctor-") as room:
         try:
-            tree = project if is_needed else _copied(project, Path(room) / "tree")
+            tree = project if is_needed else _copied(project, room / "tree")
             command = Command(_TRUE, tree, inherited, max(service.timeout_s for service in wanted), (0,), "doctor")
             chore = Command("", tree, inherited, command.timeout_s, (0,), "doctor", purpose=Purpose.SERVICE)
             names = tuple(service.name for service in wanted)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from perfdiff import processes
+from perfdiff import processes, temporary
 from perfdiff.collect import links, loopback
 from perfdiff.collect.executor import Command, Executor, Purpose, shell_text
 from perfdiff.collect.links import OwnDelay
@@ -138,7 +136,7 @@ class Services:
     @contextmanager
     def _running(self, config: ServiceConfig, situation: Situation, up: Sequence[Service], executor: Executor) -> Iterator[Service]:
         """Install and start a service in a fresh folder, and end it when the block is left."""
-        folder = Path(tempfile.mkdtemp(prefix=f"perfdiff-{config.name}-"))  # short, as names of sockets in it have 107 bytes at most
+        folder = temporary.make(f"perfdiff-{config.name}-")  # short, as names of sockets in it have 107 bytes at most
         try:
             with ExitStack() as stack:
                 try:
@@ -150,7 +148,7 @@ class Services:
                 finally:
                     self._stop(service, situation.patience)
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            temporary.remove(folder)
 
     def _begun(  # noqa: PLR0913, PLR0917 (what a service is made of)
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import astuple, dataclass, replace
 from fnmatch import fnmatch
@@ -18,6 +19,10 @@ NEVER_CALLED = "never called by any workload"
 FILE_NOT_RUN = "no workload runs anything of its file"
 _EXCLUDED = "excluded by "
 IDLE = frozenset((NEVER_CALLED, FILE_NOT_RUN))
+# Where projects of all languages keep their tests, and what they name the files.
+_OF_TESTS = re.compile(
+    r"(?:.*/)?(?:[Tt]ests?|testing|spec)/.*|(?:.*/)?(?:test_[^/]*|[^/]*_tests?\.\w+|[^/]*(?:Tests?|TestCase)\.\w+|conftest\.py)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +103,10 @@ class Subjects:
         return tuple(sorted(found, key=lambda each: each.whole))
 
     def untouched(self, ran: Collection[int], probeable: Collection[int]) -> tuple[Skipped, ...]:
-        """Return the suspects that no workload ever called; those of files that nothing ran of, such as tests, come last."""
+        """Return the suspects that no workload ever called; those of files that nothing ran of come behind the others, and tests last."""
         files = {definition.file for id_ in ran for definition in _sides(self.pairs[id_])}
         idle = [pair.shown for id_, pair in self.pairs.items() if pair.change.is_suspect and id_ in probeable and id_ not in ran]
+        idle.sort(key=lambda definition: is_of_tests(definition.file))
         near = [Skipped(one.name, one.file, NEVER_CALLED) for one in idle if one.file in files]
         return (*near, *(Skipped(one.name, one.file, FILE_NOT_RUN, whole=True) for one in idle if one.file not in files))
 
@@ -202,6 +208,11 @@ class Subjects:
             found |= fresh
             open_ends += fresh
         return found
+
+
+def is_of_tests(file: str) -> bool:
+    """Return whether a file belongs to a project's tests, by its name: a benchmark hardly ever runs these."""
+    return _OF_TESTS.fullmatch(file) is not None
 
 
 def cleared(pairs: Sequence[Counterpart], code: CodeComparison) -> list[Counterpart]:

@@ -136,10 +136,11 @@ class Survey:
         return frozenset(self.calls)
 
     @property
-    def called(self) -> dict[Side, frozenset[int]]:
-        """Return the same by side."""
-        cells = {at: [i for i, (_, side) in enumerate(self.cells) if side is at] for _, at in self.cells}
-        return {side: frozenset(function for function, made in self.calls.items() if np.any(made[at] > 0)) for side, at in cells.items()}
+    def called(self) -> dict[tuple[int, Side], frozenset[int]]:
+        """Return the same by point and side."""
+        return {
+            cell: frozenset(function for function, calls in self.calls.items() if calls[place] > 0) for place, cell in enumerate(self.cells)
+        }
 
 
 def summarise(

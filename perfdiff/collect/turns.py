@@ -42,6 +42,19 @@ class Turns:
         return min(self.open, key=lambda point: (self._begun[point.id] >= pairs, *self._expected(point)))
 
     @property
+    def longest(self) -> Point:
+        """Return the point whose pairs took longest, of those that had any."""
+        return max((point for point in self.points if self.pairs[point.id]), key=self._mean_s)
+
+    @property
+    def longest_s(self) -> float:
+        """Return how many seconds a pair of that point takes."""
+        return self._mean_s(self.longest)
+
+    def _mean_s(self, point: Point) -> float:
+        return self._spent_s[point.id] / self.pairs[point.id]
+
+    @property
     def fewest(self) -> int:
         """Return how many pairs every open point had at least."""
         return min((self.pairs[point.id] for point in self.open), default=0)

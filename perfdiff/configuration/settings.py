@@ -240,6 +240,7 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
         "budget_s": _SECONDS,
         "thorough": _TRUTH,
         "layouts": Setting("a whole number of at least 1, such as 6", _integer(1)),
+        "wait_s": _SECONDS,
     },
     "cluster": {"address": ADDRESS},
     "compare": {

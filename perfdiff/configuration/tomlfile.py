@@ -51,10 +51,10 @@ def read(path: Path) -> TomlFile:
 
 
 def written(value: object) -> str:
-    """Return a date, text, number, truth value or list of such as TOML, whose basic strings are JSON's, but for DEL."""
+    """Return a date, text, number, truth value or list of such as TOML, whose strings are JSON's; what is not printable is an escape."""
     if isinstance(value, date):
         return value.isoformat()
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return "".join(letter if letter.isprintable() else f"\\U{ord(letter):08x}" for letter in json.dumps(value, ensure_ascii=False))
 
 
 def _lines(text: str) -> dict[Keys, int]:

@@ -7,11 +7,10 @@ import errno
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from perfdiff import seals
+from perfdiff import seals, temporary
 from perfdiff.errors import BuildError, StoreError
 
 _C_DRIVERS = (("clang++", "clang"), ("g++", "gcc"), ("c++", "cc"))
@@ -34,8 +33,8 @@ def kept(cache: Path, name: str, make: Callable[[Path], None]) -> Path:
         if folder.is_dir():
             shutil.rmtree(folder)
         cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache, prefix=f"{name}-") as temporary:
-            made = Path(temporary) / "made"
+        with temporary.folder(f"{name}-", within=cache) as room:
+            made = room / "made"
             made.mkdir()
             make(made)
             seals.close(made)

@@ -24,7 +24,8 @@ def read(folder: Path, places: int, counted: Callable[[bytes, int], Ints | None]
     """
     counts = np.zeros(places, dtype=np.int64)
     for path in _files(folder):
-        if content := path.read_bytes():  # else its process had no room to count in, and is lost
+        content = path.read_bytes()
+        if _has_begun(content):  # else its process had no room to count in, or was killed before it did, and is lost
             found = counted(content, places)
             if found is None:
                 raise RecordingError(
@@ -56,6 +57,11 @@ def _files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.lines"))
 
 
+def _has_begun(content: bytes) -> bool:
+    """Return whether a process wrote how its file begins."""
+    return any(content[: len(_MAGIC)])
+
+
 def _is_lost(path: Path) -> bool:
     with path.open("rb") as file:
         try:
@@ -63,4 +69,4 @@ def _is_lost(path: Path) -> bool:
         except BlockingIOError:
             return True
         content = file.read(HEAD.itemsize)
-    return len(content) < HEAD.itemsize or bool(np.frombuffer(content, HEAD)["flags"][0] & _DISTURBED)
+    return not _has_begun(content) or len(content) < HEAD.itemsize or bool(np.frombuffer(content, HEAD)["flags"][0] & _DISTURBED)

@@ -1,4 +1,4 @@
-"""What the code of two builds has in common where a pack knows of each function what it means, and machines run just that."""
+"""What two builds have in common where a pack knows of each function what it means: that ranks functions, and proves nothing of files."""
 
 from __future__ import annotations
 
@@ -9,18 +9,12 @@ from perfdiff.languages.protocol import Counterpart
 
 @dataclass(frozen=True, slots=True)
 class MeaningComparison:
-    """What the code of two builds has in common; `other_files` are those that differ and are neither its code nor documentation.
+    """What is proved of the files of two builds (see `CodeComparison`), beside pairs of functions that were compared by their meaning."""
 
-    `in_tree`: a run opens the files that its code lies in, and these are in the tree. All that differs and may run of files in
-    `by_function` is told by functions; those that are `alike` differ in nothing that runs. `may_be_copied`: runs may load other copies.
-    """
-
-    identical: bool
-    other_files: tuple[str, ...]
-    in_tree: bool = False
-    by_function: frozenset[str] = frozenset()
     alike: frozenset[str] = frozenset()
-    may_be_copied: bool = False
+    by_function: frozenset[str] = frozenset()
+    compiled: frozenset[str] = frozenset()
+    in_tree: bool = False
 
     def is_same(self, pair: Counterpart) -> bool:
         """Return whether a function does the same on both sides, and all that it depends on is the same."""

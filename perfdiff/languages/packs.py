@@ -22,6 +22,7 @@ from perfdiff.languages.protocol import (
     Program,
     Workplace,
 )
+from perfdiff.languages.tree_files import all_differing
 from perfdiff.records.places import Place
 from perfdiff.records.schema import Ints, Note, Phase
 
@@ -95,7 +96,10 @@ class Packs:
     def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
         """Compare the code of two plain builds whose functions are `pairs`, as it is run."""
         serving = [pack for pack in self._all if pack in (*self._serving(base), *self._serving(head))]
-        return _Comparisons({pack.name: pack.same_code(base, head, [pair for pair in pairs if _owns(pack, pair)]) for pack in serving})
+        differing = dict(all_differing(base.tree, head.tree))
+        return _Comparisons(
+            {pack.name: pack.same_code(base, head, [pair for pair in pairs if _owns(pack, pair)], differing) for pack in serving}
+        )
 
     def compared(self, pairs: Sequence[Counterpart], code: CodeComparison) -> tuple[Counterpart, ...]:
         """Return the pairs of functions that are worth measuring.
@@ -164,8 +168,8 @@ def _of(pack: Language, program: Program) -> Program:
 
 
 def _is_same(code: CodeComparison | None, pairs: Sequence[Counterpart]) -> bool:
-    """Return whether all programs and libraries of a pack are the same, and no function of it is a suspect."""
-    return code is not None and code.identical and not any(pair.change.is_suspect for pair in pairs)
+    """Return whether all functions of a pack run the same instructions on the same data."""
+    return code is not None and all(code.is_same(pair) and not pair.change.is_suspect for pair in pairs)
 
 
 def _owns(pack: Language, pair: Counterpart) -> bool:
@@ -200,35 +204,25 @@ class _Workplaces:
 
 @dataclass(frozen=True, slots=True)
 class _Comparisons:
-    """What the code of two builds has in common, by pack: a file, or one in an archive, is some other one if it is so for each of them."""
+    """What two builds have in common, by pack: each knows the files that its own engine runs or loads."""
 
     by_pack: Mapping[str, CodeComparison]
-
-    @property
-    def identical(self) -> bool:
-        return all(each.identical for each in self.by_pack.values())
-
-    @property
-    def other_files(self) -> tuple[str, ...]:
-        told = [each.other_files for each in self.by_pack.values()]
-        files = dict.fromkeys(file for others in told for file in others)
-        return tuple(file for file in files if all(file in others or file.partition("!/")[0] in others for others in told))
-
-    @property
-    def in_tree(self) -> bool:
-        return all(each.in_tree for each in self.by_pack.values())
-
-    @property
-    def by_function(self) -> frozenset[str]:
-        return frozenset(file for each in self.by_pack.values() for file in each.by_function)
 
     @property
     def alike(self) -> frozenset[str]:
         return frozenset(file for each in self.by_pack.values() for file in each.alike)
 
     @property
-    def may_be_copied(self) -> bool:
-        return any(each.may_be_copied for each in self.by_pack.values())
+    def by_function(self) -> frozenset[str]:
+        return frozenset(file for each in self.by_pack.values() for file in each.by_function)
+
+    @property
+    def compiled(self) -> frozenset[str]:
+        return frozenset(file for each in self.by_pack.values() for file in each.compiled)
+
+    @property
+    def in_tree(self) -> bool:
+        return all(each.in_tree for each in self.by_pack.values())
 
     def is_same(self, pair: Counterpart) -> bool:
         known = self.by_pack.get(pair.shown.language)

@@ -221,36 +221,30 @@ class PlainBuild(Protocol):
 
 
 class CodeComparison(Protocol):
-    """What the machine code of two plain builds has in common."""
+    """What two plain builds have in common: what is proved of their files, and what a look at their code says of functions.
+
+    Files are paths in the trees, of regular files that both sides have and that are not the same to the byte. Every other difference
+    between the trees counts for a run that opens, lists or asks after it.
+    """
 
     @property
-    def identical(self) -> bool:
-        """Return whether all programs have the same code and data."""
-        ...
-
-    @property
-    def other_files(self) -> tuple[str, ...]:
-        """Return which other files differ that a workload may read."""
-        ...
-
-    @property
-    def in_tree(self) -> bool:
-        """Return whether all that makes programs of the two builds differ lies in files of their trees, which a run opens to run them."""
+    def alike(self) -> Collection[str]:
+        """Return the files of which who runs or loads them gets the same: code and data to the byte, or the engine's own code."""
         ...
 
     @property
     def by_function(self) -> Collection[str]:
-        """Return the files of which all that differs and may run is told by functions that changed, or were added or removed."""
+        """Return the files that differ in the bodies of functions that changed, and in nothing that is seen without calling these."""
         ...
 
     @property
-    def alike(self) -> Collection[str]:
-        """Return files of the trees that may differ, but in nothing that a program does with them."""
+    def compiled(self) -> Collection[str]:
+        """Return the sources whose compiled form lies in the trees: to load it runs ask after the source, and do not open it."""
         ...
 
     @property
-    def may_be_copied(self) -> bool:
-        """Return whether runs may load other copies of what changed in its place, by the same names; probes in all functions tell."""
+    def in_tree(self) -> bool:
+        """Return whether all that makes programs of the two builds differ lies in their trees: what they use from elsewhere is the same."""
         ...
 
     def is_same(self, pair: Counterpart) -> bool:
@@ -369,8 +363,13 @@ class Language(Protocol):
         """Return what else a reader must know of how two builds differ, such as versions of what they use."""
         ...
 
-    def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
-        """Compare the code of two plain builds whose functions are `pairs`, as it is run."""
+    def same_code(
+        self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], differing: Mapping[str, Mapping[int, Path]]
+    ) -> CodeComparison:
+        """Compare the code of two plain builds whose functions are `pairs`, as it is run.
+
+        `differing` are the files of their trees that are not the same, with where each lies: 0 base's, 1 head's.
+        """
         ...
 
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:

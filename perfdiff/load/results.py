@@ -59,7 +59,7 @@ def _digest(answers: Sequence[Answer]) -> str:
     """Return a digest of all that was answered."""
     whole = hashlib.blake2b(digest_size=16)
     for answer in answers:
-        whole.update(f"{answer.status} {answer.failure} {len(answer.body)}\n".encode() + answer.body)
+        whole.update(f"{answer.status} {answer.failure} {answer.size}\n".encode() + answer.digest)
     return whole.hexdigest()
 
 

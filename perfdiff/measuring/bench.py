@@ -45,7 +45,7 @@ from perfdiff.languages.packs import Packs
 from perfdiff.languages.protocol import CodeComparison, Counterpart, ProbeCosts, Program
 from perfdiff.progress import Stopwatch
 from perfdiff.records import plan
-from perfdiff.records.schema import Environment, Floats, Folded, Note, Phase, Point, Run, Side, Skipped
+from perfdiff.records.schema import Environment, Floats, Folded, Note, Phase, Point, Reach, Run, Side, Skipped
 from perfdiff.request import Request
 from perfdiff.revisions.pins import PinnedPair
 
@@ -60,12 +60,12 @@ class Site:
     """The state before probes are chosen: functions, plain builds ready to run, their toolchain, and what is not available.
 
     `measured` are the functions that the report tells of: those of the `selection`, or all that ran where counts answer and nothing is
-    chosen. `steering` is what timed builds are told of counters. Where both sides are the `same_code`, nothing runs.
+    chosen. `steering` is what timed builds are told of counters. Where both sides are proved to be the `same_code`, whole runs only confirm
+    it. `reach` tells how much of what changed ran, None where that is not known.
     """
 
     subjects: Subjects
     plain: Mapping[Side, Built]
-    same_code: bool
     toolchain: toolchain.Toolchain
     skipped: tuple[Skipped, ...]
     notes: tuple[Note, ...]
@@ -76,6 +76,8 @@ class Site:
     steering: Mapping[str, str] = field(default_factory=dict)
     slowdown: float = 1.0  # of counted runs, as a rule
     code: CodeComparison | None = None  # of two sides
+    same_code: bool = False
+    reach: Reach | None = None
 
     @property
     def built_s(self) -> float:
@@ -133,14 +135,12 @@ class Bench:
         return self._workshop().plain()
 
     def site(self, plain: Mapping[Side, Built]) -> Site:
-        """Find what changed, and make the plain builds ready to run; raise MeasurementError where nothing that must run can be probed."""
-        config = self.request.config
+        """Find what changed, and make the plain builds ready to run."""
         programs = self._programs(plain)
         subjects, code = self._subjects(programs, plain)
-        site = Site(
+        return Site(
             subjects=subjects,
             plain=plain,
-            same_code=code is not None and code.identical and not code.other_files and not config.measure.thorough,
             code=code,
             toolchain=self._toolchain(programs, plain),
             skipped=tuple(dict.fromkeys(problem for program in programs.values() for problem in program.problems)),
@@ -148,14 +148,15 @@ class Bench:
             targets=self._workshop().targets(Phase.PLAIN, plain, {}, {}),
             slowdown=max(self.packs.slowdown(built) for built in plain.values()),
         )
-        if not site.same_code:
-            reach.require_probes(self._census_probes(site), subjects)
-        return site
+
+    def require_probes(self, site: Site) -> None:
+        """Raise MeasurementError where a side has no function that can be measured."""
+        reach.require_probes(self._census_probes(site), site.subjects)
 
     def with_benchmarks(self, site: Site) -> tuple[Bench, Site]:
         """Return the bench with suites replaced by their benchmarks; raise WorkloadError if there are none."""
         config = self.request.config
-        if site.same_code or not any(workload.suite for workload in config.workloads):
+        if not any(workload.suite for workload in config.workloads):
             return self, site
         self.progress.stage("listing benchmarks", None)
         suites = Suites({side: site.targets[Phase.PLAIN, side] for side in self.sides}, self.request.inherited, self.room, self.upkeep)
@@ -199,7 +200,7 @@ class Bench:
         """Return what there is to tell where the counts of all functions answer; raise WorkloadError where they are of other code."""
         ran = frozenset().union(*counted.called.values())
         reach.require_tree(collector.misplaced, ran, site.subjects)
-        reach.require_calls(counted.called, variant.probes, variant.built)
+        self._require_calls(counted.called, variant.probes, variant.built)
         lost = self._workshop().lost(variant.built, variant.probes)
         return self._with_coverage(site, ran, ran, lost, counted.assembly.edges().pairs)
 
@@ -224,20 +225,12 @@ class Bench:
                 *subjects.generated(lost),
                 *subjects.untouched(ran, probed),
             ),
-            notes=(*site.notes, *caveats.changes_not_run(subjects, ran, probed)),
+            reach=reach.reached(subjects, ran, probed) if len(self.sides) > 1 else None,
         )
 
     def untimed(self, site: Site) -> Site:
         """Return what there is to tell where no build with probes could be made or run: of what changed, that it is open."""
         return replace(site, measured=site.measured | site.subjects.suspects)
-
-    def tallied(self, site: Site) -> Variant:
-        """Build all sides with probes in all functions, which count calls and nothing else; raise BuildError."""
-        workshop, probeable = self._workshop(), site.subjects.probeable(self.request.config.probes.exclude)
-        probes = {side: site.subjects.survey_probes(side, probeable) for side in self.sides}
-        built = workshop.probed(Phase.SURVEY, probes, site.plain)
-        targets = workshop.targets(Phase.SURVEY, built, dict.fromkeys(probeable, plan.Entry.tally()), probes)
-        return Variant(probes, targets, built, dropped(built, probes))
 
     def spread(self, site: Site) -> Spread:
         """Return what whole runs are spread over."""
@@ -306,8 +299,10 @@ class Bench:
         self, site: Site, probeable: Mapping[int, Counterpart], plain: Sequence[Run], points: Sequence[Point]
     ) -> tuple[Survey, frozenset[int], tuple[Note, ...]]:
         """Build with probes in all functions and run them; return what was seen, whose probes were lost, and which code lies elsewhere."""
-        workshop, variant = self._workshop(), self.tallied(site)
-        probes, built = variant.probes, variant.built
+        workshop = self._workshop()
+        probes = {side: site.subjects.survey_probes(side, probeable) for side in self.sides}
+        built = workshop.probed(Phase.SURVEY, probes, site.plain)
+        tallying = workshop.targets(Phase.SURVEY, built, dict.fromkeys(probeable, plan.Entry.tally()), probes)
         sampled, costs = site.subjects.sampled_in_survey(probeable), self._probe_costs(site).values()
 
         def timing(counted: Tally, point: int) -> Targets:
@@ -316,12 +311,20 @@ class Bench:
             modes = {id_: plan.Entry.survey(sampled=id_ in sampled).paced(**rate._asdict()) for id_, rate in often.items()}
             return workshop.targets(Phase.SURVEY, built, modes, probes)
 
-        collector = self.collector({**site.targets, **variant.targets})
+        collector = self.collector({**site.targets, **tallying})
         seen = self._seen(collector, timing, probes, plain, points)
         if len(self.sides) > 1:
             reach.require_tree(collector.misplaced, seen.ran, site.subjects)
-        reach.require_calls(seen.called, probes, built)
+        self._require_calls(seen.called, probes, built)
         return seen, workshop.lost(built, probes), remarks.of_other_code(collector.told)
+
+    def _require_calls(self, called: Mapping[tuple[int, Side], frozenset[int]], probes: Probes, built: Mapping[Side, Built]) -> None:
+        """Raise WorkloadError where no function takes part in a workload's runs of a side, MeasurementError where none has a probe."""
+        workload = {point.id: point.workload for point in self.points}
+        by_workload: dict[tuple[str, Side], frozenset[int]] = {}
+        for (point, side), functions in called.items():
+            by_workload[workload[point], side] = by_workload.get((workload[point], side), frozenset()) | functions
+        reach.require_calls(by_workload, probes, built)
 
     def _probe_costs(self, site: Site) -> dict[str, ProbeCosts]:
         return {language: costs for built in site.plain.values() for language, costs in self.packs.probe_costs(built).items()}

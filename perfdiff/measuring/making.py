@@ -66,13 +66,17 @@ class PairMaker(Protocol):
 
 @dataclass(slots=True)
 class OwnMachine:
-    """Makes pairs on this machine, one after the other; whole runs are spread over layouts, of which it makes as many as they need."""
+    """Makes pairs on this machine, one after the other.
+
+    Whole runs are spread over layouts, of which it makes as many as they need, or all are of the builds as they are.
+    """
 
     bench: Bench
     site: Site
     collector: Collector
     count: int = 1
     machines: tuple[Machine, ...] = ()
+    is_spread: bool = True
     _duets: Duets = field(init=False)
     _spread: Spread | None = None
     _whole: list[Run] = field(default_factory=list)
@@ -112,7 +116,7 @@ class OwnMachine:
         """Make a pair; repeat it if other work disturbed it, within a share of `planned` runs; raise WorkloadError or StoreError."""
         advance, is_whole, begun = self.bench.progress.advance, not planned, time.monotonic()
         if is_whole:
-            pair = self._laid_out(pair)
+            pair = self._laid_out(pair) if self.is_spread else pair
         elif self._referee is None:
             self._referee = Referee(planned)
         started = time.monotonic()

@@ -22,10 +22,10 @@ from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector
 from perfdiff.collect.counted import Counted
 from perfdiff.errors import BuildError, DiskFilledError, RunFailedError, WorkloadError
-from perfdiff.measuring import linecounts, longruns
+from perfdiff.measuring import linecounts, longruns, unaltered
 from perfdiff.measuring.bench import Bench, Site, Variant
 from perfdiff.measuring.making import Block, Makers, OwnMachine, PairMaker
-from perfdiff.measuring.wholepairs import WholePairs
+from perfdiff.measuring.wholepairs import CONFIRMED_S, WholePairs
 from perfdiff.records import store
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.recorded import Held
@@ -55,6 +55,7 @@ class Rounds:
     _maker: PairMaker = field(init=False)
     _pairs: WholePairs = field(init=False)
     _lines: PlaceExperiment | None = None
+    _met: tuple[str, ...] = ()
     _seen: tuple[int, Findings] | None = None  # of so many runs
     _open: int | None = None  # the function that kept runs going at the last look
 
@@ -63,6 +64,23 @@ class Rounds:
         self._abreast = Abreast(self._collector)
         self._maker = self.makers(self.bench, self.site, self._collector)
         self._pairs = WholePairs(self.bench, self._maker, self.budget_s)
+
+    def confirm(self) -> None:
+        """Run the plain builds in some pairs at the point with the longest runs where nothing that runs is said to differ.
+
+        What is slower there all the same contradicts the proof: it counts no more, and everything is measured. Without a proof, make sure
+        that something can be measured.
+        """
+        if self.site.same_code:
+            maker = OwnMachine(self.bench, self.site, self._collector, is_spread=False)
+            pairs = WholePairs(self.bench, maker, CONFIRMED_S)
+            pairs.confirm(self.runs)
+            self.notes += maker.notes
+            if slower := pairs.judged(self.runs).slower:
+                self.notes += (unaltered.contradicted(slower[0].point),)
+                self.site, self.runs = replace(self.site, same_code=False), []
+        if not self.site.same_code:
+            self.bench.require_probes(self.site)
 
     def compare_whole_runs(self) -> None:
         """Run the plain builds in pairs until every point is decided, or patience ends: called again, it goes on where it ended."""
@@ -81,7 +99,7 @@ class Rounds:
         """
         points, budget_s = self.bench.points, self.bench.request.config.counters.budget_s
         is_affordable = self._countable == points
-        if self._wants_calls or not is_affordable or not is_as_fast(self._pairs.judged(self.runs)):
+        if self._wants_calls or self.are_answered or not is_affordable or not is_as_fast(self._pairs.judged(self.runs)):
             return
         variant = self.bench.census(self.site)
         if not variant.is_whole:
@@ -195,13 +213,17 @@ class Rounds:
 
     @property
     def are_answered(self) -> bool:
-        """Return whether no calls need to be timed: the machine code is the same, or whole runs and exact counts exclude a slow-down.
+        """Return whether no calls need to be timed: nothing that runs differs, or whole runs and exact counts exclude a slow-down.
 
-        Who asked for calls, of one function or of all, gets them wherever anything has to run.
+        Counts are asked where a function changed, to tell how much of it ran. Who asked for calls, of one function or of all, gets them
+        wherever anything has to run.
         """
         if self.site.same_code or self._wants_calls:
             return self.site.same_code
-        return answered(self._pairs.judged(self.runs), self._work(self.experiment(), len(self.bench.points)))
+        judged = self._pairs.judged(self.runs)
+        if not unaltered.has_changed(self.site):
+            return is_as_fast(judged)
+        return answered(judged, self._work(self.experiment(), len(self.bench.points)))
 
     @property
     def _wants_calls(self) -> bool:
@@ -277,6 +299,19 @@ class Rounds:
         return self._seen[1]
 
     @property
+    def ask_for_files(self) -> bool:
+        """Return whether whole runs are slower, and no function explains it: files that differ may."""
+        if self.are_answered or not self._pairs.judged(self.runs).slower:
+            return False
+        findings = self._look()
+        return findings.verdict is Verdict.REGRESSION and not any(each.verdict is Verdict.REGRESSION for each in findings.functions)
+
+    def look_for_files(self) -> None:
+        """Find which files that differ runs meet at the points that are slower, in the first run that meets any."""
+        slower = {end.point.id for end in self._pairs.judged(self.runs).slower}
+        self._met = unaltered.met(self.bench, self.site, [point for point in self.bench.points if point.id in slower])
+
+    @property
     def ask_for_lines(self) -> bool:
         """Return whether something is slower, or the answer is open, so that lines should be counted."""
         if self.are_answered or not linecounts.affordable(self.bench, self.runs):
@@ -313,6 +348,8 @@ class Rounds:
             same_code=site.same_code,
             stages=bench.progress.seconds,
             machines=self._maker.machines,
+            reach=site.reach,
+            met=self._met,
         )
 
     def _all_notes(self) -> Iterator[Note]:

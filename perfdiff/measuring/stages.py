@@ -22,6 +22,7 @@ def measure(bench: Bench, folder: Path, makers: Makers = OwnMachine) -> None:
             bench, site = bench.with_benchmarks(bench.site(bench.plain()))
             rounds = Rounds(bench, unaltered.marked(bench, site), makers)
             with closing(bench.services):
+                rounds.confirm()
                 if len(bench.sides) > 1 and not rounds.are_answered:
                     rounds.compare_whole_runs()
                     rounds.count_all()
@@ -29,6 +30,8 @@ def measure(bench: Bench, folder: Path, makers: Makers = OwnMachine) -> None:
                     rounds.locate()
                     if len(bench.sides) > 1 and rounds.hang_on_whole_runs:
                         rounds.compare_whole_runs()
+                if len(bench.sides) > 1 and rounds.ask_for_files:
+                    rounds.look_for_files()
                 if len(bench.sides) > 1 and rounds.ask_for_lines:
                     rounds.count_lines()
                 rounds.save(folder)

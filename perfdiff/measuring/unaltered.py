@@ -1,103 +1,143 @@
-"""Whether runs of base and head do the same although files differ: by the files that they open, and the functions that they call."""
+"""Whether base and head are proved to do the same: all that a run can observe is the same, or no run meets what is not."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path, PurePosixPath
 
-from perfdiff.collect import caveats, openings, reach, remarks
-from perfdiff.collect.assembly import Assembly
-from perfdiff.collect.collector import Collector
-from perfdiff.collect.openings import Decisive, Watching
+from perfdiff import units
+from perfdiff.collect.accesses import Accesses
+from perfdiff.collect.differences import Differences, is_at_work
+from perfdiff.collect.reach import nothing_called
 from perfdiff.collect.schedule import Slot
-from perfdiff.errors import BuildError, WorkloadError
-from perfdiff.languages.protocol import CodeComparison
-from perfdiff.measuring.bench import Bench, Site, Variant
-from perfdiff.records.recording import Recording
-from perfdiff.records.schema import Phase, Run, Side
+from perfdiff.collect.subjects import is_of_tests
+from perfdiff.collect.watched import Watched
+from perfdiff.errors import WorkloadError
+from perfdiff.measuring.bench import Bench, Site
+from perfdiff.records.schema import Note, Phase, Point, Side
+
+_COMPILED = (b"\x7fELF", b"\xca\xfe\xba\xbe", b"PK\x03\x04")  # how programs, classes and archives of classes begin
+_LOOKED_AT = 1 << 12  # bytes that tell a text
+_SHOWN = 3  # files that a sentence lists before it only counts
 
 
 def marked(bench: Bench, site: Site) -> Site:
-    """Return the same site, or that nothing that runs differs, where one run of each point on both sides shows so.
+    """Return the same site, or that nothing that runs differs, where that is proved: by the trees, or by one run of each point and side.
 
-    The first run that shows more ends the question. It is not asked of workloads that need something done before or beside their runs.
+    Where functions of the project changed, that is no answer: of what no run meets nothing is known. Raise WorkloadError where a workload
+    runs nothing of what was built.
     """
-    code, trees = site.code, {side: built.tree for side, built in site.plain.items()}
-    if site.same_code or code is None or not _may_be_asked(bench, code):
+    wants_calls = bench.request.config.measure.thorough or bench.request.followed
+    if wants_calls or site.code is None or not site.code.in_tree or has_changed(site):
         return site
-    differing = openings.differing(trees, {name.split("!/")[0] for name in code.other_files} if code.identical else None, code.alike)
-    if not differing:
+    differences = _differences(site)
+    if differences.are_none:
+        return replace(site, same_code=True)
+    if not _may_be_watched(bench):
         return site
-    bench.progress.stage("looking which files runs open", None)
-    try:
-        opened = _opened(bench, site, Decisive.of(trees, differing))
-        if opened is None or (opened and (code.identical or not opened.issubset(code.by_function))):
-            return site
-        called = _unchanged_calls(bench, site, differing, code) if opened or _may_run_copies(site, code) else frozenset()
-        if called is None:
-            return site
-    except WorkloadError:  # it is told where it fails again
+    bench.progress.stage("looking which files runs meet", None)
+    met = _met(bench, site, differences, bench.points)
+    if met is None or met:
         return site
-    reach.require_tree({}, called, site.subjects)
-    note = () if opened else (openings.note(differing),)
-    return replace(site, same_code=True, notes=(*site.notes, *note, *caveats.changes_not_run(site.subjects, (), site.subjects.pairs)))
+    return replace(site, same_code=True, notes=(*site.notes, _not_met(differences)))
 
 
-def _may_be_asked(bench: Bench, code: CodeComparison) -> bool:
+def met(bench: Bench, site: Site, points: Sequence[Point]) -> tuple[str, ...]:
+    """Return which files that differ between base and head runs meet, without those of code that changed; none where that is not known."""
+    if site.code is None or not _may_be_watched(bench):
+        return ()
+    bench.progress.stage("looking which files runs meet", None)
+    names = _met(bench, site, _differences(site), points) or frozenset()
+    changed = has_changed(site)
+    return tuple(sorted({_source(name) for name in names if not (changed and _is_code(site, name))}))
+
+
+def _source(name: str) -> str:
+    """Return the source of byte code that an interpreter keeps in a folder beside it; other files as they are."""
+    path = PurePosixPath(name)
+    return str(path.parent.parent / f"{path.name.partition('.')[0]}.py") if path.parent.name == "__pycache__" else name
+
+
+def _is_code(site: Site, name: str) -> bool:
+    """Return whether a file holds functions, as a text or as something that is run."""
+    definitions = (definition for pair in site.subjects.pairs.values() for definition in (pair.base, pair.head) if definition is not None)
+    if name.endswith(".pyc") or name in {definition.file for definition in definitions}:
+        return True
+    paths = (built.tree / name for built in site.plain.values())
+    return any(path.is_file() and path.read_bytes().startswith(_COMPILED) for path in paths)
+
+
+def has_changed(site: Site) -> bool:
+    """Return whether a function changed that workloads may call, those of tests apart."""
+    return any(pair.change.is_suspect and not is_of_tests(pair.shown.file) for pair in site.subjects.pairs.values())
+
+
+def _may_be_watched(bench: Bench) -> bool:
+    """Return whether all that a run depends on is met by its own processes: nothing is done before it, or beside it."""
     config = bench.request.config
-    is_asked = not (config.measure.thorough or bench.request.followed or config.services) and (code.identical or code.in_tree)
-    return is_asked and not any(workload.setup or workload.prepare or workload.requests for workload in config.workloads)
+    return not config.services and not any(workload.setup or workload.prepare or workload.requests for workload in config.workloads)
 
 
-def _opened(bench: Bench, site: Site, decisive: Mapping[Side, Decisive]) -> frozenset[str] | None:
-    """Return which decisive files the first run opens that opens any; None where that cannot be told."""
-    for watching, _, _ in _runs(bench, bench.collector(site.targets), Phase.PLAIN, decisive):
-        if watching.opened is None or watching.opened:
-            return watching.opened
+def _met(bench: Bench, site: Site, differences: Differences, points: Sequence[Point]) -> frozenset[str] | None:
+    """Return what of the differences the first run meets that meets any; None where a run fails, or what it meets cannot be told.
+
+    Raise WorkloadError where a workload's run meets nothing of what was built.
+    """
+    elsewhere: dict[int, frozenset[str]] = {}
+    for slot, accesses in _runs(bench, site, points):
+        if accesses is None:
+            return None
+        if not is_at_work(site.plain[slot.side], accesses):
+            raise nothing_called(slot.point.workload, f"opened a file of {slot.side}'s build")
+        if names := differences.met(slot.side, accesses):
+            return names
+        others = differences.elsewhere(slot.side, accesses)
+        if elsewhere.setdefault(slot.point.id, others) != others:
+            return None
     return frozenset()
 
 
-def _may_run_copies(site: Site, code: CodeComparison) -> bool:
-    """Return whether what changed may not be opened because runs load other copies of it."""
-    return code.may_be_copied and any(pair.change.is_suspect for pair in site.subjects.pairs.values())
+def _runs(bench: Bench, site: Site, points: Sequence[Point]) -> Iterator[tuple[Slot, Accesses | None]]:
+    """Yield a run of each point on both sides with what it met, the points in the order of the configuration; None of one that fails."""
+    watched = Watched(bench.executor)
+    collector = replace(bench.collector(site.targets), executor=watched)
+    for slot in (Slot(Phase.PLAIN, point, side, 0) for point in points for side in Side):
+        try:
+            list(collector.collect([slot], bench.progress.advance))
+        except WorkloadError:  # it is told where it fails again, without a filter of its calls
+            yield slot, None
+        else:
+            yield slot, watched.accesses
 
 
-def _unchanged_calls(bench: Bench, site: Site, differing: Mapping[str, Collection[Side]], code: CodeComparison) -> frozenset[int] | None:
-    """Return the functions that runs call, None where one of them changed, what is told by no function is opened, or nobody can tell."""
-    suspects = site.subjects.suspects
-    if not suspects.issubset(site.subjects.probeable(bench.request.config.probes.exclude)):
-        return None
-    try:
-        variant = bench.tallied(site)
-    except BuildError:
-        return None
-    if variant.skipped:
-        return None
-    found: frozenset[int] = frozenset()
-    collector = bench.collector({**site.targets, **variant.targets})
-    decisive = Decisive.of({side: built.tree for side, built in variant.built.items()}, differing)
-    for watching, run, recordings in _runs(bench, collector, Phase.SURVEY, decisive):
-        called = _called(bench, variant, run, recordings)
-        is_whole = bool(called) and all(recording.complete for recording in recordings) and not remarks.of_lost_calls(collector.told)
-        if not is_whole or called & suspects or watching.opened is None or not watching.opened.issubset(code.by_function):
-            return None
-        found |= called
-    return found
+def contradicted(point: Point) -> Note:
+    """Tell that whole runs of a point are slower although nothing that runs was seen to differ."""
+    text = f"runs were seen to meet nothing that differs, and those at {point.label} are slower all the same: everything was measured"
+    return Note("proof-contradicted", text)
 
 
-def _runs(
-    bench: Bench, collector: Collector, phase: Phase, decisive: Mapping[Side, Decisive]
-) -> Iterator[tuple[Watching, Run, list[Recording]]]:
-    """Yield a run of each point on both sides, with who watched it, the points in the order of the configuration."""
-    for slot in (Slot(phase, point, side, 0) for point in bench.points for side in bench.sides):
-        watching = Watching(bench.executor, decisive[slot.side])
-        for run, recordings in replace(collector, executor=watching).collect([slot], bench.progress.advance):
-            yield watching, run, recordings
+def _not_met(differences: Differences) -> Note:
+    """Tell which files differ though no run meets them, but for those of version control and what interpreters keep of sources."""
+    names = sorted(differences.names)
+    shown = [name for name, after in zip(names, [*names[1:], ""], strict=True) if not after.startswith(f"{name}/") and _is_written(name)]
+    return Note("changes-not-met", f"no run opens, lists or asks after what differs{f' ({units.listed(shown, _SHOWN)})' if shown else ''}")
 
 
-def _called(bench: Bench, variant: Variant, run: Run, recordings: list[Recording]) -> frozenset[int]:
-    """Return the functions that a run called."""
-    assembly = Assembly(variant.probes, {point.id: point for point in bench.points})
-    assembly.add(run, recordings)
-    totals = assembly.totals()
-    return frozenset(function for function, calls in zip(totals.function.tolist(), totals.calls.tolist(), strict=True) if calls)
+def _is_written(name: str) -> bool:
+    """Return whether people write a file, and neither version control nor an interpreter keeps it for itself."""
+    return not name.startswith(".git/") and "__pycache__" not in name.split("/")
+
+
+def _differences(site: Site) -> Differences:
+    """Return what differs between the builds; what is the same for the engine that runs it is alike, a text if it is opened but once."""
+    code, tree = site.code, site.plain[Side.BASE].tree
+    assert code is not None, "there are two sides"
+    alike = {name: 1.0 if _is_text(tree / name) else math.inf for name in code.alike}
+    return Differences.between(site.plain, alike | dict.fromkeys(code.compiled, 0.0))
+
+
+def _is_text(path: Path) -> bool:
+    with path.open("rb") as file:
+        return b"\0" not in file.read(_LOOKED_AT)

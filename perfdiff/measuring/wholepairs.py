@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,6 +17,9 @@ from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.making import Block, PairMaker
 from perfdiff.measuring.patience import Patience
 from perfdiff.records.schema import Point, Run
+
+CONFIRMED_S = 4.0  # that pairs may take which confirm a proof: what contradicts one in practice is a multiple, which few pairs show
+MOST_CONFIRMING = 20  # pairs: as many as two looks have
 
 
 @dataclass(slots=True)
@@ -43,7 +47,7 @@ class WholePairs:
         def pairs() -> Iterator[Block]:
             while turns.open and not patience.is_over:
                 point = turns.next_short_of(self._fewest(patience)) if patience.wants_fewest else turns.next
-                yield [schedule.whole_block([point], turns.begin(point), self.bench.request.config.compare.seed)]
+                yield self._block(point)
 
         for made in maker.made(pairs()):
             point = made.pair[0].point
@@ -61,6 +65,27 @@ class WholePairs:
                 looks[point.id] = self._next_look(point)
             patience.decide(turns.fewest < fewest, partial(self._missing_s, runs))
 
+    def confirm(self, runs: list[Run]) -> None:
+        """Add pairs of the point with the longest runs to `runs`, for as long as the budget is; raise WorkloadError or StoreError.
+
+        A pair of each point shows first which that is, the last point before all others.
+        """
+        self.bench.progress.stage("confirming by whole runs", None)
+        turns, started = self._turns, time.monotonic()
+
+        def pairs() -> Iterator[Block]:
+            for point in reversed(self.bench.points):
+                if time.monotonic() - started < self.budget_s:
+                    yield self._block(point)
+            while time.monotonic() - started + turns.longest_s < self.budget_s:
+                yield self._block(turns.longest)
+
+        for made in self.maker.made(pairs()):
+            runs += [run for run, _ in made.runs]
+            turns.took(made.pair[0].point, made.seconds)
+            if turns.pairs[made.pair[0].point.id] == MOST_CONFIRMING:
+                return
+
     def would_decide(self, runs: list[Run]) -> bool:
         """Return whether nothing is slower yet, but what is open would be decided within the time that more pairs may take."""
         return not self.judged(runs).slower and 0 < self._missing_s(runs) <= BUDGETS * self.budget_s
@@ -68,6 +93,10 @@ class WholePairs:
     def judged(self, runs: list[Run]) -> WholeRuns:
         """Return the results of the whole runs so far."""
         return whole_runs(self.bench.points, runs, self.bench.request.config.compare)
+
+    def _block(self, point: Point) -> Block:
+        """Return the next pair of a point."""
+        return [schedule.whole_block([point], self._turns.begin(point), self.bench.request.config.compare.seed)]
 
     def _ends(self, runs: list[Run]) -> dict[int, EndToEnd]:
         return {end.point.id: end for end in self.judged(runs).ends}

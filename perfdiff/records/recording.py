@@ -30,6 +30,8 @@ from perfdiff.records.recording_file import (
     Flag,
     Header,
     decode,
+    has_begun,
+    not_begun,
     totals_layout,
 )
 from perfdiff.records.schema import Floats, Ints
@@ -154,10 +156,10 @@ class Recording:
     `unseen` are symbols some of whose calls were not counted.
     """
 
-    pid: int
-    parent_pid: int
+    pid: int | None
+    parent_pid: int | None
     program: str
-    started_unix_ns: int
+    started_unix_ns: int | None
     complete: bool
     ns_per_tick: float
     costs: ProbeCosts
@@ -175,7 +177,10 @@ class Recording:
 
 
 def read(path: Path) -> Recording:
-    """Read a recording; raise RecordingError with the byte's offset where it is damaged or of another version."""
+    """Read a recording; raise RecordingError with the byte's offset where it is damaged or of another version.
+
+    That of a process that was killed before it wrote anything is empty and incomplete.
+    """
     return _recording(*_contents(path))
 
 
@@ -187,13 +192,16 @@ def read_since(path: Path, before: RunningSums | None) -> tuple[Recording, Runni
 
 
 def _contents(path: Path) -> tuple[Header, Contents, tuple[HotLine, ...], int]:
-    """Return what a file holds, and its size."""
+    """Return what a file holds, and its size; nothing of a process that was killed before it wrote anything."""
     try:
         data = bounds.content(path)
     except OSError as error:
         raise RecordingError(f"{path}: {error.strerror}", slug="recording-unreadable") from error
     except bounds.BoundError as error:
         raise RecordingError(f"{path}: {error}", slug="recording-unreadable") from error
+    if not has_begun(data):
+        process = path.name.partition("-")[0]
+        return not_begun(int(process) if process.isdecimal() else None), Contents(), (), len(data)
     try:
         header, contents = decode(data)
         lines = hot_lines.parse(contents.lines)

@@ -27,6 +27,7 @@ _BYTE_ORDER = 0x01020304
 _HEADER = struct.Struct("<8s8I6Q2Q5Q1024s1024sII")
 _COUNTER = struct.Struct("<56sII")
 _COUNTERS = 24  # places in the header
+_COSTS = 5  # of probes, in the header
 _EXTENT = struct.Struct("<IIQ")
 _EXTENT_MAGIC = 0x58454450
 _BLOCK = struct.Struct("<IIQ")
@@ -73,11 +74,11 @@ class Header:
 
     size: int
     flags: Flag
-    pid: int
-    parent_pid: int
+    pid: int | None
+    parent_pid: int | None
     probes: int
     ns_per_tick: float
-    started_unix_ns: int
+    started_unix_ns: int | None
     end: int
     costs: tuple[int, ...]
     program: str
@@ -149,6 +150,27 @@ def decode(data: bytes) -> tuple[Header, Contents]:
             if not set((edges["callee"] - kind).tolist()) <= set(contents.functions):
                 raise DamageError(offset, "an edge to a function without a name")
     return header, contents
+
+
+def has_begun(data: bytes) -> bool:
+    """Return whether a process wrote the header, whose first bytes come last; one that was killed before leaves nothing, or zeros."""
+    return any(data[: len(_MAGIC)])
+
+
+def not_begun(pid: int | None) -> Header:
+    """Return what is known of a process that was killed before it wrote anything."""
+    return Header(
+        size=0,
+        flags=Flag(0),
+        pid=pid,
+        parent_pid=None,
+        probes=0,
+        ns_per_tick=math.nan,
+        started_unix_ns=None,
+        end=0,
+        costs=(0,) * _COSTS,
+        program="",
+    )
 
 
 def _text(raw: bytes) -> str:

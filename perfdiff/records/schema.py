@@ -399,13 +399,33 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class Reach:
+    """How many of the functions that changed, or depend on what did, ran: `changed` are all of these, without those of tests that did not.
+
+    Of `unknown` ones nobody can say whether they ran, as they carry no probe. `idle` names those that did not run, those of tests last.
+    """
+
+    changed: int
+    ran: int
+    unknown: int = 0
+    idle: tuple[str, ...] = ()
+
+    @property
+    def is_none(self) -> bool:
+        """Return whether certainly nothing that changed ran, though something did change."""
+        return self.changed > 0 and not self.ran and not self.unknown
+
+
+@dataclass(frozen=True, slots=True)
 class Experiment:
     """All that was measured of one comparison except the sample tables, which `records.store` loads one function at a time.
 
     `counts` are the sums of counted runs, whose own counts by name are in `other`, and `library` their calls into libraries; None where
-    nothing was counted. `spots` are where threads of counted runs met most. `folded` are not among `functions`. `same_code`: the machine
-    code and data of both sides are the same, so that nothing had to run. `stages` are the seconds that each stage of measuring took.
-    `machines` are those of the runs where several measured, whose numbers are their places here; where there are none, `environment`'s did.
+    nothing was counted. `spots` are where threads of counted runs met most. `folded` are not among `functions`. `same_code`: all that runs
+    can observe is proved to be the same on both sides, so that whole runs only confirm it. `stages` are the seconds that each stage of
+    measuring took. `machines` are those of the runs where several measured, whose numbers are their places here; where there are none,
+    `environment`'s did. `reach` tells how much of what changed ran, None where that is not known. `met` are files that differ and that
+    slower runs open, list or ask after.
     """
 
     base: Revision
@@ -426,3 +446,5 @@ class Experiment:
     folded: tuple[Folded, ...] = ()
     library: LibraryCalls | None = None
     machines: tuple[Machine, ...] = ()
+    reach: Reach | None = None
+    met: tuple[str, ...] = ()

@@ -117,7 +117,7 @@ def exists(folder: Folder) -> bool:
 def load(folder: Folder) -> Experiment:
     """Return the experiment in `folder`; raise RecordingError where it is damaged or of another version."""
     try:
-        document = bounds.parsed(bounds.content(folder / "experiment.json").decode())
+        document = bounds.parsed(bounds.content(folder / "experiment.json").decode("utf-8", "surrogatepass"))
     except FileNotFoundError as error:
         raise RecordingError(f"{folder} holds no experiment", slug="damaged-recording") from error
     except OSError as error:
@@ -164,6 +164,7 @@ def _check_numbers(experiment: Experiment) -> None:
         bounds.check_counts((abs(behaviour.exit_code), behaviour.written_bytes or 0, *counts), "what a run did")
     if experiment.library is not None:
         _check_known(experiment.library.run, runs, "run")
+        _check_known(experiment.library.function, [*functions, *(folded.info.id for folded in experiment.folded)], "function")
         _check_known(experiment.library.callee, range(len(experiment.library.names)), "library function")
     _check_known(experiment.edges.run, runs, "run")
     _check_known(experiment.edges.caller, [0, *functions], "function")
@@ -182,9 +183,12 @@ def _totals(columns: dict[str, Any]) -> Totals:
 
 
 def _library(folder: Folder) -> LibraryCalls:
-    """Return calls into libraries, whose names stand beside the table as the features of samples do."""
+    """Return calls into libraries, whose names stand beside the table as the features of samples do; raise RecordingError, KeyError."""
     table = tables.read_table(folder, _LIBRARY)
-    names = codec.decode(tuple[str, ...], bounds.parsed((table.schema.metadata or {}).get(tables.HEADER, b"[]")))
+    try:
+        names = codec.decode(tuple[str, ...], tables.header(table) or [])
+    except ValueError as error:
+        raise RecordingError(f"{folder / _LIBRARY} is damaged: {error}", slug="damaged-recording") from error
     nothing = np.zeros(len(table))
     absent = set(_LATER) - set(table.column_names)
     columns: dict[str, Any] = {name: nothing if name in absent else table.column(name).to_numpy() for name in _LIBRARY_CALLS}
@@ -248,10 +252,8 @@ def _table(folder: Folder, name: str, function: int, side: Side) -> SampleTable 
     if name not in tables.digests(folder):
         return None
     path = folder / name
-    import pyarrow as pa
-
+    table = tables.read_table(folder, name)
     try:
-        table = tables.read_table(folder, name)
         schema, features, branches, resolution_ns = _header(table.schema.metadata[tables.HEADER])
         if schema != SAMPLES_SCHEMA:
             raise RecordingError(f"{path} is of format {schema!r}; this perfdiff reads {SAMPLES_SCHEMA}", slug="format-version")
@@ -274,7 +276,7 @@ def _table(folder: Folder, name: str, function: int, side: Side) -> SampleTable 
             **{name: column[name] for name in _PER_ROW},
             resolution_ns=resolution_ns,
         )
-    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise RecordingError(f"{path} is damaged: {error}", slug="damaged-recording") from error
 
 
@@ -301,7 +303,7 @@ def _described(kind: type[T], text: str) -> T:
 def _write_experiment(folder: Path, experiment: Experiment, schema: str) -> None:
     values = {name: codec.encode(getattr(experiment, name)) for name in experiment.__slots__ if name not in _BULK}
     document = {"schema": schema, "experiment": values}
-    (folder / "experiment.json").write_text(json.dumps(document, ensure_ascii=False, indent=1), encoding="utf-8")
+    (folder / "experiment.json").write_text(json.dumps(document, ensure_ascii=False, indent=1), encoding="utf-8", errors="surrogatepass")
     edges = experiment.edges
     for name, totals in (("totals.parquet", experiment.totals), (_COUNTED, experiment.counts)):
         if totals is not None:

@@ -9,7 +9,6 @@ import functools
 import hashlib
 import json
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from perfdiff import temporary
 from perfdiff.errors import RecordingError, StoreError
 from perfdiff.records import bounds, codec
 from perfdiff.records.remote import Folder, Remote
 
 HEADER = b"perfdiff"  # under which a table keeps what stands beside its columns
 DIGESTS = "digests.json"
-_NUMBERS = ("run", "point", "thread", "call", "function", "caller", "callee", "file", "line")  # columns of whole numbers
+_NUMBERS = ("run", "point", "thread", "call", "function", "caller", "callee", "file", "line", "place")  # columns of whole numbers
 
 
 @contextmanager
@@ -35,8 +35,8 @@ def written(folder: Folder) -> Iterator[Path]:
         return
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".writing-") as room:
-            draft = Path(room) / "draft"
+        with temporary.folder(".writing-", within=folder.parent) as room:
+            draft = room / "draft"
             draft.mkdir()
             yield draft
             _write_digests(draft)
@@ -51,8 +51,7 @@ def written(folder: Folder) -> Iterator[Path]:
 def _sent(folder: Remote) -> Iterator[Path]:
     """Yield an empty folder whose files are copied to `folder` when the block ends well, digests last: without them nothing is read."""
     try:
-        with tempfile.TemporaryDirectory(prefix="perfdiff-") as room:
-            draft = Path(room)
+        with temporary.folder() as draft:
             yield draft
             _write_digests(draft)
             _remote_seals.cache_clear()
@@ -97,21 +96,30 @@ def write_columns(path: Path, columns: Mapping[str, Any], header: Mapping[str, A
 
 def read_columns(folder: Folder, name: str) -> dict[str, Any]:
     """Return the columns of a table by name; raise RecordingError where it is damaged or claims to be what it is not."""
-    import pyarrow as pa
-
-    try:
-        table = read_table(folder, name)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise RecordingError(f"{folder / name} is damaged: {error}", slug="damaged-recording") from error
+    table = read_table(folder, name)
     return {name: table.column(name).to_numpy() for name in table.column_names}
 
 
 def read_table(folder: Folder, name: str) -> Any:
-    """Return a table of 8-byte columns without gaps, numbers of rows as whole ones; raise BoundError where it claims to be another."""
+    """Return a table of 8-byte columns without gaps, numbers of rows as whole ones; raise RecordingError where it is damaged or another."""
+    import pyarrow as pa
+
+    try:
+        return _table(content(folder, name))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise RecordingError(f"{folder / name} is damaged: {error}", slug="damaged-recording") from error
+
+
+def header(table: Any) -> Any:
+    """Return what a table keeps beside its columns, None where that is nothing; raise ValueError where it is no JSON."""
+    text = (table.schema.metadata or {}).get(HEADER)
+    return None if text is None else bounds.parsed(text)
+
+
+def _table(found: bytes) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    found = content(folder, name)
     # Without Arrow's threads, which abort the process where a signal ends it while they run.
     with pq.ParquetFile(pa.BufferReader(found), pre_buffer=False) as file:
         bounds.check_size(file.metadata.num_rows, file.metadata.num_columns, len(found))

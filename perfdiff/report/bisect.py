@@ -13,6 +13,7 @@ from perfdiff.records.schema import Revision
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, Sentence, Table, Tone
 from perfdiff.report.document import Document
 from perfdiff.report.json_report import render as render_report
+from perfdiff.report.json_text import json_text
 from perfdiff.report.printable import printable_values
 from perfdiff.report.wording import ABSENT, interval, plural
 
@@ -45,7 +46,7 @@ def render_json(found: Bisection, report: Document) -> str:
         },
         "report": json.loads(render_report(report)),
     }
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(document) + "\n"
 
 
 def blocks(found: Bisection) -> tuple[Block, ...]:

@@ -17,7 +17,7 @@ from perfdiff.report.diff import lines_each
 from perfdiff.report.function import answer_facts, chain, function_section
 from perfdiff.report.machines import disagreement_table, machine_table
 from perfdiff.report.plots import function_plot, points_each
-from perfdiff.report.printable import printable, printable_values
+from perfdiff.report.printable import printable, printable_but_files, printable_values
 from perfdiff.report.requests import request_table
 from perfdiff.report.tree import CallTree, call_tree
 
@@ -41,10 +41,11 @@ class Document:
     it in the same order; `tree` which calls cost more; `work` what was counted of changed functions; `coverage` what was measured and what
     an effect must have to be seen; `skipped` what was not measured; `search` how the two revisions were found, where somebody searched.
     `machines` are those of the runs where they are several, `disagreements` what they show where they disagree. `findings` are those it was
-    written from, with printable texts.
+    written from, with printable texts; `leading` the same, but with the names of files as they are, which lead programs there.
     """
 
     findings: Findings
+    leading: Findings
     title: str
     answer: tuple[Block, ...]
     overview: Table
@@ -74,6 +75,7 @@ def build(findings: Findings, samples: SampleLoader | None = None) -> Document:
     ]
     return Document(
         findings=clean,
+        leading=printable_but_files(findings),
         title=f"{wording.revision(clean.base)} → {wording.revision(clean.head)}",
         answer=tuple(_answer(clean)),
         overview=_overview(clean),

@@ -9,6 +9,7 @@ from perfdiff import units
 from perfdiff.analysis.compare.comparison import is_mean
 from perfdiff.analysis.findings import RUN, Cause, Findings, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.models.annotation import Annotation, CostClass
+from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.models.language import readable
 from perfdiff.records.schema import FunctionInfo, Point
 from perfdiff.report import wording
@@ -18,6 +19,9 @@ from perfdiff.report.diff import MOST_LINES, Counted, source_diff
 
 # Of more reasons the first tell enough: those of the function's own text come first.
 _REASONS = 3
+# What a reader works out of the figures that are told may be off by so much; beyond, it is said what the others are of.
+SPEAKS_FOR_ALL = 0.2
+MOSTLY_OTHERS = 1.5  # from so many times the extra time on that is put down to a function, what its calls take more is told beside it
 
 
 def function_section(
@@ -72,11 +76,13 @@ def answer_facts(finding: FunctionFinding, confidence: float, points: int = 1, r
     if finding.machines_say:
         facts.append(Fact("machines", finding.machines_say, Tone.INCONCLUSIVE))
     if finding.share is not None and finding.rank is not None:
-        cost = f"{wording.percent(finding.share)} of the extra cost of {wording.runs(points)} ({extra(finding, confidence)})"
-        facts.append(Fact("share", cost))
+        share = f"{wording.percent(finding.share)} of the extra cost of {wording.runs(points)}"
+        facts.append(Fact("share", f"{share} ({extra(finding, confidence)}{_of_more(finding, metric)})"))
     calls = wording.calls(finding)
     if calls != wording.ABSENT:
         facts.append(Fact("calls", f"{calls} in {wording.runs(points)}{wording.calls_a_request(finding, requests)}"))
+    if metric is not None and (in_all := _in_all(finding, metric)):
+        facts.append(Fact("in all", f"{in_all} in {wording.runs(points)}: calls differ from the one that is told above"))
     if requests and finding.rank is not None:
         facts.append(Fact("request", f"{units.duration(finding.extra_ns / requests)} more a request, over all kinds"))
     facts += [Fact("cause", cause.says) for cause in finding.causes[:1]]
@@ -128,7 +134,7 @@ def _cost_facts(finding: FunctionFinding, metric: MetricFinding, confidence: flo
         at = f" at {where}" if (where := wording.cost_at(metric)) else ""
         yield Fact("cost", f"{costs} {wording.each(metric.metric)}{at} ({wording.metric_says(metric.metric)})", Tone.STRONG)
     if metric.ratio is not None:
-        where = f" ({metric.stratum})" if metric.stratum else ""
+        where = f" ({metric.stratum})" if metric.stratum else "" if _is_of_these(metric) else " (over all inputs)"
         yield Fact("ratio", f"{wording.certainty(metric.ratio, metric.metric, confidence)}{where}", wording.TONES[finding.verdict])
         if metric.stratum and metric.overall is not None and not metric.overall.is_unknown:
             label, whose = ("typical", "of a typical call") if is_mean(metric.stratum) else ("overall", "over all calls")
@@ -144,6 +150,33 @@ def _cost_facts(finding: FunctionFinding, metric: MetricFinding, confidence: flo
         yield Fact("mode", f"{wording.percent(shift.base)} of the calls took about {cost}, now {wording.percent(shift.head)}")
     for border in metric.borders:
         yield Fact("border", f"another regime began at {border.feature} = {units.count(border.base)}, now at {units.count(border.head)}")
+
+
+def _of_more(finding: FunctionFinding, metric: MetricFinding | None) -> str:
+    """Say how much more all calls of a guilty function take where much of that is put down to others, or to calls within them."""
+    if metric is None or metric.in_all is None or finding.extra_ci_ns is None:
+        return ""
+    more_ns = metric.in_all[1] - metric.in_all[0]
+    return f"; its calls take {units.duration(more_ns)} more in all" if more_ns > MOSTLY_OTHERS * finding.extra_ns > 0 else ""
+
+
+def _is_of_these(metric: MetricFinding) -> bool:
+    """Return whether the ratio is that of the costs of a call that are told beside it, as far as a reader sees."""
+    base, head = wording.both_costs(metric)
+    if base is None or head is None or metric.ratio is None or base < RESOLUTION_NS:
+        return True
+    return abs(head / base - metric.ratio.value) <= SPEAKS_FOR_ALL * metric.ratio.value
+
+
+def _in_all(finding: FunctionFinding, metric: MetricFinding) -> str:
+    """Return what all calls of a guilty function take, where the call that is told, times the calls, says another thing; else ""."""
+    if finding.rank is None or metric.in_all is None or metric.ratio is None or not min(metric.in_all) > 0:
+        return ""
+    counts = (finding.calls_base or 0.0, finding.calls_head or 0.0)
+    told = [(cost or 0.0) * calls for cost, calls in zip(wording.both_costs(metric), counts, strict=True)]
+    if all(abs(ns - all_ns) <= SPEAKS_FOR_ALL * all_ns for ns, all_ns in zip(told, metric.in_all, strict=True)):
+        return ""
+    return " → ".join(map(units.duration, metric.in_all))
 
 
 def _measured_range(metric: MetricFinding) -> str:

@@ -3,34 +3,41 @@
 from __future__ import annotations
 
 from perfdiff.analysis.findings import FunctionFinding
+from perfdiff.records.schema import FunctionInfo, Source
 from perfdiff.report.blocks import Sentence
 from perfdiff.report.document import Document
-from perfdiff.report.printable import shortened
+from perfdiff.report.printable import printable, shortened
 
 # GitHub keeps ten warnings of a step and drops the rest without a word.
 MOST_WARNINGS = 10
 _MOST_TEXT = 1_000
-_MOST_PATH = 1_000
+_LONGEST_PATH = 4_096  # no system opens a file by a longer one
+# What the runner unescapes, or does no harm; for other control characters it has no escape, and another name leads to no file.
+_CARRIED = str.maketrans("\r\n\t", "   ")
 
 
 def render(document: Document) -> str:
     """Return a notice with the answer, and a warning at each regressed function, the likeliest root cause first."""
-    regressed = [finding for finding in document.findings.functions if finding.is_open_regression]
+    functions = zip(document.findings.functions, document.leading.functions, strict=True)
+    regressed = [(finding, leading.info.head or leading.info) for finding, leading in functions if finding.is_open_regression]
     answer = document.answer[0]
     said = answer.text if isinstance(answer, Sentence) else document.findings.sentence
     rest = len(regressed) - MOST_WARNINGS
     more = f" {rest:,} more regressed functions are in the summary." if rest > 0 else ""
     commands = [command("notice", f"{shortened(said, _MOST_TEXT)}{more}", title="perfdiff")]
-    return "".join(f"{line}\n" for line in [*commands, *map(_warning, regressed[:MOST_WARNINGS])])
+    return "".join(f"{line}\n" for line in [*commands, *(_warning(finding, place) for finding, place in regressed[:MOST_WARNINGS])])
 
 
-def _warning(finding: FunctionFinding) -> str:
-    place = finding.info.head or finding.info
+def _warning(finding: FunctionFinding, place: Source | FunctionInfo) -> str:
+    """Return a warning at a function's line; where a command cannot carry the name of its file, the text tells it instead."""
     causes = [cause.says for cause in finding.causes[:1] if cause.says not in finding.headline]
     said = "; ".join(shortened(text.rstrip("."), _MOST_TEXT) for text in [finding.headline, *causes])
     title = f"perfdiff: {shortened(finding.info.name, _MOST_TEXT)} got slower"
-    at = {"file": shortened(place.file, _MOST_PATH), "line": str(max(place.line, 1))} if place.file else {}
-    return command("warning", said, **at, title=title)
+    if not place.file:
+        return command("warning", said, title=title)
+    if len(place.file) > _LONGEST_PATH or not place.file.translate(_CARRIED).isprintable():
+        return command("warning", f"{said} ({shortened(printable(place.file), _MOST_TEXT)}:{place.line})", title=title)
+    return command("warning", said, file=place.file, line=str(max(place.line, 1)), title=title)
 
 
 def command(name: str, message: str, **properties: str) -> str:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
-
-import numpy as np
 
 from perfdiff.analysis.findings import (
     Acceptance,
@@ -28,30 +24,18 @@ from perfdiff.analysis.findings import (
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.language import readable
 from perfdiff.records.kinds import MachinePart
-from perfdiff.records.schema import Environment, Point, Revision
+from perfdiff.records.schema import Environment, Point, Reach, Revision
 from perfdiff.records.witnessed import PointBehaviour, SideBehaviour
 from perfdiff.report import wording
 from perfdiff.report.document import Document
+from perfdiff.report.json_text import json_text
 
 SCHEMA = "perfdiff.report/1"
 
 
 def render(document: Document) -> str:
-    """Return the findings as JSON. Absent and non-finite numbers are null."""
-    return json.dumps(finite(_report(document.findings)), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def finite(value: Any) -> Any:
-    """Return a JSON value with every NaN and infinity as None, and numpy's scalars as Python's."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, dict):
-        return {key: finite(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [finite(item) for item in value]
-    return value
+    """Return the findings as JSON. Absent and non-finite numbers are null; names of files are as they are, all other texts printable."""
+    return json_text(_report(document.leading)) + "\n"
 
 
 def _report(findings: Findings) -> dict[str, Any]:
@@ -65,6 +49,8 @@ def _report(findings: Findings) -> dict[str, Any]:
         "min_effect": findings.min_effect,
         "rung": findings.rung.value,
         "excluded": findings.excluded,
+        "changed": _changed(findings.reach),
+        "met": list(findings.met),
         "overhead": findings.overhead,
         "stages": dict(findings.stages),
         "environment": _environment(findings.environment),
@@ -89,6 +75,12 @@ def _report(findings: Findings) -> dict[str, Any]:
 
 def _revision(revision: Revision) -> dict[str, Any]:
     return {"rev": revision.rev, "commit": revision.commit, "summary": revision.summary}
+
+
+def _changed(reach: Reach | None) -> dict[str, Any] | None:
+    if reach is None:
+        return None
+    return {"functions": reach.changed, "ran": reach.ran, "unknown": reach.unknown, "idle": list(reach.idle)}
 
 
 def _environment(environment: Environment) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from functools import partial
 
 from perfdiff.report.blocks import Block, Cell, Diff, Facts, FunctionSection, Items, Listing, Plot, Sentence, Table, Tone
 from perfdiff.report.document import Document
-from perfdiff.report.printable import quoted_parts, shortened
+from perfdiff.report.printable import printable, quoted_parts, shortened
 from perfdiff.report.wording import plural
 
 # GitHub refuses a comment of more than 65,536 characters; the rest is room for what a bot puts around the report.
@@ -148,7 +148,7 @@ def escaped(text: str) -> str:
 
 def code(text: str, *, in_table: bool = False) -> str:
     """Return text as a code span, fenced by more backticks than it holds in a row."""
-    text = shortened(text, _MOST_CODE) or " "
+    text = shortened(printable(text), _MOST_CODE) or " "
     fence = _fence(text, 1)
     padding = " " if "`" in (text[0], text[-1]) else ""
     # Within a table even a code span ends at a bar that is not escaped.
@@ -242,7 +242,7 @@ def _fenced(lines: tuple[str, ...], language: str) -> str:
 
 def fenced(lines: Sequence[str], language: str) -> str:
     """Return lines as a block of code, fenced by more backticks than they hold in a row."""
-    body = "\n".join(lines)
+    body = "\n".join(printable(line.expandtabs(8)) for line in lines)
     fence = _fence(body, 3)
     return f"{fence}{language}\n{body}\n{fence}"
 

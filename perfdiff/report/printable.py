@@ -11,6 +11,9 @@ from perfdiff.records.schema import Source
 
 T = TypeVar("T")
 
+_NO_FIELDS: frozenset[str] = frozenset()
+_FILES = frozenset(("file",))  # fields that lead to a file
+
 
 def _escaped(character: str) -> str:
     code = ord(character)
@@ -40,28 +43,50 @@ def printable_values(value: T) -> T:
     return _changed(value, printable, lambda text: "\n".join(printable_lines(text)))
 
 
+def printable_but_files(value: T) -> T:
+    """Return a copy of a value in which every text is printable but the names of files, for formats that lead programs to them."""
+    return _changed(value, printable, lambda text: "\n".join(printable_lines(text)), _FILES)
+
+
+def as_read(text: str) -> bytes:
+    """Return the bytes of a text as it was read, also where these are no text."""
+    return b"".join(letter.encode(errors="surrogateescape" if "\udc80" <= letter <= "\udcff" else "surrogatepass") for letter in text)
+
+
 def with_texts(value: T, change: Callable[[str], str]) -> T:
     """Return a copy of a value in which every text, sources of functions included, is as `change` returns it. Enums stay."""
     return _changed(value, change, change)
 
 
-def _changed(value: T, change: Callable[[str], str], of_source: Callable[[str], str]) -> T:
+def texts(value: object) -> tuple[str, ...]:
+    """Return every text inside a value, sources of functions included, each once."""
+    seen: dict[str, None] = {}
+
+    def see(text: str) -> str:
+        seen[text] = None
+        return text
+
+    with_texts(value, see)
+    return tuple(seen)
+
+
+def _changed(value: T, change: Callable[[str], str], of_source: Callable[[str], str], but: frozenset[str] = _NO_FIELDS) -> T:
     result: Any = value
     if isinstance(value, Enum):
         return value
     if isinstance(value, str):
         result = change(value)
     elif isinstance(value, Source):
-        result = dataclasses.replace(value, file=change(value.file), text=of_source(value.text))
+        result = dataclasses.replace(value, file=value.file if "file" in but else change(value.file), text=of_source(value.text))
     elif isinstance(value, tuple):
-        result = tuple(_changed(item, change, of_source) for item in value)
+        result = tuple(_changed(item, change, of_source, but) for item in value)
     elif isinstance(value, frozenset):
-        result = frozenset(_changed(item, change, of_source) for item in value)
+        result = frozenset(_changed(item, change, of_source, but) for item in value)
     elif isinstance(value, Mapping):
-        result = {_changed(key, change, of_source): _changed(item, change, of_source) for key, item in value.items()}
+        result = {_changed(key, change, of_source, but): _changed(item, change, of_source, but) for key, item in value.items()}
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = [field.name for field in dataclasses.fields(value) if field.init]
-        result = dataclasses.replace(value, **{name: _changed(getattr(value, name), change, of_source) for name in fields})
+        fields = [field.name for field in dataclasses.fields(value) if field.init and field.name not in but]
+        result = dataclasses.replace(value, **{name: _changed(getattr(value, name), change, of_source, but) for name in fields})
     return result  # type: ignore[no-any-return]
 
 

@@ -7,10 +7,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from perfdiff.analysis.findings import Findings, Ratio
-from perfdiff.report import secret_forms
+from perfdiff.report import secret_forms, secret_spellings
+from perfdiff.report.secret_commands import in_commands
+from perfdiff.report.secret_forms import HIDDEN
+from perfdiff.report.secret_spellings import LEAST, Spellings, spellings
+from perfdiff.report.secret_tokens import TOKEN
 
-# Shorter values occur in ordinary text by chance.
-_LEAST = 6
+_LEAST_LETTERS = 5  # different ones; fewer are `******` and `xxx1`, which hold a secret's place
 # Names of variables that hold secrets; of `GIT_AUTHOR_NAME` and its like nothing is hidden.
 _SECRET_NAME = re.compile(
     r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH(?!OR)|COOKIE|API_?KEY|ACCESS_?KEY|PRIVATE|_KEY$|_KEY_ID$|_PAT$|_PWD$|_PASS$|_DSN$",
@@ -25,29 +28,40 @@ _HOME = re.compile(rf"{_BEGINS}(?:/home/[^/\s:'\",;)\]}}]+|/Users/[^/\s:'\",;)\]
 
 @dataclass(frozen=True, slots=True)
 class Privacy:
-    """Takes out of a text what is private. `secrets` are texts with what stands in their place, the longest first; `home` is the user's."""
+    """Takes out of a text what is private. `secrets` are with what stands in their place, the longest first; `home` is the user's."""
 
-    secrets: tuple[tuple[str, str], ...]
+    secrets: tuple[tuple[Spellings, str], ...]
     home: str
 
     def __call__(self, text: str) -> str:
-        """Return the text without what is known or looks like a secret, and with every home as `~`."""
+        """Return the text without what is known or looks like a secret, however it is written, and with every home as `~`."""
         for secret, instead in self.secrets:
-            text = text.replace(secret, instead)
+            text = secret.replaced(text, instead)
         text = secret_forms.without_known(text)
         if self.home not in ("", "/"):
             text = re.sub(rf"{_BEGINS}{re.escape(self.home)}{_ENDS}", "~", text)
         return _HOME.sub("~", text)
 
 
-def learn(variables: Mapping[str, str], commands: Iterable[str], *, home: str, known: Collection[str] = ()) -> Privacy:
-    """Return what is private where these variables are set and these commands are run; texts in `known` are not.
+def learn(
+    variables: Mapping[str, str], commands: Iterable[str], *, home: str, known: Collection[str] = (), texts: Iterable[str] = ()
+) -> Privacy:
+    """Return what is private where these variables are set, these commands are run and these texts are told; texts in `known` are not.
 
-    A variable's secret is replaced by `$` and its name, which the shell of who knows it understands; one that stands in a command by `…`.
+    A variable's secret is replaced by `$` and its name, which the shell of who knows it understands; all others by `…`: what stands in a
+    command or in a known form in a text, and each line of a secret that has several.
     """
-    found = {**dict.fromkeys(secret_forms.in_commands(commands), secret_forms.HIDDEN), **_in_variables(variables)}
-    secrets = {secret: instead for secret, instead in found.items() if len(secret) >= _LEAST and secret not in known}
-    return Privacy(tuple(sorted(secrets.items(), key=lambda item: (-len(item[0]), item))), home.rstrip("/"))
+    commands = tuple(commands)
+    wholes = {**dict.fromkeys(in_commands(commands), HIDDEN), **_in_variables(variables)}
+    shown = [*texts, *commands, *variables.values()]
+    in_forms = {meant for text in shown for secret in secret_forms.in_text(text) for meant in secret_spellings.plain(secret)}
+    parts = (line for secret in (*wholes, *in_forms) for line in secret_spellings.lines(secret))
+    instead = {**dict.fromkeys((*parts, *filter(_is_drawn, in_forms)), HIDDEN), **wholes}
+    secrets = {secret: said for secret, said in instead.items() if len(secret) >= LEAST and secret not in known}
+    return Privacy(
+        tuple((spellings(secret), said) for secret, said in sorted(secrets.items(), key=lambda item: (-len(item[0]), item))),
+        home.rstrip("/"),
+    )
 
 
 def without_hosts(findings: Findings, known: Iterable[str] = ()) -> Findings:
@@ -91,5 +105,11 @@ def _in_variables(variables: Mapping[str, str]) -> dict[str, str]:
     return {
         value: f"${name}"
         for name, value in sorted(variables.items())
-        if _SECRET_NAME.search(name) or _SECRET_SHAPE.fullmatch(value) or secret_forms.TOKEN.search(value)
+        if _SECRET_NAME.search(name) or _SECRET_SHAPE.fullmatch(value) or TOKEN.search(value)
     }
+
+
+def _is_drawn(secret: str) -> bool:
+    """Return whether what a text has in a secret's place is no word, so that the same text elsewhere is the secret as well."""
+    is_mixed = re.search(r"\d", secret) or re.search(r"[^\w\s.-]", secret)
+    return bool(is_mixed) and bool(re.search(r"[A-Za-z]", secret)) and len(set(secret)) >= _LEAST_LETTERS

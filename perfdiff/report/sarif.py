@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from typing import Any
 from urllib.parse import quote
 
 from perfdiff import __version__
 from perfdiff.analysis.findings import FunctionFinding
+from perfdiff.records.schema import FunctionInfo, Source
 from perfdiff.report import wording
 from perfdiff.report.blocks import FunctionSection
 from perfdiff.report.document import Document
 from perfdiff.report.function import change
+from perfdiff.report.json_text import json_text
 from perfdiff.report.labels import Label, labels
-from perfdiff.report.printable import shortened
+from perfdiff.report.printable import as_read, shortened
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 VERSION = "2.1.0"
@@ -70,7 +71,9 @@ def render(document: Document) -> str:
     findings = document.findings
     names = labels(findings.functions)
     regressed = [
-        (finding, section) for finding, section in zip(findings.functions, document.functions, strict=True) if finding.is_open_regression
+        (finding, section, leading.info.head or leading.info)
+        for finding, section, leading in zip(findings.functions, document.functions, document.leading.functions, strict=True)
+        if finding.is_open_regression
     ]
     run = {
         "tool": {"driver": {"name": "perfdiff", "version": __version__, "semanticVersion": __version__, "rules": list(_RULES)}},
@@ -85,7 +88,7 @@ def render(document: Document) -> str:
                 ],
             }
         ],
-        "results": [_result(finding, section, names[finding.info.id]) for finding, section in regressed],
+        "results": [_result(finding, section, place, names[finding.info.id]) for finding, section, place in regressed],
         "properties": {
             "verdict": findings.verdict.value,
             "base": {"rev": findings.base.rev, "commit": findings.base.commit},
@@ -93,12 +96,11 @@ def render(document: Document) -> str:
         },
     }
     log = {"$schema": SCHEMA, "version": VERSION, "runs": [run]}
-    return json.dumps(log, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(log) + "\n"
 
 
-def _result(finding: FunctionFinding, section: FunctionSection, label: Label) -> dict[str, Any]:
+def _result(finding: FunctionFinding, section: FunctionSection, place: Source | FunctionInfo, label: Label) -> dict[str, Any]:
     index = 0 if finding.info.change.is_suspect else 1
-    place = finding.info.head or finding.info
     return {
         "ruleId": _RULES[index]["id"],
         "ruleIndex": index,
@@ -133,7 +135,7 @@ def _message(text: str) -> dict[str, str]:
 
 def _physical(file: str, line: int) -> dict[str, Any]:
     """Return a place in the repository, its path as a relative reference (RFC 3986); samples without sources have none."""
-    uri = quote(file.lstrip("/"), safe="/")
+    uri = quote(as_read(file.lstrip("/")), safe="/")
     artifact = {"uri": uri, "uriBaseId": _ROOT}
     return {"physicalLocation": {"artifactLocation": artifact, "region": {"startLine": max(line, 1)}}} if uri else {}
 

@@ -1,139 +1,277 @@
-"""Forms in which secrets are written: tokens that their issuers made to be recognised, and the places where texts and commands give one.
+"""Places where texts and commands give a secret, and which texts in such a place are one.
 
-The issuers' prefixes are facts that each of them documents; which issuers to know was held against the rules of gitleaks
-(github.com/gitleaks/gitleaks, config/gitleaks.toml of July 2026, MIT), the maintained list. `detect-secrets`, the library for Python, had
-its last release in May 2024, and asks the network whether a secret works.
-
-There is no search for text that looks drawn at random: commits, digests, test data and mangled names do, too.
+A pattern starts at a name or word once and never runs over it again, so that a line of a megabyte takes a time in proportion to it: names
+are taken as a whole and judged here, and what may stand between two parts of a pattern has a bound.
 """
 
 from __future__ import annotations
 
+import base64
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
+
+from perfdiff.report.secret_tokens import TOKEN
 
 HIDDEN = "…"
 
-# Behind its prefix each token has at least so many letters of its alphabet; shorter ones are words of a program.
-TOKEN = re.compile(
-    r"""\b(?:
-      A3-[A-Z0-9]{6}-[A-Z0-9-]{20,} | ops_eyJ[\w+/]{20,}                                # 1Password
-    | AGE-SECRET-KEY-1[A-Z0-9]{50,}                                                     # age
-    | (?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b | ABSK[\w+/]{100,}              # AWS
-    | LTAI[A-Za-z0-9]{16,}                                                              # Alibaba Cloud
-    | AKCp[A-Za-z0-9]{60,} | cmVmd[A-Za-z0-9]{59}                                       # Artifactory
-    | ATATT3[\w=-]{40,}                                                                 # Atlassian
-    | [\w~.]{3}\dQ~[\w~.-]{31,34}                                                       # Azure
-    | dapi[a-f0-9]{32}                                                                  # Databricks
-    | do[opr]_v1_[a-f0-9]{40,}                                                          # DigitalOcean
-    | dp\.(?:pt|st|ct|sa|scim|audit)\.[\w.-]{40,}                                       # Doppler
-    | dt0[a-z]\d\d\.[A-Z0-9]{24}\.[A-Z0-9]{40,}                                         # Dynatrace
-    | fo1_[\w-]{40,} | fm[12][ar]?_[\w+/=]{60,}                                         # Fly.io
-    | AIza[\w-]{35} | ya29\.[\w-]{20,} | GOCSPX-[\w-]{20,}                              # Google
-    | gh[pousr]_\w{20,} | github_pat_\w{20,}                                            # GitHub
-    | gl(?:pat|cbt|dt|ffct|ft|imt|agent|oas|ptt|rt|soat)-[\w.-]{15,} | GR1348941[\w-]{20,}   # GitLab
-    | gl(?:c|sa)_[\w+/=]{30,}                                                           # Grafana
-    | HRKU-[\w-]{40,}                                                                   # Heroku
-    | hv[bsr]\.[\w-]{20,} | [A-Za-z0-9]{14}\.atlasv1\.[\w=-]{40,}                       # HashiCorp
-    | hf_[A-Za-z]{30,} | api_org_[A-Za-z]{30,}                                          # Hugging Face
-    | eyJ[\w-]{10,}\.[\w-]+\.[\w-]+                                                     # JSON web tokens
-    | lin_api_[A-Za-z0-9]{30,}                                                          # Linear
-    | npm_[A-Za-z0-9]{30,}                                                              # npm
-    | ntn_[A-Za-z0-9]{40,}                                                              # Notion
-    | sk-[\w-]{20,} | pplx-[A-Za-z0-9]{40,} | gsk_[A-Za-z0-9]{40,}                      # OpenAI, Anthropic, Perplexity, Groq
-    | sha256~[\w-]{43}                                                                  # OpenShift
-    | pscale_(?:tkn|oauth|pw)_[\w=.-]{30,}                                              # PlanetScale
-    | PMAK-[a-f0-9]{24}-[a-f0-9]{30,}                                                   # Postman
-    | pul-[a-f0-9]{40}                                                                  # Pulumi
-    | pypi-[\w-]{50,} | rubygems_[a-f0-9]{40,} | dckr_pat_[\w-]{20,}                    # package registries
-    | SG\.[\w=-]{16,}\.[\w=-]{30,} | xkeysib-[a-f0-9]{40,}                              # SendGrid, Brevo
-    | sntry[su]_[\w+/=]{30,}                                                            # Sentry
-    | shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}                                                # Shopify
-    | xox[abeprso](?:\.xox[bp])?-[\w-]{10,} | xapp-\d-[\w-]{20,} | hooks\.slack\.com/(?:services|workflows|triggers)/[\w/+]{20,}   # Slack
-    | sgp_[\w]{40,}                                                                     # Sourcegraph
-    | EAAA[\w-]{50,} | sq0(?:atp|csp)-[\w-]{20,}                                        # Square
-    | [sr]k_(?:test|live|prod)_[A-Za-z0-9]{10,} | whsec_[\w+/=]{20,}                    # Stripe
-    | SK[0-9a-f]{32}\b                                                                  # Twilio
-    | tskey-[\w-]{20,}                                                                  # Tailscale
-    )""",
-    re.VERBOSE,
-)
+_Judge = Callable[[re.Match[str]], bool]
 
-_NAME = (
-    r"(?:passw(?:or)?d|passphrase|(?:client_?)?secret(?:_?(?:access_?)?key)?|(?:api|access|private)_?key"
-    r"|(?:auth|access|refresh|bearer)_?token|(?<=_)(?:pwd|pass)|(?<=Shared)AccessKey|(?<=Account)Key)"
+# Names of what holds a secret, by their ends; of `token` alone, most are a lexer's.
+_NAME = re.compile(
+    r"(?:passw(?:or)?d|passphrase|(?:client_?)?secret(?:_?(?:access_?)?key)?|(?:api|access|private)[_-]?key"
+    r"|(?:auth|access|refresh|bearer)[_-]?token|(?<=[_.-])(?:pwd|pass)|(?<=Shared)AccessKey|(?<=Account)Key)$",
+    re.IGNORECASE,
 )
+_TOKEN_NAME = re.compile(r"token$", re.IGNORECASE)
+# Constants of WordPress and the like, beside the names above.
+_CONSTANT = re.compile(r"(?:PASS|PWD|TOKEN|_KEY|_SALT|SECRET|DSN)$")
+_VARIABLE = re.compile(r"TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY|_(?:PWD|PASS)$")
+_FIELD = re.compile(
+    r"(?:^|[a-z0-9_:.-])(?:passw(?:or)?d|passphrase|pwd|secret|(?:api|access|private|secret)[_-]?key|token)$", re.IGNORECASE
+)
+# What is put in place of a secret by a shell, a template or a format.
+_PLACE = re.compile(r"[\${<]|%[-#0-9.]*[a-z]|.*(?:\$[{(]|\{\w*\}|%[sdux](?![0-9a-z])|<\w+>)", re.DOTALL)
+_NUMBER = re.compile(r"[\d.,]+")
+_EXPRESSION = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_]\w*|->\w+|\[.*|\(.*)+")
+_KEY_WORDS = (
+    r"(?:server|data ?source|host(?:name)?|addr(?:ess)?|database(?:name)?|initial catalog|dbname|uid|user(?: ?id|name)?|driver|dsn"
+    r"|provider|port|sslmode|encrypt|trusted_connection|integrated security|endpoint|accountname)"
+)
+_BEHIND_PAIR = re.compile(
+    rf"(?:(?:^|[;\s\"'=,(]){_KEY_WORDS}=(?:[^;()\n]*; ?|[^\s,;()]+ )|(?:jdbc|odbc):[^\s\"']*;)(?:[\w ]+=[^;()\n]*; ?)*$", re.IGNORECASE
+)
+_BEFORE_PAIR = re.compile(rf"(?:;[ ;]?| ){_KEY_WORDS}=", re.IGNORECASE)
+_NEAR = 300  # characters: a connection string's, before and behind its password
+
+
+def _is_text(secret: str) -> bool:
+    """Return whether a value is one, and no variable, format or number, and is not too short to hide anything."""
+    return len(secret) >= (6 if secret.isalpha() else 4) and not _PLACE.match(secret) and not _NUMBER.fullmatch(secret)
+
+
+def _secret(match: re.Match[str]) -> str:
+    return match.string[match.end("before") : match.end()]
+
+
+def _always(match: re.Match[str]) -> bool:
+    return True
+
+
+def _named(match: re.Match[str]) -> bool:
+    """Judge `name = "value"`."""
+    name, secret = match["name"], _secret(match)
+    if _NAME.search(name):
+        return _is_text(secret)
+    return bool(_TOKEN_NAME.search(name)) and len(secret) >= 12 and bool(re.search(r"\d", secret)) and _is_text(secret)
+
+
+def _listed(match: re.Match[str]) -> bool:
+    """Judge `"name", "value"`, as a call or a list has it: words that are listed are none."""
+    return bool(_NAME.search(match["name"])) and not re.fullmatch(r"[A-Za-z_.-]*", _secret(match)) and _is_text(_secret(match))
+
+
+def _constant(match: re.Match[str]) -> bool:
+    """Judge `define('NAME', 'value')` and other calls that set a value by its name."""
+    is_secret = _NAME.search(match["name"]) or _CONSTANT.search(match["name"])
+    return bool(is_secret) and not re.fullmatch(r"\$\{?\w+\}?|\{\w*\}|%s", _secret(match))
+
+
+def _macro(match: re.Match[str]) -> bool:
+    """Judge `#define NAME "value"`: most such names are of words."""
+    return bool(_NAME.search(match["name"]) or _CONSTANT.search(match["name"])) and not re.fullmatch(r"[A-Za-z_-]*", _secret(match))
+
+
+def _line(match: re.Match[str]) -> bool:
+    """Judge a line `NAME=value` of a file of variables, `name: value` of YAML, or `some.name=value` of properties."""
+    name, separator, secret = match["name"], match["separator"], _secret(match)
+    if not _is_text(secret) or len(secret) < 6:
+        return False
+    if separator == "=" and name.isupper() and not match["indent"]:
+        return bool(_VARIABLE.search(name))
+    has_digit = bool(re.search(r"\d", secret))
+    if separator.startswith(":"):
+        return separator != ":" and has_digit and not re.search(r"[(,;]", secret) and bool(_NAME.search(name))
+    if not _NAME.search(name) or re.search(r"[(),;\[\]]", secret) or not has_digit:
+        return False
+    return separator == "=" or (not _EXPRESSION.fullmatch(secret) and bool(re.search(r"[^\w.\s]", secret)))
+
+
+def _connection(match: re.Match[str]) -> bool:
+    """Judge `Password=value` among the pairs of a connection string, or closed by a semicolon and unlike a statement."""
+    text, secret = match.string, _secret(match)
+    if re.fullmatch(r"[\"']?(?:\$\{?[\w.]+\}?|\{\w*\}|<\w+>|%s|\*+|)[\"']?", secret) or _EXPRESSION.fullmatch(secret):
+        return False
+    line = text[max(0, match.start() - _NEAR) : match.start()].rpartition("\n")[2]
+    if _BEHIND_PAIR.search(line) or _BEFORE_PAIR.match(text, match.end(), match.end() + _NEAR):
+        return True
+    is_path = secret[0] in "/~."
+    return match["before"][0].isupper() and text[match.end() : match.end() + 1] == ";" and not is_path and _is_text(secret)
+
+
+def _element(match: re.Match[str]) -> bool:
+    """Judge `<name>value</name>`."""
+    secret = _secret(match).strip()
+    if re.fullmatch(r"(?:\$|\{|%\w|@\w+@).*", secret) or not _FIELD.search(match["name"]):
+        return False
+    return not _TOKEN_NAME.search(match["name"]) or (len(secret) >= 12 and bool(re.search(r"\d", secret)))
+
+
+def _attributes(match: re.Match[str]) -> bool:
+    """Judge `name="password" value="…"`: words that are shown to people are none."""
+    return (
+        bool(_NAME.search(match["name"])) and not re.fullmatch(r"[A-Za-z_-]*|.*\s.*", _secret(match)) and not _PLACE.match(_secret(match))
+    )
+
+
+def _to_database(match: re.Match[str]) -> bool:
+    """Judge `-pvalue`: of the clients of a database, where that is no port."""
+    before = re.split(r"[|;&\n]", match.string[max(0, match.start() - _NEAR) : match.start()])[-1]
+    return bool(re.search(r"\b(?:mysql|mariadb)", before)) and len(_secret(match)) >= 6 and not _PLACE.match(_secret(match))
+
+
+def _to_server(match: re.Match[str]) -> bool:
+    """Judge `-u user:value`: of clients of HTTP, where that is no group."""
+    before = re.split(r"[|;&\n]", match.string[max(0, match.start() - _NEAR) : match.start()])[-1]
+    return bool(re.search(r"\b(?:curl|wget|https?)\s", before)) and not _PLACE.match(_secret(match))
+
+
+def _web_token(match: re.Match[str]) -> bool:
+    header, *rest = _secret(match).split(".")
+    return len(header) >= 13 and len(rest) >= 2
+
+
+def _basic(match: re.Match[str]) -> bool:
+    return ":" in _from_base64(_secret(match))
+
+
 _VALUE = r"[\w=~@.+/-]"
-# What stands before the secret stays. A variable's, parameter's or format's place ($, {, %, <) is no secret.
-_PLACES = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"(?P<before>(?<=://))[^\s/?#'\"]+(?=@)",  # user, or user and password, of a URL
-        r"(?P<before>[?&](?i:key|api_?key|\w*token|sig(?:nature)?|secret|passw(?:or)?d|X-Amz-(?:Signature|Credential))=)[^&\s'\"#${%<]{8,}",
-        rf"(?P<before>\b(?i:(?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?(?:basic|bearer|digest|token|apikey|negotiate))\s+){_VALUE}{{6,}}",
-        rf"(?P<before>\b(?i:(?:proxy-)?authorization)[\"']?\s*[:=]\s*[\"']?){_VALUE}{{16,}}",
-        rf"(?P<before>\b(?i:bearer)\s+)(?=[^\s\d]*\d){_VALUE}{{8,}}",
-        r"(?P<before>\b[Bb]asic\s+)(?=[^\s\d]*\d)[A-Za-z0-9+/]{16,}={0,2}",
-        rf"(?P<before>\b(?i:(?:x-[a-z-]*|private-|job-|deploy-)(?:key|token|secret|auth))\s*:\s*){_VALUE}{{6,}}",
-        r"(?P<before>\b(?i:(?:set-)?cookie)\s*:\s*[\w.-]+=)[^\s;'\"]{6,}",
-        # An assignment of a text: `"password": "…"`, `api_key = '…'`, `secret => "…"`.
-        # A text within one has `\"` for its quotes.
-        rf"(?P<before>(?i:\b\w*{_NAME})\\?[\"']?\s*(?::|=>?|:=)\s*\\?[\"'])[^\s\"'${{%<\\]{{6,}}(?=\\?[\"'])",
-        r"(?P<before>(?i:\b\w*token)\\?[\"']?\s*(?::|=>?|:=)\s*\\?[\"'])(?=[^\s\"']*\d)[^\s\"'${%<\\]{12,}(?=\\?[\"'])",
-        r"(?P<before>\b(?:Account|SharedAccess)Key=)[A-Za-z0-9+/]{20,}={0,2}",  # of Azure's connection strings
-        # A line of YAML, whose texts need no quotes.
-        rf"(?m:^)(?P<before>[+-]?[ \t-]*(?i:[\w-]*{_NAME}):[ \t]+)(?=\S*\d)[^\s\"'${{%<(,;]{{6,}}(?=[ \t]*(?m:$))",
-        # A line of a file of variables, as patches hold them; of upper-case names, as C's own assignments are indented and in lower case.
-        r"(?m:^)(?P<before>[+-]?(?:export )?"
-        r"(?:[A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY)[A-Z0-9_]*|[A-Z0-9_]+_(?:PWD|PASS))=)"
-        r"(?![\d.,]+$)[^\s'\"${%<]{6,}",
-        r"(?P<before>\b(?:aws_secret_access_key|_authToken|_password)\s*=\s*)[^\s'\"${%<]{6,}",
-        r"(?P<before>\blogin\s+\S+\s+password\s+)[^\s'\"${%<]+",  # .netrc
-        r"(?P<before>\b(?:mysql|mariadb)[\w-]*\s(?:[^|;&\n]*?\s)?-p)[^\s'\"${%<]{6,}",
-        r"(?P<before>-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----)(?:[\s+-]*[A-Z][\w-]+: [^\n]*)*(?:[\s\"'\\+-]*[A-Za-z0-9+/=]{16,})+"
-        r"(?:[\s\"'\\+-]*[A-Za-z0-9+/=]+(?=[\s\"'\\]*[+-]?-----END))?",
+_QUOTE = r"(?P<quote>[\"']|&(?:quot|apos|#0*3[49]|#x2[27]);)"
+_SET = r"(?:=>?|:=?)"
+# A text in quotes, without white space, as messages have that; within a text, quotes have a backslash, and those of the value three.
+_QUOTED = (
+    rf"(?:{_QUOTE}(?=(?P<plain>(?:\\[^\n]|(?P=quote){{2}}(?!\s|$)|(?!(?P=quote))[^\s\\])++)(?P=quote))"
+    rf"|\\+(?P<within>[\"'])(?=(?P<escaped>(?:\\\\\\[\"']|\\\\(?![\"'])|(?!(?P=within))[^\s\\])++)\\+(?P=within)))"
+)
+_TAKEN = r"(?:(?P=plain)|(?P=escaped))"
+_BETWEEN = r"(?:\\+[nrt]|&#1[03];|%0[AD]|[\s\"'\\+,-])"  # lines of a key, as C, JSON, shells, HTML, URLs and patches have them
+_HEADS = r"(?:[A-Z][\w-]{2,30}+: [^\n\\]{0,200}+)"  # a key that is encrypted
+_LETTER = r"(?:[A-Za-z0-9+/=]|%2[BF]|%3D|\\/)"
+_BODY = rf"(?:{_BETWEEN}*+{_HEADS})*+(?:{_BETWEEN}*+{_LETTER}{{16,}}+)++(?:{_BETWEEN}*+{_LETTER}++(?={_BETWEEN}*+END))?"
+# What stands before the secret stays.
+_PLACES: tuple[tuple[re.Pattern[str], _Judge], ...] = tuple(
+    (re.compile(pattern), judge)
+    for pattern, judge in (
+        (rf"(?P<before>-----BEGIN(?: |%20|\+)[A-Z0-9 %+]{{0,60}}PRIVATE(?: |%20|\+)KEY(?:(?: |%20|\+)BLOCK)?-----){_BODY}", _always),
+        (r"(?P<before>jdbc:oracle:\w{1,20}:[\w.-]{1,100}/)[^\s@\"'/]+(?=@)", _always),
+        (r"(?P<before>(?<=://))[^\s/?#'\"]+(?=@)", _always),  # user, or user and password, of a URL
+        (r"(?P<before>[?&](?i:passw(?:or)?d|pwd|secret)=)[^&\s'\"#${%<;]{3,}", _always),
+        (r"(?P<before>[?&](?i:key|api_?key|\w*token|sig(?:nature)?|X-Amz-(?:Signature|Credential))=)[^&\s'\"#${%<]{8,}", _always),
+        (
+            rf"(?P<before>\b(?i:(?:proxy-)?authorization[\"']?\s{{0,9}}[:=]\s{{0,9}}[\"']?(?:basic|bearer|digest|token|apikey|negotiate))"
+            rf"\s{{1,9}}){_VALUE}{{6,}}",
+            _always,
+        ),
+        (rf"(?P<before>\b(?i:(?:proxy-)?authorization)[\"']?\s{{0,9}}[:=]\s{{0,9}}[\"']?){_VALUE}{{16,}}", _always),
+        (rf"(?P<before>\b(?i:bearer)\s{{1,9}})(?=[^\s\d]{{0,200}}\d){_VALUE}{{8,}}", _always),
+        (r"(?P<before>\b[Bb]asic\s{1,9})(?=[^\s\d]{0,200}\d)[A-Za-z0-9+/]{16,}={0,2}", _always),
+        (
+            rf"(?P<before>(?<![\w-])(?i:x-[a-z-]{{0,40}}|private-|job-|deploy-)(?i:(?<=[a-z-])(?:key|token|secret|auth))\s{{0,9}}:\s{{0,9}})"
+            rf"{_VALUE}{{6,}}",
+            _always,
+        ),
+        (r"(?P<before>\b(?i:(?:set-)?cookie)\s{0,9}:\s{0,9}[\w.-]{1,100}=)[^\s;'\"]{6,}", _always),
+        (rf"(?P<before>(?<![\w.-])(?P<name>[\w.-]++)(?:\\*[\"']|&quot;)?\]?\s{{0,20}}{_SET}\s{{0,20}}{_QUOTED}){_TAKEN}", _named),
+        (
+            r"(?P<before>(?i:\b(?:define|constant|putenv|setenv|getenv|set_?property|set_?option)\b)[\s(]{1,9}[\"']?"
+            r"(?P<name>\w++)[\"']?\s{0,9},\s{0,9}(?P<quote>[\"']))(?:\\[^\n]|(?!(?P=quote))[^\\\n])++(?=(?P=quote))",
+            _constant,
+        ),
+        (rf"(?P<before>[\"'](?P<name>[\w.-]++)[\"']\s{{0,9}},\s{{0,9}}{_QUOTED}){_TAKEN}", _listed),
+        (r"(?P<before>#\s{0,9}define\s{1,9}(?P<name>\w++)\s{1,40}\")(?:\\[^\n]|[^\"\\\s])++(?=\")", _macro),
+        (
+            r"(?P<before>(?<![\w-])(?i:password|passwd|pwd|(?:shared)?accesskey|sharedsecret(?:value)?)=)"
+            r"(?:\{(?:[^}\n]|\}\})*\}|\"[^\"\n]+\"(?=[;\s'])|'[^'\n]+'(?=[;\s\"])|(?:\\[^\s]|[\"'](?=\w)|[^;\s\"'\\<>&])"
+            r"(?:\\[^\s]|[\"'](?=\w)|[^;\s\"'\\<>])*+)",
+            _connection,
+        ),
+        (r"(?P<before>\b(?:Account|SharedAccess)Key=)[A-Za-z0-9+/]{20,}={0,2}", _always),  # of Azure
+        (
+            r"(?P<before>(?:<|&lt;)(?P<name>[\w:.-]{1,80}+)(?:[ \t][^<>\n]{0,200})?(?:>|&gt;)\s{0,40}(?:(?:<|&lt;)!\[CDATA\[)?)"
+            r"(?!\s)(?:(?!&lt;)[^<>\n\]]){1,500}(?<!\s)(?=\s{0,40}(?:\]\](?:>|&gt;))?(?:<|&lt;)/)",
+            _element,
+        ),
+        (
+            r"(?P<before><\w{1,40}[ \t][^<>\n]{0,200}?\b(?i:name|key|id)=[\"'](?P<name>[\w:.-]{1,80}+)[\"'][^<>\n]{0,100}?"
+            r"(?:\bvalue=(?P<quote>[\"'])|>))(?(quote)(?!(?P=quote)))[^<>\n]{1,500}?(?=(?(quote)(?P=quote)|</))",
+            _attributes,
+        ),
+        (
+            r"(?m:^)(?P<before>(?P<indent>[+-]?[ \t]*+(?:- )?)(?:export )?(?P<name>(?![-.])[\w.-]++)(?P<separator>=| = |:[ \t]{1,40}))"
+            r"[^\s\"']++(?=[ \t]{0,40}\r?(?m:$))",
+            _line,
+        ),
+        (r"(?m:^)(?P<before>(?P<indent>[+-]?)(?:export )?(?P<name>[A-Z0-9_]++)(?P<separator>=))[^\s'\"]++", _line),
+        (r"(?P<before>\b(?:aws_secret_access_key|_authToken|_password)\s{0,9}=\s{0,9})[^\s'\"${%<]{6,}", _always),
+        (r"(?P<before>(?:\b_auth\s{0,9}=\s{0,9}|[\"']auth[\"']:\s{0,9}[\"']))[A-Za-z0-9+/]{8,}={0,2}", _basic),  # .npmrc, Docker
+        (r"(?P<before>\blogin\s{1,9}\S{1,200}+\s{1,40}password\s{1,9})[^\s'\"${%<]+", _always),  # .netrc
+        (r"(?P<before>(?<=\s)-p)[^\s'\"]++", _to_database),
+        (r"(?P<before>(?<=\s)(?:-u\s{0,9}|--(?:proxy-)?user[= ])[\"']?[^\s:'\"]{1,100}+:)[^\s'\"`]{4,}+", _to_server),
+        (r"(?P<before>(?:\b|(?<=\\[nrt])|(?<=%[0-9A-F]{2})))eyJ[\w-]++(?:\.[\w-]++)*+", _web_token),
     )
 )
-
-_NO_SECRET = r"(?!\$|\{|[\d.,]+(?:[\s'\"]|$))"
-_GIVEN = rf"""(?:'{_NO_SECRET}([^']+)'|"{_NO_SECRET}([^"]+)"|\\["']{_NO_SECRET}([^"'\\]+)|{_NO_SECRET}((?:[^\s'"\\]|\\(?!["']))+))"""
-_SECRET_WORD = r"(?i:password|passwd|passphrase|secret|token|(?:api|access|secret|private|auth)[-_]?key|credentials?)"
-_SHORT_WORD = r"(?i:pass|pwd|pw|psk)"  # which longer words end in as well
-_SECRET_FIELD = rf"(?<![\w-])(?:\w*_)?(?:{_SECRET_WORD}|{_SHORT_WORD})"
-# What only a command means so: options and variables. Not a bare -p, which is a port or a number of processes elsewhere.
-_COMMAND = tuple(
-    re.compile(pattern + _GIVEN)
-    for pattern in (
-        rf"(?<!\w)-(?:[\w-]*{_SECRET_WORD}|(?:[\w-]*[-_])?{_SHORT_WORD})[= ]",
-        r"\b(?:[A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY|CREDENTIALS?)[A-Z0-9_]*|[A-Z0-9_]+_(?:PWD|PASS))=",
-        rf"{_SECRET_FIELD}=",
-        rf"\\?[\"']{_SECRET_FIELD}\\?[\"']\s*:\s*(?=\\?[\"'])",  # JSON
-        rf"{_SECRET_FIELD}: +(?=[^\s'\"]*\d)",  # YAML
-        r"(?<!\w)-pass(?:in|out)?\s+(?:pass:)",  # openssl
-        r"(?<!\w)(?:-{0,2})key=(?=[^\s]*\d)(?=[^\s]*[A-Za-z])(?=[^\s]{16})",  # of shorter ones, most are names of a field or a map's keys
-        r"(?<!\w)-{0,2}\w[\w-]*[-_](?i:key)[= ](?=\S*\d)(?=\S*[a-z])(?=\S*[A-Z])(?=\S{32})",
-        r"\b(?:mysql|mariadb)[\w-]*\s(?:[^|;&\n]*?\s)?-p",
-        r"\bsshpass\s+-p\s*",
-        r"\bmongo(?:sh|dump|export|import|restore)?\s[^|;&\n]*?-p\s+",
-        r"\bredis-(?:cli|benchmark)\s[^|;&\n]*?-a\s+",
-        r"\bldap\w+\s[^|;&\n]*?-w\s+",
-        r"\b(?:curl|wget|https?)\s[^|;&\n]*?(?:-u\s*|-a\s+|--(?:proxy-)?user[= ])['\"]?[^\s:'\"]+:",
-    )
+# The end of a key whose beginning was cut away, read backwards.
+_KEY_END = re.compile(r"-----END(?: |%20|\+)[A-Z0-9 %+]{0,60}PRIVATE(?: |%20|\+)KEY")
+_BETWEEN_BACKWARDS = r"(?:[nrt]\\+|;[03]1#&|[AD]0%|[\s\"'\\+,-])"
+_LETTER_BACKWARDS = r"(?:[BF]2%|D3%|/\\|[A-Za-z0-9+/=])"
+_BODY_BACKWARDS = re.compile(
+    rf"{_BETWEEN_BACKWARDS}*+(?P<key>{_LETTER_BACKWARDS}++(?:{_BETWEEN_BACKWARDS}++{_LETTER_BACKWARDS}{{16,}}+)*+)"
 )
-_USER_AT_HOST = re.compile(r"(?<![\w/:.@-])[\w.-]+:(?!\$|\{)([^\s:@/'\"]+)@(?!sha\d)[\w-]+(?:\.[\w-]+|[:/])")
+_LONGEST_KEY = 20_000
 
 
 def without_known(text: str) -> str:
     """Return the text with `…` in place of each secret that stands in a known form; what is clean stays as it is."""
-    for pattern in _PLACES:
-        text = pattern.sub(rf"\g<before>{HIDDEN}", text)
+    for start, end in reversed(list(_key_ends(text))):
+        text = f"{text[:start]}{HIDDEN}{text[end:]}"
+    for pattern, judge in _PLACES:
+        text = pattern.sub(lambda match, judge=judge: f"{match['before']}{HIDDEN}" if judge(match) else match[0], text)  # type: ignore[misc]
     return TOKEN.sub(HIDDEN, text)
 
 
-def in_commands(commands: Iterable[str]) -> Iterator[str]:
-    """Yield what the commands give as a secret: `--password x`, `API_KEY=x`, `mysql -px`, `curl -u user:x`, `user:x@host`."""
-    for command in commands:
-        for pattern in _COMMAND:
-            for found in pattern.findall(command):
-                yield from filter(None, found)
-        yield from _USER_AT_HOST.findall(command)
+def in_text(text: str) -> Iterator[str]:
+    """Yield the secrets that stand in known forms in a text, and what these hold: a password beside its user, encoded or not."""
+    for start, end in _key_ends(text):
+        yield text[start:end]
+    for pattern, judge in _PLACES:
+        for match in pattern.finditer(text):
+            if judge(match):
+                yield from _parts(_secret(match))
+    for match in TOKEN.finditer(text):
+        yield match[0]
+
+
+def _key_ends(text: str) -> Iterator[tuple[int, int]]:
+    for marker in _KEY_END.finditer(text):
+        before = text[max(0, marker.start() - _LONGEST_KEY) : marker.start()]
+        match = _BODY_BACKWARDS.match(before[::-1])
+        if match and len(match["key"]) >= 16 and "BEGIN" not in before[-match.end() - 60 :]:
+            yield marker.start() - match.end("key"), marker.start() - match.start("key")
+
+
+def _parts(secret: str) -> Iterator[str]:
+    yield secret
+    if (secret[0] == secret[-1] and secret[0] in "\"'") or (secret[0], secret[-1]) == ("{", "}"):
+        yield secret[1:-1]
+    for given in (secret, _from_base64(secret)):
+        user, colon, password = given.partition(":")
+        if colon and user and password:
+            yield password
+
+
+def _from_base64(text: str) -> str:
+    """Return the text that is encoded, "" where none is."""
+    try:
+        plain = base64.b64decode(text, validate=True).decode()
+    except ValueError:
+        return ""
+    return plain if plain.isprintable() else ""

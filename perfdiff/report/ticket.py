@@ -14,7 +14,6 @@ from perfdiff.report import document, html, json_report, markdown, wording
 from perfdiff.report.blocks import Plot
 from perfdiff.report.document import Document, SampleLoader
 from perfdiff.report.drawing import draw
-from perfdiff.report.printable import printable
 
 TEXT, PAGE, DATA, SCRIPT, PATCH, PLOTS = "ticket.md", "report.html", "report.json", "reproduce.sh", "changes.patch", "plots"
 NAMES = frozenset((TEXT, PAGE, DATA, SCRIPT, PATCH, PLOTS))
@@ -45,7 +44,7 @@ def files(ticket: Ticket) -> Iterator[tuple[str, bytes]]:
     report = document.build(ticket.findings, ticket.samples)
     yield DATA, json_report.render(report).encode()
     yield PAGE, html.render(report).encode()
-    yield SCRIPT, ticket.script.encode()
+    yield SCRIPT, ticket.script.encode(errors="surrogateescape")
     if ticket.patch:
         yield PATCH, ticket.patch.encode(errors="surrogateescape")
     names = []
@@ -76,7 +75,7 @@ def _lead(ticket: Ticket, plots: list[str]) -> Iterator[str]:
     yield f"The whole comparison again ({markdown.code(SCRIPT)}):"
     yield markdown.fenced(ticket.script.rstrip("\n").split("\n"), "sh")
     if ticket.variables:
-        rows = [f"- {markdown.code(name)}: {markdown.code(printable(value))}" for name, value in ticket.variables.items()]
+        rows = [f"- {markdown.code(name)}: {markdown.code(value)}" for name, value in ticket.variables.items()]
         yield "\n".join(["Variables of the environment that the builds depend on:", "", *rows])
     attached = [PAGE, DATA, *([SCRIPT, PATCH] if ticket.patch else []), *(f"{PLOTS}/{name}.png" for name in plots)]
     yield f"Attached: {', '.join(markdown.code(name) for name in attached)}; plots also as SVG."
@@ -86,8 +85,8 @@ def _least(ticket: Ticket, shown: Shown) -> Iterator[str]:
     ratio = wording.certainty(shown.ratio, shown.metric, ticket.findings.confidence)
     takes = f"; a run of both sides takes {units.duration(shown.run_ns)}" if math.isfinite(shown.run_ns) else ""
     yield (
-        f"The cheapest workload point that shows it: {markdown.code(printable(shown.point.label))}, where "
-        f"{markdown.code(printable(shown.function.info.name))} costs {markdown.escaped(ratio)} "
+        f"The cheapest workload point that shows it: {markdown.code(shown.point.label)}, where "
+        f"{markdown.code(shown.function.info.name)} costs {markdown.escaped(ratio)} "
         f"({markdown.escaped(wording.metric_says(shown.metric))}){takes}."
     )
     if ticket.at_point:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfdiff import units
+from perfdiff import temporary, units
 from perfdiff.errors import RevisionError
 from perfdiff.records.schema import Note, Revision
 from perfdiff.revisions.repository import Repository
@@ -194,8 +193,8 @@ def _snapshot(repository: Repository, snapshots: Path, apart: Sequence[str]) -> 
     """Write the working tree as git objects to `snapshots`, with a copy of the index, and return the tree's id."""
     (snapshots / "objects").mkdir(parents=True, exist_ok=True)
     (snapshots / ".gitignore").write_text("*\n")  # where the cache lies in the checkout, it is no part of it
-    with tempfile.TemporaryDirectory(dir=snapshots) as scratch:
-        index = Path(scratch) / "index"
+    with temporary.folder("tmp", within=snapshots) as scratch:
+        index = scratch / "index"
         if (repository.git_dir / "index").exists():
             # With the files' times in it only changed files are read, and by its own time git knows which ones to doubt all the same.
             shutil.copy2(repository.git_dir / "index", index)

@@ -247,13 +247,14 @@ class Hunt:
             return False
         pair = resolve(repository, (base, head), snapshots=request.cache / "snapshots")
         idle = {skip.name for skip in self._ends.findings.skipped if skip.reason in IDLE}
-        with storage.in_use(request.cache), storage.at_work(request.cache, progress) as room, BuildCache(request.cache) as builds:
+        cache, wait_s = request.cache, request.config.measure.wait_s
+        with storage.in_use(cache, progress), storage.at_work(cache, progress, wait_s=wait_s) as room, BuildCache(cache) as builds:
             workshop = Workshop(
                 pins={Side.BASE: pair.base, Side.HEAD: pair.head},
                 config=request.config.build,
                 environment=request.environment,
                 cache=builds,
-                root=request.cache,
+                root=cache,
                 plans=room,
                 packs=request.packs,
                 progress=progress,

@@ -40,7 +40,7 @@ def stretch(question: Question, progress: Progress) -> Stretch:
     request = question.request
     progress.stage("resolving revisions", None)
     repository = find_repository(request.repository)
-    with storage.in_use(request.cache):
+    with storage.in_use(request.cache, progress):
         pins = resolve(repository, request.revisions, snapshots=request.cache / "snapshots")
     inert = inert_files(repository, request.config.build.overlay, request.config.commands)
     commits = history(pins.base, pins.head, first_parent=question.first_parent, paths=question.paths, inert=inert)

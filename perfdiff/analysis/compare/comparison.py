@@ -17,6 +17,7 @@ from perfdiff.analysis.policy import MATERIAL
 from perfdiff.analysis.stats.inference import Contrast, contrasts
 from perfdiff.analysis.stats.panel import Bools, Panel, machines_of, noise_floor, on_machine, panel
 from perfdiff.analysis.sums.ledger import Book, Ledger
+from perfdiff.analysis.sums.rates import average_of
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.clock import RESOLUTION_NS, STEP_NS
@@ -123,7 +124,8 @@ class Asked:
     """A question with what each run of either side says of it, ready to be compared together with other questions.
 
     `runs` (points, k + 3, runs) hold the level of each stratum of the `yardstick`, then the mean of all calls, the same at the point where
-    base's cost most alone, by its label and their mean cost there in `dearest`, then the input mix. Where inputs moved, levels stand apart,
+    base's cost most alone, by its label and their mean cost there in `dearest`, then the input mix; `average` is what base's calls
+    cost on average at all points. Where inputs moved, levels stand apart,
     by `octaves` of expected cost, which base's annotation misses by `misfit`. `material` (k,) are strata that cost a share of a run worth
     reporting on.
     """
@@ -135,6 +137,7 @@ class Asked:
     octaves: Panel | None
     misfit: float
     dearest: tuple[str, float] | None = None
+    average: float | None = None
 
     def is_material(self, point: str) -> bool:
         """Return whether the calls of a point, by its label, cost a share of a run worth reporting on; those of any where it is ""."""
@@ -191,7 +194,8 @@ def ask(question: Question, ledger: Ledger, points: Sequence[Point]) -> Asked | 
         at_points = ledger.grids[side].spread(of.runs, each[:0] if by_octaves else each)
         runs.append(np.concatenate([at_points, mean, _only_at(mean, at), mix], axis=1))
     misfit = _misfit(labels[0], ratios[0]) if by_octaves else 0.0
-    return Asked(question, yardstick, _materials(question, yardstick.masks, ledger), (runs[0], runs[1]), octaves, misfit, dearest)
+    materials, average = _materials(question, yardstick.masks, ledger), average_of(question.base.function, question.metric, ledger)
+    return Asked(question, yardstick, materials, (runs[0], runs[1]), octaves, misfit, dearest, average)
 
 
 def answer(asked: Sequence[Asked], ledger: Ledger, config: CompareConfig) -> list[Comparison]:
@@ -411,10 +415,12 @@ def _vagueness(stratum: Stratum, asked: Asked) -> float:
 
 
 def _typical_of(asked: Asked, stratum: Stratum) -> Typical | None:
-    """Return a typical call of a stratum; of the mean of all calls at one point, what base's calls cost there on average."""
+    """Return a typical call of a stratum; of the mean of all calls, at one point or at all, what base's calls cost there on average."""
     if not is_mean(stratum.name):
         return _typical(asked.question, stratum)
-    return Typical(asked.dearest[1], {}) if asked.dearest and stratum.name != MEAN else None
+    if stratum.name == MEAN:
+        return Typical(asked.average, {}) if asked.average else None
+    return Typical(asked.dearest[1], {}) if asked.dearest else None
 
 
 def _typical(question: Question, stratum: Stratum) -> Typical | None:

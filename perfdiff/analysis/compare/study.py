@@ -9,6 +9,7 @@ import numpy as np
 
 from perfdiff.analysis.compare.clocks import clocks
 from perfdiff.analysis.compare.comparison import Asked, Comparison, answer, ask, resolved
+from perfdiff.analysis.compare.firstcall import FirstCalls, first_calls
 from perfdiff.analysis.compare.judgement import hidden
 from perfdiff.analysis.compare.mix import Question, Tables, members
 from perfdiff.analysis.compare.phases import Phased, phased
@@ -54,7 +55,8 @@ class Study:
     `resolved` tells which differences the clock can see, `shifts` how learnt metrics moved if their cost is not known to differ. `alone`
     holds the annotations of a function that only one side has, `growth` that of a suspect's time per run. `untested` is the number of
     comparisons that a mere look at the verdicts leaves out. `warm_up` tells of either side how its first calls cost more, where they do,
-    `waits` how much longer calls of a suspect wait for others, where that is most of what they take longer.
+    `first` what first calls of a run cost beside later ones, `waits` how much longer calls wait for others, where that is most of what
+    they take longer; both of a suspect alone.
     """
 
     info: FunctionInfo
@@ -67,6 +69,7 @@ class Study:
     totals: Mapping[str, Ratio]
     untested: int = 0
     warm_up: Mapping[Side, WarmUp] = field(default_factory=dict)
+    first: FirstCalls | None = None
     waits: Waits | None = None
 
 
@@ -213,6 +216,7 @@ def _study(subject: _Subject, comparisons: Mapping[str, Comparison], samples: Sa
         growth=over_runs(info, ground.ledger, ground.points, total=totals.get("wall_ns"), config=ground.config) if grows else None,
         totals=totals,
         warm_up=found.warm_up if found else {},
+        first=first_calls(found) if found and info.change.is_suspect else None,
         waits=waits(*found.tables, ground.points) if found and info.change.is_suspect else None,
     )
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.counts.library import Departure
+from perfdiff.analysis.counts.memory import MISSES
 from perfdiff.analysis.policy import MATERIAL, REWRITTEN
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.models.middle import median
@@ -43,6 +44,11 @@ class ExtraWork:
     def total_ns(self) -> float:
         """Return the sum over the points."""
         return float(self.priced_ns.sum())
+
+    @property
+    def grown(self) -> tuple[str, ...]:
+        """Return the counters that head counts more of."""
+        return tuple(counter for counter, (base, head) in self.by_counter.items() if head > base)
 
     @property
     def beyond_rewriting(self) -> tuple[str, ...]:
@@ -92,12 +98,22 @@ def work_by_counts(
 
 def run_extra_ns(counted: Ledger) -> Floats:
     """Return what all functions together execute more in head, (points,), at the least that it takes: work that only moved is none."""
-    prices = {counter: price for counter, price in WORK_NS.items() if _is_counted(counter, counted)}
-    return np.array([sum(price * _run_sum(counted, point, counter) for counter, price in prices.items()) for point in counted.points])
+    return _extra_ns(counted, counted.ids, WORK_NS)
 
 
-def _run_sum(counted: Ledger, point: int, counter: str) -> float:
-    before, after = (float(np.median(book.other[counter].sum(axis=1))) for book in counted.pair(point))
+def work_extra_ns(counted: Ledger, functions: Iterable[int]) -> Floats:
+    """Return what some functions together execute more in head, (points,), at the least that it takes, but for what caches miss."""
+    return _extra_ns(counted, functions, {counter: price for counter, price in WORK_NS.items() if counter not in MISSES})
+
+
+def _extra_ns(counted: Ledger, functions: Iterable[int], prices: Mapping[str, float]) -> Floats:
+    columns = [counted.place[each] for each in functions if each in counted.place]
+    counters = [counter for counter in prices if _is_counted(counter, counted)]
+    return np.array([sum(prices[counter] * _sum(counted, point, counter, columns) for counter in counters) for point in counted.points])
+
+
+def _sum(counted: Ledger, point: int, counter: str, columns: Sequence[int]) -> float:
+    before, after = (float(np.median(book.other[counter][:, columns].sum(axis=1))) for book in counted.pair(point))
     return after - before
 
 

@@ -9,6 +9,7 @@ from perfdiff.analysis.stats.inference import Pair, contrast
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.records.metrics import metric_of
+from perfdiff.records.schema import Side
 
 
 def per_call(function: int, metric: str, ledger: Ledger) -> tuple[float, float]:
@@ -31,6 +32,12 @@ def per_call_at(point: int, function: int, metric: str, ledger: Ledger) -> tuple
         calls = float(book.medians["calls"][column])
         values.append(float(book.medians[metric][column]) / calls if calls else 0.0)
     return values[0], values[1]
+
+
+def average_of(function: int, metric: str, ledger: Ledger) -> float | None:
+    """Return what base's calls cost on average in one run of each point, None where no sums are kept."""
+    cost, calls = (float(ledger.of_a_run(kept, Side.BASE, function)[0]) for kept in (metric, "calls"))
+    return cost / calls if cost > 0 and calls > 0 else None
 
 
 def calls_per_call(caller: int, callee: int, ledger: Ledger, place: int) -> tuple[float, float]:

@@ -38,6 +38,7 @@ from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.rates import calls_per_call, extra_calls_ns, grew, one_run, per_call, too_short
 from perfdiff.analysis.telling.amounts import amount, calls_per_run, times, where
 from perfdiff.analysis.telling.citation import DEPENDENCY, because, cited_lines, depends
+from perfdiff.analysis.telling.oneoff import one_off
 from perfdiff.analysis.telling.outside import (
     entering,
     kernel_calls,
@@ -197,6 +198,9 @@ def _by_itself(patient: Patient, blame: Blame, lines: str) -> Cause:
     reached = next((place.departures for place in patient.places if place.info.id == blame.at), ())
     if asked := more_queries(reached, callee.name, (base, head), lines):
         return asked
+    if not base and not head:
+        said = f"it leads to calls of `{callee.name}`, {times(runs[1])} in a run, {times(runs[0])} before{lines}"
+        return Cause("more-calls", said, (Evidence(f"calls of {callee.name} a run", *runs),))
     said = f"each call of `{info.name}` calls `{callee.name}` {times(head)}, {times(base)} before{entering(reached)}{lines}"
     return Cause("more-calls", said, (Evidence(f"calls of {callee.name}", base, head),))
 
@@ -236,6 +240,8 @@ def _own(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
     ns = sum(blame.total_ns for blame in guilt.blames if blame.kind is LinkKind.OWN and blame.at == info.id)
     if ns <= 0:
         return
+    once = [Explanation(min(extra_ns, ns), cause) for extra_ns, cause in one_off(patient.study.first, guilt, lines)]
+    yield from once
     found = metrics.get("wall_ns") or metrics.get("self_ns")
     grown = [Explanation(explained, _grown(metric, patient, "it ")) for metric in _GREW if (explained := _explains(metric, patient, ns))]
     if found is None or found.base is None or found.head is None:
@@ -248,7 +254,7 @@ def _own(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
     part = at_counted if at_counted > 0 else ns  # of the points that were counted: counts explain none of the others
     counted = [replace(each, ns=each.ns * ns / part) for each in _by_counts(patient, part, lines)]
     telling = [each for each in counted if each.ns > TELLING * ns]
-    if found.class_changed and {before, after} <= set(RISING) and RISING.index(after) > RISING.index(before):
+    if not once and found.class_changed and {before, after} <= set(RISING) and RISING.index(after) > RISING.index(before):
         evidence = tuple(item for each in counted for item in each.cause.evidence)
         beside = [each for each in telling if each.cause.name in _BESIDE]
         says = f"its cost was {before} in {found.feature or 'its inputs'} and is now {after}{_work(patient)}{lines}"
@@ -260,7 +266,7 @@ def _own(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
         first = max(grown, key=lambda each: each.ns)
         cited = replace(first, cause=replace(first.cause, says=f"{first.cause.says}{lines}"))
         grown = [cited if each is first else each for each in grown]
-    elif lines:
+    elif lines and not once:
         yield Explanation(ns, Cause("more-work", f"{_longer(patient)}{lines}"))
     yield from grown
 

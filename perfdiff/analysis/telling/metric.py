@@ -17,6 +17,7 @@ from perfdiff.analysis.findings import MetricFinding, Ratio
 from perfdiff.analysis.telling.headline import Spot
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.models.annotation import Annotation
+from perfdiff.records.metrics import metric_of
 from perfdiff.records.schema import Side
 
 
@@ -83,6 +84,7 @@ def finding(case: Case, comparison: Comparison, q: float, machines: Machines) ->
         calls=case.study.calls,
         total=case.study.totals.get(comparison.metric),
         floor=float(np.expm1(comparison.floor)),
+        in_all=_in_all(case, comparison.metric),
         points={
             stratum.point: comparison.as_resolved(as_ratio(stratum.contrast, case.config.confidence, tested(comparison)), case.ledger)
             for stratum in comparison.strata
@@ -91,6 +93,14 @@ def finding(case: Case, comparison: Comparison, q: float, machines: Machines) ->
         machines=_by_machine(case, comparison, machines),
         machines_q=machines.q.get((case.info.id, comparison.metric), math.nan),
     )
+
+
+def _in_all(case: Case, metric: str) -> tuple[float, float] | None:
+    """Return what all calls take in one run of each point on both sides, None for what is no time."""
+    if metric_of(metric).unit != "ns":
+        return None
+    base, head = (float(case.ledger.of_a_run(metric, side, case.info.id)[0]) for side in Side)
+    return base, head
 
 
 def _by_machine(case: Case, comparison: Comparison, machines: Machines) -> dict[str, Ratio]:
@@ -107,7 +117,7 @@ def with_spot(case: Case, found: MetricFinding, at: Spot | None) -> MetricFindin
     if at is None or case.sums_tell(found.metric):
         return found
     inputs = f"{at.feature} = {units.count(at.x)}" if at.feature and at.x is not None else ""
-    calls = at.switch if inputs else found.stratum.removeprefix(f"{MEAN} at ")
+    calls = at.switch if inputs else found.stratum.removeprefix(MEAN).removeprefix(" at ")
     where = ", ".join(each for each in (calls, inputs) if each and not is_of_a_phase(each))
     return replace(found, typical=at.base, typical_at=where)
 

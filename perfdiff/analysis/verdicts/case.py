@@ -25,7 +25,7 @@ class Case:
     """A function with its comparisons, what they show, what its change costs, its counts, and the whole runs (`ends`, by point).
 
     `work` is what it executes more, by counts of runs as a whole, and `run_extra_ns` (points of the counted runs,) the least that all
-    functions together execute more.
+    functions together execute more. `counted` are the sums of these runs, None where nothing was counted.
     """
 
     study: Study
@@ -37,6 +37,7 @@ class Case:
     ends: Mapping[int, EndToEnd]
     work: ExtraWork | None = None
     run_extra_ns: Floats = field(default_factory=lambda: np.empty(0))
+    counted: Ledger | None = None
 
     @property
     def info(self) -> FunctionInfo:

@@ -15,7 +15,7 @@ from perfdiff.analysis.stats.pairs import MOST_PAIRS
 from perfdiff.analysis.trends.lines import MatchedLines
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Note
+from perfdiff.records.schema import Note, Reach
 
 SUSPECTS = 2  # named in a sentence
 NAMED = 4  # machines in a sentence
@@ -24,10 +24,11 @@ TOLD = 2.0  # slow-downs that are excluded only beyond this ratio are no answer 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known besides the functions: whole runs, the work that was counted, and whether the machine code is the same.
+    """What is known besides the functions: whole runs, the work that was counted, and whether all that runs can observe is the same.
 
     `suspects` are changed functions that execute more, those that take most of it first; `lines` is how often lines ran, None where that
     was not counted; `savers` are changed functions that execute less, those that save most first. `is_timed` tells whether calls were.
+    `reach` is how much of what changed ran, None where that is not known; `met` are files that differ and that slower runs meet.
     """
 
     runs: WholeRuns = field(default_factory=WholeRuns)
@@ -37,6 +38,21 @@ class Evidence:
     lines: MatchedLines | None = None
     savers: tuple[ExtraWork, ...] = ()
     is_timed: bool = True
+    reach: Reach | None = None
+    met: tuple[str, ...] = ()
+
+    @property
+    def where(self) -> str:
+        """Return of how many changed functions an answer speaks, to stand behind "No regression"; "" where none changed."""
+        reach = self.reach
+        if reach is None or not reach.changed or reach.is_none:
+            return ""
+        if not reach.ran:
+            return f" (whether the {reach.changed} changed functions ran is not known, as some carry no probe)"
+        unknown = f" (of {reach.unknown} without a probe it is not known)" if reach.unknown else ""
+        if reach.ran == reach.changed:
+            return " in the changed function, which ran" if reach.ran == 1 else f" in the {reach.ran} changed functions, all of which ran"
+        return f" in the {reach.ran} of {reach.changed} changed functions that ran{unknown}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +70,28 @@ def conclude(functions: Sequence[FunctionFinding], evidence: Evidence, config: C
 
     Whole runs judge *whether* the program is slower, single functions *where*: a function may be slower in a program that does not feel
     it, and a program may be slower where nobody found the guilty function. A program that became faster is an improvement, as long as
-    its slower functions do not take most of that back.
+    its slower functions do not take most of that back. Where nothing that changed ran, no answer is that nothing is slower.
     """
+    return _of_what_ran(_conclude(functions, evidence, config), evidence.reach)
+
+
+def _of_what_ran(conclusion: Conclusion, reach: Reach | None) -> Conclusion:
+    """Return a conclusion that says nothing of changes that did not run."""
+    if reach is None or not reach.is_none or conclusion.verdict not in (Verdict.UNCHANGED, Verdict.INCONCLUSIVE):
+        return conclusion
+    names = units.listed([f"`{name}`" for name in reach.idle], NAMED)
+    which = (
+        f"no workload calls {names}, which changed"
+        if reach.changed == 1
+        else f"none of the {reach.changed} changed functions ran ({names})"
+    )
+    beside = f"; whole runs exclude {_slow_downs(conclusion.excluded)}" if conclusion.excluded is not None else ""
+    sentence = f"Inconclusive: {which}, so nothing is said of the change{beside}: add a workload that calls what changed"
+    return replace(conclusion, verdict=Verdict.INCONCLUSIVE, sentence=sentence)
+
+
+def _conclude(functions: Sequence[FunctionFinding], evidence: Evidence, config: CompareConfig) -> Conclusion:
+    """Return the verdict, whatever ran of the changes."""
     by = {verdict: [each for each in functions if each.verdict is verdict] for verdict in Verdict}
     program = _of_program(functions, by, evidence, config)
     guilty, runs = by[Verdict.REGRESSION], evidence.runs
@@ -98,9 +134,20 @@ def _of_program(
         if guilty:
             return Conclusion(Verdict.REGRESSION, f"Regression: {_guilty(guilty)}{_elsewhere(runs)}", Rung.RUNS)
         return _of_places(runs) if _may_be_places(evidence) else _not_located(functions, evidence)
-    if evidence.same_code and not runs.ends:
-        return Conclusion(Verdict.UNCHANGED, "No regression: nothing that runs differs between base and head", Rung.CODE)
+    if evidence.same_code:
+        sentence = "No regression: nothing that runs differs between base and head"
+        return Conclusion(Verdict.UNCHANGED, f"{sentence}{_confirmed(runs)}", Rung.CODE)
     return _not_slower(by, evidence, config) if runs.are_not_slower else None
+
+
+def _confirmed(runs: WholeRuns) -> str:
+    """Say what the whole runs show that confirm a proof, "" where too few were made."""
+    confirming = [(end, end.ratio) for end in runs.ends if end.ratio is not None]
+    if not confirming:
+        return ""
+    longest, ratio = max(confirming, key=lambda each: each[0].base_ns)
+    shown = f"{units.ratio(ratio.value)} [{units.significant(ratio.low)}, {units.significant(ratio.high)}]"
+    return f", and {ratio.runs_base} pairs of whole runs at {longest.point.label} agree ({shown})"
 
 
 def _guilty(guilty: Sequence[FunctionFinding]) -> str:
@@ -121,14 +168,20 @@ def _elsewhere(runs: WholeRuns) -> str:
 
 def _not_located(functions: Sequence[FunctionFinding], evidence: Evidence) -> Conclusion:
     """Tell of slower whole runs that no function explains."""
-    worst = evidence.runs.slower[0]
-    if not any(each.info.change.is_suspect for each in functions):
-        where = "no function that ran has changed: look at data files, build options and libraries"
-    else:
+    worst, reasons = evidence.runs.slower[0], []
+    if evidence.met:
+        files = units.listed([f"`{name}`" for name in evidence.met], NAMED)
+        differ = "differs" if len(evidence.met) == 1 else "differ"
+        reasons.append(f"{files}, which runs open or ask after, {differ} between base and head")
+    if any(each.info.change.is_suspect for each in functions):
         likely = " and ".join(f"`{each.name}` {each.says}" for each in evidence.suspects[:SUSPECTS])
         calls = "no single call explains it" if evidence.is_timed else "no calls could be timed"
-        where = f"{calls}{f'; by counts, {likely}' if likely else ''}"
-    return Conclusion(Verdict.REGRESSION, f"Regression, not located: {_takes(worst)}; {where}", Rung.RUNS)
+        reasons.append(f"{calls}{f'; by counts, {likely}' if likely else ''}")
+    elif evidence.met:
+        reasons.append("no function that ran has changed")
+    else:
+        reasons.append("no function that ran has changed: look at data files, build options and libraries")
+    return Conclusion(Verdict.REGRESSION, f"Regression, not located: {_takes(worst)}; {'; '.join(reasons)}", Rung.RUNS)
 
 
 def _may_be_places(evidence: Evidence) -> bool:
@@ -152,7 +205,7 @@ def _not_slower(by: Mapping[Verdict, Sequence[FunctionFinding]], evidence: Evide
         improved = by[Verdict.IMPROVEMENT]
         said = improved[0].headline if improved else f"{_takes(best)}{_saved(evidence.savers, faster)}"
         return Conclusion(Verdict.IMPROVEMENT, f"Improvement: {said}", Rung.RUNS, excluded)
-    return Conclusion(Verdict.UNCHANGED, f"No regression: {_excluded(runs, config)}", Rung.RUNS, excluded)
+    return Conclusion(Verdict.UNCHANGED, f"No regression{evidence.where}: {_excluded(runs, config)}", Rung.RUNS, excluded)
 
 
 def _saved(savers: Sequence[ExtraWork], faster: Sequence[EndToEnd]) -> str:
@@ -175,9 +228,9 @@ def _open(
         if by[Verdict.IMPROVEMENT] and not any(end.high > 1 + config.min_effect and end.ratio and end.ratio.value > 1 for end in runs.ends):
             return Conclusion(Verdict.IMPROVEMENT, f"Improvement: {by[Verdict.IMPROVEMENT][0].headline}", Rung.CALLS, excluded)
         if evidence.work is not None and evidence.work.excludes_more and runs.ends:
-            return Conclusion(Verdict.UNCHANGED, f"No regression: {evidence.work.says}{beside}", Rung.COUNTS, excluded)
+            return Conclusion(Verdict.UNCHANGED, f"No regression{evidence.where}: {evidence.work.says}{beside}", Rung.COUNTS, excluded)
         if not by[Verdict.INCONCLUSIVE]:
-            return Conclusion(Verdict.UNCHANGED, f"No regression: {_looked_at(functions)}{beside}", Rung.CALLS, excluded)
+            return Conclusion(Verdict.UNCHANGED, f"No regression{evidence.where}: {_looked_at(functions)}{beside}", Rung.CALLS, excluded)
     if is_suspicious or not is_bounded or not by[Verdict.INCONCLUSIVE]:
         return _undecided(_needed(runs), Rung.RUNS, runs)
     return _undecided(by[Verdict.INCONCLUSIVE][0].headline, Rung.CALLS, runs)

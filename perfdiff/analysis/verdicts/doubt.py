@@ -6,7 +6,7 @@ It counts where something else confirms it: counts that can explain it, or whole
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from perfdiff import units
 from perfdiff.analysis.blame.guilt import Extra, Guilt
@@ -89,16 +89,16 @@ def _may_be_layout(case: Case, guilt: Guilt) -> float:
     return math.exp(effect) if effect < math.log1p(LAYOUT_SHIFT) else 0.0
 
 
-def _is_time(metric: str) -> bool:
+def is_time(metric: str) -> bool:
     """Return whether a metric is the time of a call under another name, such as the hardware's cycles."""
     return metric in _TIMES or "CYC" in metric.upper()
 
 
 def explained(case: Case, guilt: Guilt) -> bool:
     """Return whether any count clearly grew that can explain a part of the extra time."""
-    if any(each.direction is Direction.UP and not _is_time(name) for name, each in case.judgements.items()):
+    if any(each.direction is Direction.UP and not is_time(name) for name, each in case.judgements.items()):
         return True
-    return _explained_by_counts(case, guilt, case.counts)
+    return explained_by_counts(case, _extra_ns(case, guilt), case.counts)
 
 
 def explained_alone(case: Case, guilt: Guilt) -> bool:
@@ -108,13 +108,17 @@ def explained_alone(case: Case, guilt: Guilt) -> bool:
         return True
     web, function = case.attribution.web, case.info.id
     others = ALLOCATION if web.new.allocates_below(function, reached(web.callees, function)) else ()
-    return _explained_by_counts(case, guilt, [counter for counter in case.counts if counter not in others])
+    return explained_by_counts(case, _extra_ns(case, guilt), [counter for counter in case.counts if counter not in others])
 
 
-def _explained_by_counts(case: Case, guilt: Guilt, counters: Iterable[str]) -> bool:
-    extra_ns = dict(zip(case.attribution.points, guilt.ns.tolist(), strict=True))
+def _extra_ns(case: Case, guilt: Guilt) -> dict[int, float]:
+    return dict(zip(case.attribution.points, guilt.ns.tolist(), strict=True))
+
+
+def explained_by_counts(case: Case, extra_ns: Mapping[int, float], counters: Iterable[str]) -> bool:
+    """Return whether one of a function's `counters` grew by what can explain a telling part of extra time, in ns by point."""
+    total_ns = sum(extra_ns.values())
     found = [case.counts[counter] for counter in counters]
     return any(
-        each.grew and each.extra * DEAREST_NS.get(each.counter, 0.0) > TELLING * extra_ns.get(each.point.id, guilt.total_ns)
-        for each in found
+        each.grew and each.extra * DEAREST_NS.get(each.counter, 0.0) > TELLING * extra_ns.get(each.point.id, total_ns) for each in found
     )

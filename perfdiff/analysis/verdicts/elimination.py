@@ -18,6 +18,7 @@ from perfdiff.analysis.policy import MATERIAL, MOST_WORK, REMAINS, REWRITTEN, TE
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import Evidence
 from perfdiff.analysis.verdicts.verdict import Decision
+from perfdiff.analysis.verdicts.witnesses import moved_from_callees
 from perfdiff.models.prices import DEAREST_NS
 from perfdiff.models.workcounter import is_bounded, work_counters
 from perfdiff.records.schema import Side
@@ -30,11 +31,12 @@ def eliminated(cases: Sequence[Case], evidence: Evidence) -> dict[int, Decision]
     at a point where runs are slower, or could explain a telling part of the slow-down there; where lines are counted, which others may
     make do more, that part must be certain, and no other way of writing the same. What only could explain it does not stand against
     slower calls of other changed functions. Else it is the only changed function whose own calls are slower beyond chance, by however
-    little, or else the only one whose lines run so much more often that this can explain the difference.
+    little, or else the only one whose lines run so much more often that this can explain the difference. A function
+    to which time only moved from its callees is no candidate.
     """
     if not evidence.runs.slower:
         return {}
-    suspects = {case.info.id: case for case in cases if case.info.change.is_suspect}
+    suspects = {case.info.id: case for case in cases if case.info.change.is_suspect and not _has_moved(case)}
     total_ns = sum(each.total_ns for each in evidence.suspects)
     sees_all = all(is_bounded(case.counts) for case in suspects.values() if work_counters(case.counts))
     slower = [id_ for id_, case in suspects.items() if _is_slower(case)]
@@ -44,7 +46,7 @@ def eliminated(cases: Sequence[Case], evidence: Evidence) -> dict[int, Decision]
         if is_most and not is_told_otherwise and _is_enough(work, evidence, sees_all):
             share = units.significant(100 * work.total_ns / total_ns)
             reason = f"whole runs are slower, and it {work.says}, {share} % of what changed functions execute more"
-            return {work.function: Decision(Verdict.REGRESSION, reason, tuple(work.by_counter))}
+            return {work.function: Decision(Verdict.REGRESSION, reason, work.grown)}
     if len(slower) == 1:
         reason = "whole runs are slower, and it is the only changed function whose own calls are"
         return {slower[0]: Decision(Verdict.REGRESSION, reason)}
@@ -99,6 +101,11 @@ def _grown(suspects: Sequence[Case], evidence: Evidence) -> Case | None:
     explains = (head > REWRITTEN["blocks"] * base) & (of_run >= REMAINS * extra) & (extra * DEAREST_NS["blocks"] >= TELLING * slower_ns)
     found = np.flatnonzero(np.logical_and.reduce(explains & (slower_ns > 0) & (extra >= MOST_WORK * all_extra), axis=1))
     return suspects[int(found[0])] if points and len(found) else None  # no two make up most
+
+
+def _has_moved(case: Case) -> bool:
+    """Return whether a function's own time grew by what its callees take less: then nobody's runs are slower because of it."""
+    return case.guilt is not None and bool(moved_from_callees(case, case.guilt))
 
 
 def _is_slower(case: Case) -> bool:

@@ -20,6 +20,7 @@ from perfdiff.analysis.policy import CLAIMED, MATERIAL
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.doubt import doubted, shown_with_probes
 from perfdiff.analysis.verdicts.proof import proved_by_counts
+from perfdiff.analysis.verdicts.witnesses import moved_from_callees, moved_to_caller, unconfirmed
 from perfdiff.config import CompareConfig
 from perfdiff.models.prices import DEAREST_NS
 from perfdiff.models.workcounter import is_bounded, work_counters
@@ -64,11 +65,12 @@ def _why_not_timed(case: Case) -> str:
 def _by_calls(case: Case) -> Decision:
     guilt, effect = case.guilt, case.config.min_effect
     suspect = case.info.change.is_suspect
-    doubt = ""
+    objection = None
     if guilt is not None and case.attribution.adds(guilt, effect):
-        doubt = doubted(case, guilt)
-        if not doubt:
-            adds = f"its change adds {units.duration(guilt.total_ns)} to one run of each workload point"
+        objection = _objection(case, guilt)
+        if objection is None:
+            once = ", most of it in first calls" if case.study.first and case.study.first.make_most_of(guilt.total_ns) else ""
+            adds = f"its change adds {units.duration(guilt.total_ns)} to one run of each workload point{once}"
             little = _loads_little(case, guilt)
             return Decision(Verdict.UNCHANGED, little) if little else Decision(Verdict.REGRESSION, adds)
     if metrics := grown_counts(case):
@@ -76,10 +78,23 @@ def _by_calls(case: Case) -> Decision:
     if suspect and (proof := proved_by_counts(case)):
         return Decision(Verdict.REGRESSION, proof.reason, proof.counters)
     if guilt is not None and case.attribution.saves(guilt, effect) and _is_seen_to_save(case, guilt):
-        return Decision(Verdict.IMPROVEMENT, f"its change saves {units.duration(-guilt.total_ns)} in one run of each workload point")
-    if suspect and (unseen := _unseen_in_runs(case)):
-        return unseen
-    return Decision(Verdict.INCONCLUSIVE, doubt) if doubt else _without_effect(case)
+        return _saving(case, guilt)
+    return (_unseen_in_runs(case) if suspect else None) or objection or _without_effect(case)
+
+
+def _objection(case: Case, guilt: Guilt) -> Decision | None:
+    """Decide on a function whose extra time only moved to it, or need not be its change's; None where nothing speaks against it."""
+    if moved := moved_from_callees(case, guilt):
+        return Decision(Verdict.UNCHANGED, moved)
+    doubt = doubted(case, guilt) or unconfirmed(case, guilt)
+    return Decision(Verdict.INCONCLUSIVE, doubt) if doubt else None
+
+
+def _saving(case: Case, guilt: Guilt) -> Decision:
+    """Decide on a function that takes less: an improvement, unless its caller takes it instead."""
+    if moved := moved_to_caller(case, guilt):
+        return Decision(Verdict.UNCHANGED, moved)
+    return Decision(Verdict.IMPROVEMENT, f"its change saves {units.duration(-guilt.total_ns)} in one run of each workload point")
 
 
 def _loads_little(case: Case, guilt: Guilt) -> str:

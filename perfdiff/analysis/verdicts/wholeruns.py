@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from perfdiff.analysis.blame.attribution import Attribution
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio
 from perfdiff.analysis.policy import LAYOUT_SHIFT, LAYOUTS_KNOWN, WAITS
 from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, OF_A_LOOK, PairedDifference, paired_difference
@@ -55,17 +54,6 @@ class WholeRuns:
     def without(self, points: Set[int]) -> WholeRuns:
         """Return the same without some points."""
         return self.where(lambda end: end.point.id not in points)
-
-    def unexplained_by(self, attribution: Attribution) -> WholeRuns:
-        """Return the same without points where runs do take longer, and most of that is work that the workload itself asks for."""
-
-        def remains(end: EndToEnd) -> bool:
-            takes_longer = end.standing is PointStanding.SLOWER or (end.standing is PointStanding.OPEN and end.low > 1)
-            if not takes_longer or end.point.id not in attribution.points:
-                return True
-            return bool(attribution.workload[attribution.points.index(end.point.id)] <= (end.head_ns - end.base_ns) / 2)
-
-        return self.where(remains)
 
 
 def whole_runs(points: Sequence[Point], runs: Sequence[Run], config: CompareConfig, machines: Sequence[str] = ()) -> WholeRuns:

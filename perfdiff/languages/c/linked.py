@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from filecmp import cmp
 from pathlib import Path
 
-from perfdiff.languages.c import elf
-from perfdiff.languages.c.built_files import BuiltFiles, same_bytes
-from perfdiff.languages.c.object_code import raw_digest
+from perfdiff.languages.c import elf, loaded
+from perfdiff.languages.c.built_files import BuiltFiles
 
 _DEFINED = frozenset((elf.DATA, elf.FUNCTION, elf.TLS, elf.INDIRECT))
 _NUMBER = re.compile(r"\.\d+(?=\.|$)")
@@ -33,20 +32,14 @@ def compare(base: Path, head: Path, files: tuple[BuiltFiles, BuiltFiles], rename
     """Compare the linked files of two trees; base's symbols are called by their name in `renames` where they have one there."""
     before, after = frozenset(files[0].programs), frozenset(files[1].programs)
     differs = [f"{name}: only in base" for name in sorted(before - after)] + [f"{name}: only in head" for name in sorted(after - before)]
-    unlike = [name for name in sorted(before & after) if not _is_loaded_alike(base, head, name)]
+    unlike = [
+        name
+        for name in sorted(before & after)
+        if not (cmp(base / name, head / name, shallow=False) or loaded.are_alike(base / name, head / name, (base, head)))
+    ]
     for name in unlike:
         differs += [f"{name}: {says}" for says in _link_differences(base / name, head / name, renames)]
     return LinkedPrograms(bool(before) and before == after and not unlike, tuple(differs))
-
-
-def _is_loaded_alike(base: Path, head: Path, name: str) -> bool:
-    if same_bytes(base / name, head / name):
-        return True
-    try:
-        digests = {raw_digest(_read(tree / name), os.fsencode(tree)) for tree in (base, head)}
-    except elf.DamagedElfError:
-        return False
-    return len(digests) == 1
 
 
 def _link_differences(base: Path, head: Path, renames: Mapping[str, str]) -> Iterator[str]:

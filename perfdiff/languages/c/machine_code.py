@@ -1,8 +1,9 @@
 """Whether base and head are the same machine code: as programs, and function by function.
 
-Two builds are compared by what the processor is given, not by their sources: code and data symbol by symbol, references by name
-(`object_code.py`). An identical program needs no run; a function whose code is the same, and so is all data that it leads to, cannot
-itself be slower for what was changed in it.
+Programs and shared objects are alike where all that is loaded of them is the same to the byte (`loaded.py`). Functions are compared by
+what the processor is given, not by their sources: code and data symbol by symbol, references by name (`object_code.py`). A function whose
+code is the same, and so is all data that it leads to, cannot itself be slower for what was changed in it. That proves nothing of a program:
+how its functions and data lie in memory, and in which order its constructors run, may cost time by itself.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from perfdiff.languages.c import linked
-from perfdiff.languages.c.built_files import differing, look_through
+from perfdiff.languages.c import linked, loaded
+from perfdiff.languages.c.built_files import look_through
 from perfdiff.languages.c.code_graph import CodeGraph, Node, differences, leading_to
 from perfdiff.languages.c.elf import DamagedElfError
 from perfdiff.languages.c.object_code import WHOLE, ObjectCode, family, raw_digest, take_apart
 from perfdiff.languages.c.objects import Objects, gather
 from perfdiff.languages.protocol import FLAGS, Counterpart, FunctionDefinition, PlainBuild
+from perfdiff.languages.tree_files import regular
 
 MOST_NAMED = 20  # differences, reasons and files that are listed by name; the rest is counted
 
@@ -32,19 +34,19 @@ Key = tuple[str | None, str | None]  # of a pair of functions: base's and head's
 class MachineCode:
     """What two builds have in common.
 
-    `identical`: all programs, shared objects and object files of both trees have the same code and data; `same_bytes`: the programs
-    are so to the byte, so that even the layout of their code is the same. `differs` says what is not the same, `unknown` of what
-    nothing can be told and why, of each at most `MOST_NAMED`, then how many more. `other_files` are the other files that differ and that a
-    workload may read. `same_functions` are linkage names whose code is the same, `same_closures` those of them that lead to nothing that
-    differs, over calls and data. `cleared` are the keys (base's, head's) of functions that their own code cannot make slower, `unlike`
-    those of functions that have code of their own which is not the same.
+    `alike` are the programs and shared objects that differ in nothing that is loaded. `identical`: all programs, shared objects and object
+    files of both trees have the same code and data, whatever their order; `same_bytes`: all that is loaded of the programs is the same.
+    `differs` says what is not the same, `unknown` of what nothing can be told and why, of each at most `MOST_NAMED`, then how many more.
+    `same_functions` are linkage names whose code is the same, `same_closures` those of them that lead to nothing that differs, over calls
+    and data. `cleared` are the keys (base's, head's) of functions that their own code cannot make slower, `unlike` those of functions that
+    have code of their own which is not the same.
     """
 
+    alike: frozenset[str]
     identical: bool
     same_bytes: bool
     differs: tuple[str, ...]
     unknown: tuple[str, ...]
-    other_files: tuple[str, ...]
     same_functions: frozenset[str]
     same_closures: frozenset[str]
     cleared: frozenset[Key]
@@ -56,14 +58,9 @@ class MachineCode:
         return ()
 
     @property
-    def alike(self) -> tuple[str, ...]:
-        """Return nothing: what lies beside code in a file may decide where it lies in memory."""
+    def compiled(self) -> tuple[str, ...]:
+        """Return nothing: no run asks after the sources of what it loads."""
         return ()
-
-    @property
-    def may_be_copied(self) -> bool:
-        """Return that programs and libraries load what they were linked with."""
-        return False
 
     @property
     def in_tree(self) -> bool:
@@ -79,9 +76,10 @@ class MachineCode:
         return _key(pair) in self.unlike
 
 
-def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> MachineCode:
+def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], differing: Mapping[str, Mapping[int, Path]]) -> MachineCode:
     """Compare the machine code of two plain builds; `pairs` are all functions of both, as matching returns them.
 
+    `differing` are the files of their trees that are not the same, with where each lies: 0 base's, 1 head's.
     Sources whose objects the build removed are compiled again by their recorded commands, unless the programs are the same to the byte.
     """
     trees = (base.tree.resolve(), head.tree.resolve())
@@ -96,11 +94,13 @@ def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) 
     differs = [*comparison.differs(), *(() if programs.same_bytes else programs.differs)]
     cleared = comparison.cleared(pairs)
     return MachineCode(
+        alike=frozenset(
+            name for name, found in differing.items() if (places := regular(found)) is not None and loaded.are_alike(*places, trees)
+        ),
         identical=not differs and not unknown and (programs.same_bytes or comparison.has_code),
         same_bytes=programs.same_bytes,
         differs=_bounded(differs),
         unknown=_bounded(unknown),
-        other_files=differing(*trees, *files),
         same_functions=comparison.same_functions(),
         same_closures=comparison.same_closures(),
         cleared=cleared,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfdiff import temporary
 from perfdiff.languages.c import elf
 from perfdiff.languages.c.built_files import BuiltFiles
 from perfdiff.languages.c.driver import OUTPUTS
@@ -201,8 +201,8 @@ def _relative(path: Path, tree: Path) -> str:
 
 def _compiled(commands: Sequence[CompileCommand]) -> list[bytes | str]:
     """Compile sources again; return the objects, or why there is none."""
-    with tempfile.TemporaryDirectory(prefix="perfdiff-") as folder, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        return list(pool.map(_compile, commands, (Path(folder) / f"{number}.o" for number in range(len(commands)))))
+    with temporary.folder() as folder, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        return list(pool.map(_compile, commands, (folder / f"{number}.o" for number in range(len(commands)))))
 
 
 def _compile(command: CompileCommand, target: Path) -> bytes | str:

@@ -60,9 +60,11 @@ class C:
         """Return nothing: libraries of other projects are the machine's."""
         return ()
 
-    def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
+    def same_code(
+        self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], differing: Mapping[str, Mapping[int, Path]]
+    ) -> CodeComparison:
         """Compare the machine code of two plain builds whose functions are `pairs`."""
-        return machine_code.same_code(base, head, pairs)
+        return machine_code.same_code(base, head, pairs, differing)
 
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return nothing: a program runs in the environment of its user."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from perfdiff import temporary
 from perfdiff.languages.c import cython, gcov, llvm_cov
 from perfdiff.languages.c.coverage import Inventory, Line, Sources
 from perfdiff.languages.c.gcov import Gcov
@@ -57,8 +57,8 @@ def places(built: PlainBuild) -> Places:
     compilers = tuple(dict.fromkeys(command.compiler for command in built.commands))
     inventory = Inventory(sources)
     gcc = gcov.find(tree, compilers, inventory)
-    with tempfile.TemporaryDirectory(prefix="perfdiff-", ignore_cleanup_errors=True) as room:
-        clang = llvm_cov.find(tree, compilers, inventory, Path(room))
+    with temporary.folder() as room:
+        clang = llvm_cov.find(tree, compilers, inventory, room)
     lines = {line: _written(line, sources) for line in inventory.lines}
     names = {line.function: generic(line.function) for line in lines.values()}
     ordered = sorted(set(lines.values()), key=lambda line: (line.file, line.number, names[line.function], line.function))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from perfdiff import temporary
 from perfdiff.errors import BuildError
 from perfdiff.languages import compiled
 from perfdiff.languages.java import start, weaving
@@ -74,8 +74,7 @@ def _make(jdk: Jdk, agent: Path, cache: Path, made: Path) -> None:
 
 def _run(jdk: Jdk, classes: Path, variables: Mapping[str, str], entry: Entry) -> _Batches:
     """Return the batches of a run once all is compiled."""
-    with tempfile.TemporaryDirectory() as temporary:
-        out = Path(temporary)
+    with temporary.folder() as out:
         plan.write(out / "plan", {_CALLED: entry, _BATCH: Entry(Mode.SAMPLE, reservoir=1 << 14)})
         steering = {"PERFDIFF_OUT": str(out), "PERFDIFF_PLAN": str(out / "plan"), "PERFDIFF_SEED": "1", "LC_ALL": "C.UTF-8"}
         command = [str(jdk.java), "-XX:+UseSerialGC", "-XX:-UsePerfData", "-cp", str(classes), "Calibrated"]

@@ -67,10 +67,12 @@ class Java:
         changes = homes.dependency_changes(base.beside, head.beside)
         return tuple(Note("dependency-changed", f"head {change.says}") for change in changes)
 
-    def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
+    def same_code(
+        self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], differing: Mapping[str, Mapping[int, Path]]
+    ) -> CodeComparison:
         """Compare the class files of two builds, and the libraries that they use."""
-        found = sameness.same_code(base, head, pairs, self._classes)
-        return replace(found, identical=found.identical and not homes.dependency_changes(base.beside, head.beside))
+        changes = homes.dependency_changes(base.beside, head.beside)
+        return replace(sameness.same_code(differing), in_tree=not changes)
 
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return what makes the JDK of a build the one that workloads find, and what is fixed in its JVMs."""

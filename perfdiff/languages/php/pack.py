@@ -72,11 +72,12 @@ class Php:
         )
         return (*(Note("dependency-changed", f"head {change.says}") for change in changes), *watched)
 
-    def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
-        """Compare the syntax trees of two builds, and the packages that they use."""
-        packages = [change.name for change in homes.dependency_changes(base.beside, head.beside)]
-        found = sameness.same_code(base, head, pairs, packages)
-        return replace(found, identical=found.identical and not packages)
+    def same_code(
+        self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], differing: Mapping[str, Mapping[int, Path]]
+    ) -> CodeComparison:
+        """Compare the scripts of two builds, and the packages that they use."""
+        found = sameness.same_code(differing, homes.read(head.beside).executable, self._given(head))
+        return replace(found, in_tree=not homes.dependency_changes(base.beside, head.beside))
 
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return what makes the PHP of the configuration the one that workloads find."""

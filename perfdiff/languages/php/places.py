@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfdiff import temporary
 from perfdiff.errors import RecordingError
 from perfdiff.languages import counted_code
 from perfdiff.languages.counted_code import Code, Laid, Places
@@ -49,8 +49,8 @@ def places(tree: Path, files: Sequence[str], host: Host, sheet: Path) -> Places:
 def _codes(tree: Path, files: Sequence[str], host: Host) -> dict[str, list[Code]]:
     """Return the functions of each file that compiles, as the engine tells them."""
     named = {str(tree / file): file for file in files if "\n" not in file and "\t" not in file}
-    with tempfile.TemporaryDirectory() as temporary:
-        told = Path(temporary) / "lines"
+    with temporary.folder() as room:
+        told = room / "lines"
         variables = {**start.environment(told, host.extension, host.environment), _DESCRIBE: "1"}
         command = [str(host.php), "-d", "display_errors=0", "-d", "log_errors=0", str(_DESCRIBING), str(told)]
         try:

@@ -1,36 +1,46 @@
-"""Whether base and head are the same program: no function differs in what it does, and no other file that a workload may read."""
+"""What base and head have in common as PHP gets it: scripts of the same tokens, which it compiles to the same but for lines."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterator, Sequence
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
 
 from perfdiff.languages.meanings import MeaningComparison
-from perfdiff.languages.php.sources import FOREIGN_FOLDERS, source_files
-from perfdiff.languages.php.syntax import as_ascii, parse
-from perfdiff.languages.protocol import Counterpart, PlainBuild
-from perfdiff.languages.tree_files import Unread, differing
+from perfdiff.languages.php.sources import may_be_php
+from perfdiff.languages.tree_files import regular
 
-# Read by people, by version control, by editors and by what checks code.
-_NAMES = re.compile(
-    r".*\.(?:md|rst|swp|orig|neon|dist)|(?:README|CHANGELOG|CHANGES|HISTORY|NEWS|UPGRADE|UPGRADING|AUTHORS|CONTRIBUTORS|CONTRIBUTING|SECURITY"
-    r"|CODE_OF_CONDUCT|LICEN[CS]E|COPYING)(?:[-.].*)?|\.git\w*|\.editorconfig|\.php[-_]cs(?:[-.].*)?|\.styleci\.yml|\.scrutinizer\.yml"
-    r"|\.travis\.yml|psalm\.xml|phpunit\.xml|phpcs\.xml"
-)
-_FOLDERS = FOREIGN_FOLDERS | {".github", ".circleci", ".idea", ".vscode", "doc", "docs"}
-# What Composer writes of the packages, which are told by their versions.
-_NOTED = re.compile(r"(?:.*/)?vendor/(?:autoload\.php|composer/.*\.(?:php|json))|composer\.(?:json|lock)")
-_UNREAD = Unread(_NAMES, _FOLDERS, _NOTED)
-
-
-def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], packages: Collection[str] = ()) -> MeaningComparison:
-    """Compare the trees of two plain builds whose functions are `pairs`, those of some `packages` of others among them."""
-    return MeaningComparison(not any(pair.change.is_suspect for pair in pairs), tuple(_differing(base, head, packages)))
+_COMPARING = Path(__file__).parent / "scripts" / "compared_tokens.php"
+_TIMEOUT_S = 60.0  # 300 scripts of 60 functions take two seconds on a busy machine
+# `<?` is text for our own tokens, and where a file has it nothing is told of it; no code of the project runs before ours or behind it.
+_SETTINGS = {
+    "display_errors": "stderr",
+    "short_open_tag": "0",
+    "auto_prepend_file": "",
+    "auto_append_file": "",
+    "opcache.enable_cli": "0",
+    "opcache.preload": "",
+    "memory_limit": "-1",
+}
 
 
-def _differing(base: PlainBuild, head: PlainBuild, packages: Collection[str]) -> Iterator[str]:
-    indexed = [{one.file: one.data for one in source_files(build.tree, packages)} for build in (base, head)]
-    for name, present in differing(base, head, _UNREAD):
-        known = [indexed[side].get(name) for side in present]
-        if not all(data is not None and not parse(as_ascii(data)).has_error for data in known):
-            yield name
+def same_code(differing: Mapping[str, Mapping[int, Path]], php: Path, environment: Mapping[str, str]) -> MeaningComparison:
+    """Compare the scripts of two builds by the engine `php`, which runs both in `environment`."""
+    files = {name: places for name, sides in differing.items() if may_be_php(name) and (places := regular(sides)) is not None}
+    asked = [[name, *map(str, places)] for name, places in files.items() if name.isprintable()]
+    return MeaningComparison(alike=_alike(asked, php, environment) if asked else frozenset())
+
+
+def _alike(asked: list[list[str]], php: Path, environment: Mapping[str, str]) -> frozenset[str]:
+    """Return which files are the same as the engine says; none where it does not."""
+    settings = [word for name, value in _SETTINGS.items() for word in ("-d", f"{name}={value}")]
+    command, question = [str(php), *settings, str(_COMPARING)], json.dumps(asked)
+    try:
+        ended = subprocess.run(
+            command, input=question, env=dict(environment), capture_output=True, text=True, check=True, timeout=_TIMEOUT_S
+        )
+        names = json.loads(ended.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return frozenset()
+    return frozenset(names) if isinstance(names, list) else frozenset()

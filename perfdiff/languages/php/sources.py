@@ -56,8 +56,13 @@ def _files(tree: Path, packages: Collection[str]) -> Iterator[str]:
         folders[:] = sorted(name for name in folders if name not in FOREIGN_FOLDERS and not _is_others(tree, place / name, packages))
         for name in () if is_vendor(place) else sorted(names):  # there lies what Composer wrote itself
             path = place / name
-            if PurePosixPath(name).suffix in (*_SUFFIXES, "") and not path.is_symlink() and path.is_file():
+            if may_be_php(name) and not path.is_symlink() and path.is_file():
                 yield path.relative_to(tree).as_posix()
+
+
+def may_be_php(name: str) -> bool:
+    """Return whether a file is PHP by its name, or may be without one that says what it is."""
+    return PurePosixPath(name).suffix in (*_SUFFIXES, "")
 
 
 def is_vendor(folder: Path) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 from packaging.markers import InvalidMarker, Marker
 from packaging.requirements import InvalidRequirement, Requirement
 
+from perfdiff import temporary
 from perfdiff.languages.python import packages
 from perfdiff.languages.python.interpreters import Interpreter
 from perfdiff.languages.python.layout import Layout
@@ -85,9 +86,18 @@ def _answer(project: Project, place: Path, layout: Layout, environment: Mapping[
         "PYTHONHOME": "",
     }
     try:
-        ended = subprocess.run(
-            command, cwd=place, env=surroundings, capture_output=True, text=True, check=True, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL
-        )
+        with temporary.folder() as room:
+            surroundings["TMPDIR"] = str(room)
+            ended = subprocess.run(
+                command,
+                cwd=place,
+                env=surroundings,
+                capture_output=True,
+                text=True,
+                check=True,
+                timeout=_TIMEOUT_S,
+                stdin=subprocess.DEVNULL,
+            )
         return dict(json.loads(ended.stdout))
     except (OSError, subprocess.SubprocessError, ValueError):  # what builds the project will say why
         return None

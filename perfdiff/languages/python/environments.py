@@ -175,19 +175,26 @@ def dependency_changes(base: Path, head: Path) -> tuple[DependencyChange, ...]:
 
 
 def are_alike(base: Path, head: Path) -> bool:
-    """Return whether the environments themselves of two builds, whose folders these are, hold the same modules and lead to the same."""
+    """Return whether the environments themselves of two builds, whose folders these are, hold the same files and lead to the same."""
     first, second = (dict(_held(read(beside))) for beside in (base, head))
     return first == second
 
 
 def _held(environment: Environment) -> Iterator[tuple[str, bytes]]:
-    """Yield what lies in an environment, but for byte code and what tells how it came there, by its path; trees go by no name."""
-    own = str(environment.made_in).encode()
-    packages = environment.layout.site_packages
-    for folder, folders, names in os.walk(packages):
-        folders[:] = [name for name in folders if not (name == "__pycache__" or name.endswith((".dist-info", ".egg-info")))]
-        for path in (Path(folder) / name for name in names):
-            yield path.relative_to(packages).as_posix(), path.read_bytes().replace(own, b"")
+    """Yield what lies in an environment by its path, but for byte code, which was compiled of what does; trees go by no name."""
+    own, top = os.fsencode(environment.made_in), environment.layout.folder
+    for folder, folders, names in os.walk(top):
+        links = [name for name in folders if (Path(folder) / name).is_symlink()]
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        for path in (Path(folder) / name for name in (*names, *links)):
+            content = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
+            is_record = path.name == "RECORD" and path.parent.name.endswith(".dist-info")
+            yield path.relative_to(top).as_posix(), (_listed(content) if is_record else content).replace(own, b"")
+
+
+def _listed(record: bytes) -> bytes:
+    """Return the files that a record of an installation lists, without digests of them: paths of the environment are in some."""
+    return b"\n".join(line.rsplit(b",", 2)[0] for line in record.splitlines())
 
 
 def variables(made: Layout, environment: Mapping[str, str]) -> dict[str, str]:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from perfdiff.languages.python.interpreters import Interpreter
 
+# Follows the path files of a folder as those of the folder that the line stands in: isolated builds of pip take out again what these add.
+_FOLLOWED = 'import site; site.addsitedir({folder!r}, locals().get("known_paths"))'
 # Path files are read in the order of their names. A revision's own modules come before those of the same name that something else brought.
 _PATH_FILES = {name: f"_perfdiff_{number}_{name}.pth" for number, name in enumerate(("hook", "project", "packages", "tools"))}
 _SCRIPT = """\
@@ -62,7 +64,7 @@ def add_paths(layout: Layout, name: str, folders: Iterable[Path]) -> None:
 
     Where a folder of packages has path files of its own, they are followed.
     """
-    lines = [f"import site; site.addsitedir({str(folder)!r})" if any(folder.glob("*.pth")) else str(folder) for folder in folders]
+    lines = [_FOLLOWED.format(folder=str(folder)) if any(folder.glob("*.pth")) else str(folder) for folder in folders]
     if lines:
         _write_path_file(layout, name, "".join(f"{line}\n" for line in lines))
 

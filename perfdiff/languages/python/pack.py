@@ -74,12 +74,14 @@ class Python:
         changes = environments.dependency_changes(base.beside, head.beside)
         return tuple(Note("dependency-changed", f"head {change.says}") for change in changes)
 
-    def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
-        """Compare the syntax trees of two builds, and the packages that they use."""
-        found = sameness.same_code(base, head, pairs)
-        if environments.dependency_changes(base.beside, head.beside):
-            return replace(found, identical=False, in_tree=False)
-        return replace(found, in_tree=environments.are_alike(base.beside, head.beside))
+    def same_code(
+        self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], differing: Mapping[str, Mapping[int, Path]]
+    ) -> CodeComparison:
+        """Compare the byte code of two builds, and the packages that they use."""
+        python = environments.read(base.beside).layout.python
+        found = sameness.same_code(pairs, differing, python)
+        is_same = not environments.dependency_changes(base.beside, head.beside) and environments.are_alike(base.beside, head.beside)
+        return replace(found, in_tree=is_same)
 
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return what makes the environment of a build the active one."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import shutil
@@ -11,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from perfdiff import seals
+from perfdiff import locks, seals
 from perfdiff.errors import BuildError, store_errors
 from perfdiff.languages.python import bytecode, distributions, layout, pip
 from perfdiff.languages.python.interpreters import Interpreter
@@ -66,12 +65,9 @@ def _key(wanted: Requirements, interpreter: Interpreter, environment: Mapping[st
 def _alone(folder: Path) -> Iterator[None]:
     """Keep other processes from making the same set."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locks.opened(folder.with_suffix(".lock")) as lock:
+        locks.take(lock, alone=True)
         yield
-    finally:
-        os.close(lock)
 
 
 def _make(folder: Path, wanted: Requirements, interpreter: Interpreter, environment: Mapping[str, str], cache: Path) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import importlib.util
 import os
 import shlex
-import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from perfdiff import processes
+from perfdiff import logs, processes, temporary
 from perfdiff.languages.python import layout as layouts
 from perfdiff.languages.python.interpreters import Interpreter
 from perfdiff.languages.python.layout import Layout
@@ -50,9 +49,9 @@ def _bundled(interpreter: Interpreter, cache: Path) -> Path | None:
     folder = cache / wheel.stem
     if not folder.is_dir():
         cache.mkdir(parents=True, exist_ok=True)
-        with zipfile.ZipFile(wheel) as archive, tempfile.TemporaryDirectory(dir=cache) as temporary:
-            archive.extractall(temporary)
-            Path(temporary).rename(folder)
+        with zipfile.ZipFile(wheel) as archive, temporary.folder("tmp", within=cache) as room:
+            archive.extractall(room)
+            room.rename(folder)
     return folder / "pip"
 
 
@@ -82,6 +81,10 @@ def run(layout: Layout, arguments: Sequence[str], folder: Path, environment: Map
     wheels.mkdir(parents=True, exist_ok=True)
     os.utime(wheels)  # its age is the time since it was used
     command = shlex.join([str(layout.python), "-m", "pip", *arguments])
-    with log.open("wb") as output, processes.running(command, folder, environment, stdout=output.fileno(), stderr=output.fileno()) as pip:
+    with (
+        temporary.folder() as room,
+        logs.bounded(log) as output,
+        processes.running(command, folder, {**environment, "TMPDIR": str(room)}, stdout=output, stderr=output) as pip,
+    ):
         is_done = processes.succeeds(pip, _TIMEOUT_S)
     return None if is_done else "\n".join(log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])

@@ -1,74 +1,77 @@
-"""Whether base and head are the same program: no function differs in what it does, and no other file that a workload may read."""
+"""What base and head have in common as the interpreter gets it: byte code, in which only positions may differ."""
 
 from __future__ import annotations
 
-import ast
-import os
-import re
-from collections.abc import Iterator, Sequence
-from filecmp import cmp
+import json
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from perfdiff.languages.meanings import MeaningComparison
-from perfdiff.languages.protocol import Counterpart, PlainBuild
-from perfdiff.languages.python.sources import is_foreign
-from perfdiff.languages.tree_files import Unread, differing
+from perfdiff.languages.protocol import Counterpart
+from perfdiff.languages.tree_files import regular
 
-# Read by people, by version control, by type checkers and by packaging's records of what it did.
-_NAMES = re.compile(
-    r".*\.(?:md|rst|pyc|pyo|pyi|swp|orig)|(?:README|CHANGELOG|CHANGES|HISTORY|NEWS|AUTHORS|CONTRIBUTORS|CONTRIBUTING|LICEN[CS]E|COPYING)(?:\..*)?"
-    r"|\.git\w*|\.editorconfig|\.pre-commit-config\.yaml|\.readthedocs\.ya?ml|py\.typed|\.coveragerc"
-)
-_BYTE_CODE = "__pycache__"
-_UNREAD = Unread(_NAMES, (".git", ".github", ".circleci", "doc", "docs"), is_foreign=is_foreign)
+_COMPARING = Path(__file__).parent / "scripts" / "compared_code.py"
+_TIMEOUT_S = 60.0  # 300 modules of 60 functions take a second on a busy machine
+_BYTE_CODE, _SOURCE, _FOLDER = ".pyc", ".py", "__pycache__"
+
+Place = tuple[str, int, int]  # of a function: the interpreter's name for it, its first line in base and in head
 
 
-def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> MeaningComparison:
-    """Compare the trees of two plain builds whose functions are `pairs`.
+def same_code(pairs: Sequence[Counterpart], differing: Mapping[str, Mapping[int, Path]], python: Path) -> MeaningComparison:
+    """Compare the byte code of two builds, whose functions are `pairs`, by the interpreter `python`, which runs both.
 
     What is imported is byte code, which a run opens in its source's place: a module whose source a run opens is one that it reads.
     """
-    indexed, others = set(), []
-    for name, present in differing(base, head, _UNREAD):
-        if all(map(_is_indexed, present.values())):
-            indexed.add(name)
-        else:
-            others.append(name)
-    kept: dict[str, set[str]] = {}  # the byte code of both sides by its source
-    for build in (base, head):
-        for name, source in _compiled(build.tree):
-            kept.setdefault(source, set()).add(name)
+    files = {name: places for name, found in differing.items() if (places := regular(found)) is not None}
+    functions_by_file = _compared({name: places for name, places in files.items() if name.endswith(_BYTE_CODE)}, python)
+    alike = frozenset(name for name, functions in functions_by_file.items() if not functions)
     return MeaningComparison(
-        not any(pair.change.is_suspect for pair in pairs),
-        tuple(others),
-        in_tree=True,
-        by_function=frozenset(name for source in indexed for name in kept.get(source, ())),
-        alike=frozenset(name for source, names in kept.items() if _is_same(source, base, head) for name in names),
-        may_be_copied=True,
+        alike=alike,
+        by_function=frozenset(
+            name for name, functions in functions_by_file.items() if name not in alike and _are_told(_source(name), functions, pairs)
+        ),
+        compiled=frozenset(name for name, places in files.items() if name.endswith(_SOURCE) and all(map(_is_compiled, places))),
     )
 
 
-def _compiled(tree: Path) -> Iterator[tuple[str, str]]:
-    """Yield the files of byte code in a tree's folders for it, each with its source."""
-    for folder, _, names in os.walk(tree):
-        place = PurePosixPath(Path(folder).relative_to(tree).as_posix())
-        if place.name == _BYTE_CODE:
-            for name in names:
-                yield (place / name).as_posix(), (place.parent / f"{name.partition('.')[0]}.py").as_posix()
-
-
-def _is_same(source: str, base: PlainBuild, head: PlainBuild) -> bool:
-    """Return whether both sides have a source, and the same: its byte code differs in when and where that was compiled alone."""
-    first, second = base.tree / source, head.tree / source
-    return first.is_file() and second.is_file() and cmp(first, second, shallow=False)
-
-
-def _is_indexed(path: Path) -> bool:
-    """Return whether a file's functions are compared one by one, and its module's level as one of them."""
-    if path.suffix != ".py" or path.is_symlink():
-        return False
+def _compared(files: Mapping[str, tuple[Path, Path]], python: Path) -> dict[str, list[Place]]:
+    """Return the functions in which files differ, of those that differ in nothing else; nothing where the interpreter does not tell."""
+    if not files:
+        return {}
+    command = [str(python), "-I", "-S", str(_COMPARING)]  # without what an environment would run at its start
+    asked = json.dumps([[name, *map(str, places)] for name, places in files.items()])
     try:
-        ast.parse(path.read_bytes())
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
+        ended = subprocess.run(command, input=asked, capture_output=True, text=True, check=True, timeout=_TIMEOUT_S)
+        functions_by_file = json.loads(ended.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return {}
+    return {name: list(map(tuple, functions)) for name, functions in functions_by_file.items() if functions is not None}
+
+
+def _are_told(source: str, functions: Iterable[Place], pairs: Sequence[Counterpart]) -> bool:
+    """Return whether all functions of a source that differ are suspects on both sides."""
+    suspects, others = set[Place](), set[Place]()
+    for pair in pairs:
+        if pair.base is not None and pair.head is not None and pair.base.file == pair.head.file == source:
+            (suspects if pair.change.is_suspect else others).update(_places(pair.base.linkage, pair.head.linkage))
+    return suspects.difference(others).issuperset(functions)
+
+
+def _places(base: Iterable[str], head: Iterable[str]) -> Iterator[Place]:
+    for before, after in zip(base, head, strict=False):
+        (line, _, name), (line_in_head, _, name_in_head) = before.partition(" "), after.partition(" ")
+        if name == name_in_head:
+            yield name, int(line), int(line_in_head)
+
+
+def _source(byte_code: str) -> str:
+    """Return the source that a file of byte code was made of."""
+    path = PurePosixPath(byte_code)
+    folder = path.parent.parent if path.parent.name == _FOLDER else path.parent
+    return (folder / f"{path.name.partition('.')[0]}{_SOURCE}").as_posix()
+
+
+def _is_compiled(source: Path) -> bool:
+    """Return whether byte code of a source lies where interpreters look for it."""
+    return any((source.parent / _FOLDER).glob(f"{source.stem}.*{_BYTE_CODE}"))

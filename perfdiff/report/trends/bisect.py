@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
@@ -13,6 +12,7 @@ from perfdiff.report import markdown as tickets
 from perfdiff.report import terminal
 from perfdiff.report.bisect import SCHEMA, commit_cells, named, revision_document
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, Sentence, Table, Tone
+from perfdiff.report.json_text import json_text
 from perfdiff.report.printable import printable, printable_values
 from perfdiff.report.trends import wording
 from perfdiff.report.trends.clean import clean
@@ -77,7 +77,7 @@ def render_json(found: GrowthBisection) -> str:
         },
         "report": json_document(found.findings),
     }
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(document) + "\n"
 
 
 def blocks(found: GrowthBisection) -> tuple[Block, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 from perfdiff.analysis.trends.assertions import CheckedTrends, GrowthAssertion, Ruling, SavedExponent
 from perfdiff.report import wording as names
 from perfdiff.report.blocks import Block, Cell, Column, Items, Sentence, Table, Tone
-from perfdiff.report.json_report import finite
+from perfdiff.report.json_text import finite
 from perfdiff.report.printable import shortened
 from perfdiff.report.terminal import render_blocks
 from perfdiff.report.trends import wording

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from perfdiff.analysis.trends.findings import TrendFindings
 from perfdiff.report.printable import printable, printable_lines, printable_values
 
 
-def clean(found: TrendFindings) -> TrendFindings:
-    """Return a copy in which every text is printable and on one line; lines of sources keep their indentation, tabs expanded."""
+def clean(found: TrendFindings, shown_as: Callable[[TrendFindings], TrendFindings] = printable_values) -> TrendFindings:
+    """Return a copy in which every text is printable and on one line; lines of sources keep their indentation, tabs expanded.
+
+    With `shown_as=printable_but_files`, places lead to their files.
+    """
     sides = found.experiment.sides
     without = {side: replace(counted, sources={}) for side, counted in sides.items()}
-    shown: TrendFindings = printable_values(replace(found, experiment=replace(found.experiment, sides=without)))
+    shown = shown_as(replace(found, experiment=replace(found.experiment, sides=without)))
     with_sources = {
         side: replace(
             counted,

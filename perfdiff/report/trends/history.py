@@ -10,7 +10,7 @@ from perfdiff.models.shift import ExponentShift
 from perfdiff.report import wording as names
 from perfdiff.report.blocks import Block, Cell, Column, Items, Sentence, Table, Tone
 from perfdiff.report.history import SCHEMA
-from perfdiff.report.json_report import finite
+from perfdiff.report.json_text import finite
 from perfdiff.report.printable import printable_values, shortened
 from perfdiff.report.terminal import render_blocks
 from perfdiff.report.trends import wording

@@ -9,7 +9,8 @@ from perfdiff.analysis.trends.findings import Cluster, Difference, Move, TrendFi
 from perfdiff.models.trend import Fit
 from perfdiff.records.places import Place, PlaceCounts
 from perfdiff.records.schema import Revision, Side
-from perfdiff.report.json_report import finite
+from perfdiff.report.json_text import finite
+from perfdiff.report.printable import printable_but_files
 from perfdiff.report.trends import wording
 from perfdiff.report.trends.clean import clean
 
@@ -18,14 +19,14 @@ SCHEMA = "perfdiff.trends/1"
 
 def json_document(found: TrendFindings) -> dict[str, Any]:
     """Return what `trends --format json` writes: the clusters of head or the one revision. Absent and non-finite numbers are None."""
-    shown = clean(found)
+    shown = clean(found, printable_but_files)
     side = wording.shown_side(shown)
     trends, counted = shown.sides[side], shown.experiment.sides[side]
     revisions = shown.experiment.revisions
     document = {
         "schema": SCHEMA,
         "verdict": shown.verdict.value if side is Side.HEAD else None,
-        "sentence": wording.answer(shown),
+        "sentence": wording.answer(clean(found)),
         "base": _revision(revisions[Side.BASE]),
         "head": _revision(revisions[Side.HEAD]) if side is Side.HEAD else None,
         "points": _points(shown),

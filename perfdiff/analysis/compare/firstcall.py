@@ -1,0 +1,75 @@
+"""What the first calls of a run cost beside later ones: what is done once, such as loading classes, imports, or compiling hot code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfdiff.analysis.compare.phases import Phased
+from perfdiff.analysis.policy import MOSTLY_ONCE
+from perfdiff.models.middle import median
+from perfdiff.models.warmup import joined
+from perfdiff.records.schema import SampleTable
+
+METRIC = "self_ns"
+# Of a point's runs, those whose first calls are among the recorded ones; with fewer, it is not known what they cost there.
+LEAST_RECORDED = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class FirstCalls:
+    """What each of a thread's first `calls` takes of its own on both sides, and later ones, in ns, at the point where most is added.
+
+    `extra_ns` is what the first ones take more, beyond what as many later ones do, in one run of each point.
+    """
+
+    calls: int
+    base_ns: float
+    head_ns: float
+    later_base_ns: float
+    later_head_ns: float
+    extra_ns: float
+
+    def make_most_of(self, extra_ns: float) -> bool:
+        """Return whether most of what one run of each point takes more is in its first calls."""
+        return 0 < MOSTLY_ONCE * extra_ns <= self.extra_ns
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What first calls take at one point on one side, later ones on average, and how many threads a run has."""
+
+    first_ns: float
+    later_ns: float
+    threads: float
+
+
+def first_calls(of: Phased) -> FirstCalls | None:
+    """Return what first calls cost on both sides: those that warm up, else the very first; None where they or later ones are unknown."""
+    warm_up = joined(list(of.warm_up.values()))
+    calls = warm_up.calls if warm_up is not None else 1
+    found: list[tuple[float, _Side, _Side]] = []
+    for point in np.intersect1d(of.base.point, of.head.point).tolist():
+        before, after = (_side(table, point, calls) for table in of.tables)
+        if before is not None and after is not None:
+            extra_ns = after.threads * calls * (after.first_ns - before.first_ns - (after.later_ns - before.later_ns))
+            found.append((extra_ns, before, after))
+    if not found:
+        return None
+    _, before, after = max(found, key=lambda each: each[0])
+    return FirstCalls(calls, before.first_ns, after.first_ns, before.later_ns, after.later_ns, sum(extra_ns for extra_ns, *_ in found))
+
+
+def _side(table: SampleTable, point: int, calls: int) -> _Side | None:
+    costs = table.metrics.get(METRIC)
+    if costs is None:
+        return None
+    here = (table.point == point) & np.isfinite(costs)
+    first, later = here & (table.call <= calls), here & (table.call > calls)
+    runs, place = np.unique(table.run[first], return_inverse=True)
+    if not later.any() or not len(runs) or len(runs) < LEAST_RECORDED * len(np.unique(table.run[here])):
+        return None
+    of_runs = np.bincount(place, weights=costs[first]) / np.bincount(place)
+    threads = len(np.unique(np.column_stack([table.run[first], table.thread[first]]), axis=0)) / len(runs)
+    return _Side(median(of_runs), float(np.average(costs[later], weights=table.weight[later])), threads)

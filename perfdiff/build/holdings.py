@@ -1,0 +1,104 @@
+"""What lies in the cache, by its names: all else in its folders is somebody else's, and is left alone."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+_KEY = "[0-9a-f]{32}"
+_DRAFT = r"|\.?tmp\w+|\.\w{8}|\.writing-\w+"  # what a process writes that has not ended, as `tempfile` names it
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A folder of the cache: what it holds, in words, and the patterns of its entries' names, one for each level of folders.
+
+    Entries are folders where `holds_folders`, else files. Those that are `ageing` go by the time since they were used.
+    """
+
+    says: str
+    names: tuple[str, ...]
+    holds_folders: bool
+    ageing: bool = True
+
+
+_TEXTS = ("[0-9a-f]{2}", rf"[0-9a-f]{{30}}\.json{_DRAFT}")
+HOLDINGS: Mapping[str, Holding] = {
+    "trees": Holding("builds", (_KEY,), holds_folders=True, ageing=False),  # by their own locks
+    "experiments": Holding("recordings of comparisons", (_KEY + _DRAFT,), holds_folders=True),
+    "findings": Holding("findings of comparisons", (rf"{_KEY}\.json{_DRAFT}",), holds_folders=False),
+    "places": Holding("counts of places", (_KEY + _DRAFT,), holds_folders=True),
+    "units": Holding("parsed sources", (_KEY, rf"{_KEY}\.json{_DRAFT}"), holds_folders=False),
+    "modules": Holding("parsed sources of Python", (_KEY, rf"{_KEY}\.json{_DRAFT}"), holds_folders=False),
+    "classes": Holding("parsed sources and classes of Java", _TEXTS, holds_folders=False),
+    "scripts": Holding("parsed sources of PHP", _TEXTS, holds_folders=False),
+    "snapshots": Holding("copies of working trees", ("objects", "[0-9a-f]{2}|pack|info", ".+"), holds_folders=False),
+    "repositories": Holding("repositories of others that are measured here", (_KEY,), holds_folders=True),
+    "runtime": Holding("runtime libraries", (r"[a-z]+-[\w.-]+",), holds_folders=True),
+    "python": Holding("Python packages", (rf"[0-9a-f]{{24}}|wheels|pip-[\w.+-]+{_DRAFT}",), holds_folders=True),
+    "bisects": Holding("states of bisects", (r"[0-9a-f]+\.(?:json|writing)",), holds_folders=False),
+    "logs": Holding("build logs", (rf"{_KEY}\.log|service-.+\.log",), holds_folders=False, ageing=False),
+    "locks": Holding("other", (rf"{_KEY}|in-use|at-work|station",), holds_folders=False, ageing=False),
+    "stations": Holding("builds of recordings", (r"[1-9]\d*",), holds_folders=True, ageing=False),
+}
+# What else stands beside such folders, and beside their entries.
+_BESIDE = r"\.gitignore|room|removed|last-[0-9a-f]{32}"
+_BESIDE_ENTRIES: Mapping[str, str] = {"snapshots": r"\.gitignore|tmp\w+", "python": r"[0-9a-f]{24}\.lock"}
+
+
+def entries(cache: Path, folder: str) -> tuple[Path, ...]:
+    """Return what perfdiff keeps in a folder of a cache, in the order of the names; what cannot be read counts as absent."""
+    holding = HOLDINGS[folder]
+    above = [cache / folder]
+    for level, name in enumerate(holding.names):
+        is_folder = holding.holds_folders or level + 1 < len(holding.names)
+        above = [path for place in above for path in _listed(place) if re.fullmatch(name, path.name) and _is_kind(path, is_folder)]
+    return tuple(above)
+
+
+def strangers(cache: Path) -> Iterator[Path]:
+    """Yield what lies in a cache, or in its folders, that perfdiff has not laid there or cannot read, the topmost of each."""
+    for path in _listed(cache):
+        if path.name in HOLDINGS and _is_kind(path, is_folder=True):
+            yield from _strangers_below(path, path.name, HOLDINGS[path.name])
+        elif not re.fullmatch(_BESIDE, path.name):
+            yield path
+
+
+def _strangers_below(folder: Path, holding_name: str, holding: Holding) -> Iterator[Path]:
+    own, places = _BESIDE_ENTRIES.get(holding_name), [folder]
+    for level, name in enumerate(holding.names):
+        is_last = level + 1 == len(holding.names)
+        below: list[Path] = []
+        for place in places:
+            if not os.access(place, os.R_OK | os.X_OK):
+                yield place
+            for path in _listed(place):
+                if re.fullmatch(name, path.name) and _is_kind(path, holding.holds_folders or not is_last):
+                    below.append(path)
+                elif own is None or level or not re.fullmatch(own, path.name):
+                    yield path
+        places = below
+    if holding.holds_folders:
+        yield from (place for place in places if not os.access(place, os.R_OK | os.X_OK))
+
+
+def _listed(folder: Path) -> list[Path]:
+    """Return what lies in a folder in the order of the names, nothing where it cannot be read."""
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _is_kind(path: Path, is_folder: bool) -> bool:
+    """Return whether something is a folder, or a file, itself and not by a link."""
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISDIR(mode) if is_folder else stat.S_ISREG(mode)

@@ -1,0 +1,118 @@
+"""Archives of class files, held against each other entry by entry; only when these were written may differ, and what they are."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from io import BytesIO
+
+ARCHIVES = (".jar", ".war", ".ear", ".zip")
+MOST_BYTES = 1 << 28  # of all entries that differ, of one side: larger ones are read in seconds
+_DEEPEST = 3  # archives in archives: what servers deploy holds libraries
+_BROKEN = (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, struct.error, EOFError, ValueError)
+_LOCAL_BYTES, _LOCAL_MAGIC = 30, b"PK\3\4"
+_DESCRIBED, _UTF8 = 0x8, 0x800  # flags: the sizes follow behind the entry; its name's encoding
+_DESCRIPTIONS = (12, 16, 20, 24)  # bytes of such
+_TIMES = (0x5455, 0x000A)  # extra fields: of Unix and of NTFS
+
+AreAlike = Callable[[bytes, bytes], bool]
+
+
+def are_alike(base: bytes, head: bytes, are_alike_classes: AreAlike) -> bool:
+    """Return whether two archives have the same entries in the same order, class files compared by a function, and times left out."""
+    try:
+        return _Comparison(are_alike_classes).of_archives(base, head, 0)
+    except _BROKEN:
+        return False
+
+
+class _Comparison:
+    """Two archives, and those in them, at work."""
+
+    def __init__(self, are_alike_classes: AreAlike) -> None:
+        self._are_alike_classes, self._room = are_alike_classes, MOST_BYTES
+
+    def of_archives(self, base: bytes, head: bytes, depth: int) -> bool:
+        """Return whether two archives that lie in `depth` others are alike; raise what damaged ones raise."""
+        with zipfile.ZipFile(BytesIO(base)) as first, zipfile.ZipFile(BytesIO(head)) as second:
+            before, after = first.infolist(), second.infolist()
+            packed, packed_in_head = list(_packed(base, first)), list(_packed(head, second))
+            is_same = first.comment == second.comment and list(map(_described, before)) == list(map(_described, after))
+            if not is_same or _before_entries(base, first) != _before_entries(head, second):
+                return False
+            for one, other, entry, entry_in_head in zip(before, after, packed, packed_in_head, strict=True):
+                if (entry, one.CRC, one.file_size) == (entry_in_head, other.CRC, other.file_size):
+                    continue
+                self._room -= max(one.file_size, other.file_size)
+                if entry.extra != entry_in_head.extra or self._room < 0:
+                    return False
+                if not self._of_entries(one.filename, first.read(one), second.read(other), depth):
+                    return False
+            return True
+
+    def _of_entries(self, name: str, base: bytes, head: bytes, depth: int) -> bool:
+        if base == head:
+            return True
+        if name.endswith(ARCHIVES) and depth < _DEEPEST:
+            return self.of_archives(base, head, depth + 1)
+        return name.endswith(".class") and self._are_alike_classes(base, head)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """An entry as it is packed, and what is said of it there but for its time."""
+
+    extra: list[tuple[int, bytes]]
+    data: bytes
+
+
+def _described(one: zipfile.ZipInfo) -> tuple[object, ...]:
+    """Return all that is said of an entry but for its time, size and place."""
+    return (
+        one.orig_filename,
+        one.compress_type,
+        one.comment,
+        one.flag_bits,
+        one.create_system,
+        one.create_version,
+        one.extract_version,
+        one.internal_attr,
+        one.external_attr,
+        _without_times(one.extra),
+    )
+
+
+def _without_times(extra: bytes) -> list[tuple[int, bytes]]:
+    found, at = [], 0
+    while at < len(extra):
+        kind, size = struct.unpack_from("<HH", extra, at)
+        if kind not in _TIMES:
+            found.append((kind, extra[at + 4 : at + 4 + size]))
+        at += 4 + size
+    return found
+
+
+def _before_entries(content: bytes, archive: zipfile.ZipFile) -> bytes:
+    """Return what stands before the first entry, such as a script."""
+    return content[: min((one.header_offset for one in archive.infolist()), default=archive.start_dir)]
+
+
+def _packed(content: bytes, archive: zipfile.ZipFile) -> Iterator[_Entry]:
+    """Yield the entries as they are packed; raise BadZipFile where anything is between them, or they say something else there."""
+    entries = archive.infolist()
+    ends = [*(one.header_offset for one in entries[1:]), archive.start_dir]
+    for one, end in zip(entries, ends, strict=False):
+        header = content[one.header_offset : one.header_offset + _LOCAL_BYTES]
+        flags, method, name_size, extra_size = (*struct.unpack_from("<2H", header, 6), *struct.unpack_from("<2H", header, 26))
+        name_at = one.header_offset + _LOCAL_BYTES
+        start = name_at + name_size + extra_size
+        name = content[name_at : name_at + name_size].decode("utf-8" if flags & _UTF8 else "cp437")
+        rest = end - (start + one.compress_size)
+        if not header.startswith(_LOCAL_MAGIC) or (name, flags, method) != (one.orig_filename, one.flag_bits, one.compress_type):
+            raise zipfile.BadZipFile
+        if rest not in (_DESCRIPTIONS if flags & _DESCRIBED else (0,)):
+            raise zipfile.BadZipFile
+        yield _Entry(_without_times(content[name_at + name_size : start]), content[start : start + one.compress_size])

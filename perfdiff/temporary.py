@@ -1,0 +1,41 @@
+"""Temporary folders, which nothing is left of: not where perfdiff is killed either, as its watchdog clears them."""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from perfdiff import watchdog
+
+_RANDOM_BYTES = 4  # of a name, written as 8 digits
+
+
+@contextmanager
+def folder(prefix: str = "perfdiff-", *, within: Path | None = None) -> Iterator[Path]:
+    """Yield a new, empty folder, among the system's temporary ones or within another, for the length of a block; raise OSError."""
+    path = make(prefix, within=within)
+    try:
+        yield path
+    finally:
+        remove(path)
+
+
+def make(prefix: str = "perfdiff-", *, within: Path | None = None) -> Path:
+    """Return a new, empty folder that lasts until it is removed, and no longer than this process; raise OSError."""
+    path = Path(within or tempfile.gettempdir()).absolute() / f"{prefix}{secrets.token_hex(_RANDOM_BYTES)}"
+    watchdog.clear(path)  # ahead of it, so that there is no moment at which nobody would clear it
+    try:
+        path.mkdir(mode=0o700)
+    except OSError:
+        watchdog.keep(path)
+        raise
+    return path
+
+
+def remove(path: Path) -> None:
+    """Remove a folder that `make` made, as far as that can be done."""
+    watchdog.remove(path)
+    watchdog.keep(path)

@@ -1,0 +1,93 @@
+"""Figures of one block of a report agree: extra time is what calls take more, and what is done once is told as such."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+import findings as examples
+from contradictions import contradictions
+from experiments import BASE, HEAD, Columns, Made, World, same
+from perfdiff.analysis import analyse
+from perfdiff.analysis.findings import Cause, Evidence, Findings, FunctionFinding, Verdict
+from perfdiff.config import CompareConfig
+from perfdiff.records.schema import Change, Side
+from perfdiff.report import terminal
+from perfdiff.report.document import build
+
+NONE: Mapping[Side, tuple[int, float]] = {}
+
+
+def compared(cost: tuple[float, float], first: Mapping[Side, tuple[int, float]] = NONE, calls: int = 60) -> Findings:
+    """Return what is found of `render`, called so often, whose `first` calls of a run cost so many times as much as later ones."""
+
+    def own(side: Side, inputs: Columns) -> float:
+        return cost[side is HEAD]
+
+    render = Made("render", own, Change.CHANGED, lambda side, n: {"main": calls}, first=first)
+    world = World((Made("main", same(3e7)), render), runs=8, sizes=(1000, 3000))
+    return analyse(world.experiment(), world.samples, CompareConfig())
+
+
+def guilty(findings: Findings) -> FunctionFinding:
+    (found,) = (each for each in findings.functions if each.rank == 1)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("cost", "first", "says"),
+    [
+        ((18e3, 18e3), {HEAD: (1, 3300.0)}, "its first call of a run takes 6"),
+        ((18e3, 22e3), {HEAD: (1, 3300.0)}, "its first call of a run takes 7"),
+        ((18e3, 18e3), {BASE: (1, 100.0), HEAD: (1, 3300.0)}, "its first call of a run takes 6"),
+        ((18e3, 18e3), {HEAD: (3, 1000.0)}, "its first 3 calls of a run take, each, 18"),
+    ],
+    ids=["first call", "first call, and all of them a little", "a dearer first call", "first calls"],
+)
+def test_what_first_calls_cost_is_told_as_done_once(cost: tuple[float, float], first: Mapping[Side, tuple[int, float]], says: str) -> None:
+    findings = compared(cost, first)
+    render = guilty(findings)
+    assert (render.info.name, render.causes[0].name) == ("render", "first-calls")
+    assert render.causes[0].says.startswith(says), render.causes[0].says
+    assert "as long at equal inputs" not in render.headline
+    assert render.reason.endswith(" to one run of each workload point, most of it in first calls")
+    assert contradictions(findings) == []
+
+
+def test_calls_that_all_take_longer_are_not_told_by_the_first_one() -> None:
+    render = guilty(compared((5e5, 1e6), {BASE: (1, 2.0), HEAD: (1, 2.0)}))
+    assert [cause.name for cause in render.causes] == ["more-work"]
+    assert render.reason.endswith(" to one run of each workload point")
+
+
+def test_a_ratio_of_the_mean_of_all_calls_stands_beside_their_mean_costs() -> None:
+    findings = compared((18e3, 18e3), {HEAD: (1, 3300.0)})
+    said = terminal.render(build(findings), width=200)
+    assert "cost      18.1 µs → 1.01 ms a call (time, callees included)" in said
+    assert "ratio     ×56 [54, 58], 95 % interval over 16 base and 16 head runs (mean of all calls)" in said
+
+
+def test_what_all_calls_take_is_told_where_the_call_that_is_told_does_not_speak_for_them() -> None:
+    few = terminal.render(build(compared((18e3, 18e3), {HEAD: (3, 1000.0)})), width=200)
+    assert "cost      17.8 µs → 18.1 ms a call" in few
+    assert "in all    2.17 ms → 111 ms in one run of each point: calls differ from the one that is told above" in few
+    assert "in all" not in terminal.render(build(compared((5e5, 1e6))), width=200)
+
+
+def test_contradictions_are_found() -> None:
+    """Else no report that has none says anything."""
+    found = examples.regressed()
+    wall = found.metrics["wall_ns"]
+    assert wall.ratio is not None
+    plain = replace(wall, typical=18.1e3, typical_at="", ratio=replace(wall.ratio, value=1.01, low=1.005, high=1.02), in_all=None)
+    calls = replace(
+        found, metrics={"wall_ns": plain}, calls_base=60.0, calls_head=60.0, extra_ns=59.8e6, extra_ci_ns=(59e6, 60e6), causes=()
+    )
+    (apart,) = contradictions(replace(examples.findings(), functions=(calls,)))
+    assert apart.startswith("`insert`: cost 18.1 µs → 18.3 µs a call (time, callees included) and 60 in one run of each point, but 97 % of")
+    never = Cause("more-calls", "each call of `a` calls `b` never, never before", (Evidence("calls of b", 0.0, 0.0),))
+    (cause,) = contradictions(replace(examples.findings(), functions=(replace(found, causes=(never,)),)))
+    assert cause.endswith("0 before and 0 now: each call of `a` calls `b` never, never before")
+    assert found.verdict is Verdict.REGRESSION
