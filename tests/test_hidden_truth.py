@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,14 @@ def test_sides_share_common_files_and_have_their_own_links_and_permissions(tmp_p
     assert listed["base"] == ["driver.py", "ledger.verified", "perfdiff.toml"]
     modes = repository(by_name["php-permissions"], tmp_path / "modes")
     assert [git(modes, "ls-tree", side, "hooks/after-write").split()[0] for side in ("base", "head")] == ["100644", "100755"]
+
+
+def test_a_link_to_another_file_is_another_link_though_its_time_and_length_are_the_same(tmp_path: Path) -> None:
+    for side, target in (("base", "v1"), ("head", "v2")):
+        link = tmp_path / "case" / side / "link"
+        link.parent.mkdir(parents=True)
+        link.symlink_to(target)
+        os.utime(link, (1, 1), follow_symlinks=False)
+    (tmp_path / "case" / "perfdiff.toml").touch()
+    linked = repository(Case(tmp_path / "case", {}), tmp_path / "repository")
+    assert [git(linked, "show", f"{side}:link") for side in ("base", "head")] == ["v1", "v2"]
