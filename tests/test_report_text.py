@@ -186,7 +186,7 @@ def test_a_comparison_without_functions_is_still_a_report() -> None:
     )
     said = text(empty)
     assert "No regression: no function changed." in said
-    assert "0 functions by 1 workload" in said
+    assert "whole runs of 1 workload" in said
     assert "Functions" not in said
 
 

@@ -222,6 +222,8 @@ def _measured(findings: Findings) -> str:
         for metric in finding.metrics.values()
         if metric.ratio is not None
     ]
+    if not findings.functions:
+        return f"whole runs of {workloads} at {points}"
     text = f"{wording.plural(len(findings.functions), 'function')} by {workloads} at {points}"
     if not runs:
         return text
