@@ -28,7 +28,7 @@ _GRACE_S = 0.05  # helpers that end with a program's first process, as those of 
 _WAIT_S = 0.1  # without a look: a signal that another thread takes ends no wait of this one
 
 # The shell stays above the command, whatever that is: a program that kills its parent kills no perfdiff. It outlives the group's signals.
-_SHELL = ("/bin/sh", "-c", 'trap : HUP INT QUIT TERM USR1 USR2\n(eval "$1")\nexit $?', "sh")
+_BELOW_SHELL = "trap : HUP INT QUIT TERM USR1 USR2; ( :; {command}\n)\nexit $?"
 
 _staying: dict[int, str] = {}  # processes that `running` may not kill, with their names
 
@@ -66,7 +66,7 @@ def running(  # noqa: PLR0913 (three of them are the standard streams)
         try:
             with signals_held():  # what came meanwhile is raised when this block is left, with the process known
                 process = subprocess.Popen(
-                    [*_SHELL, command],
+                    ["/bin/sh", "-c", _BELOW_SHELL.format(command=command)],
                     cwd=folder,
                     env=dict(environment),
                     stdin=stdin,

@@ -213,7 +213,21 @@ def test_a_program_that_kills_its_parent_does_not_kill_perfdiff(ahead: str, layo
 
 
 @pytest.mark.parametrize(
-    "text", ["exit 3", "false", "kill -9 $$", "(exit 7)", "sh -c 'exit 5' # why", "echo 'open", "ulimit -c 0; kill -SEGV $$"]
+    "text",
+    [
+        "exit 3",
+        "false",
+        "kill -9 $$",
+        "(exit 7)",
+        "sh -c 'exit 5' # why",
+        "echo 'open",
+        "ulimit -c 0; kill -SEGV $$",
+        "(exit 7) # (",
+        "# none",
+        "false \\",
+        "cat <<E; exit 4\n$(\nE",
+        "case a in a) exit 6;; esac",
+    ],
 )
 def test_a_command_ends_below_the_shell_as_by_itself(tmp_path: Path, text: str) -> None:
     alone = subprocess.run(["/bin/sh", "-c", text], cwd=tmp_path, check=False, capture_output=True).returncode

@@ -12,7 +12,7 @@ _HOLDING = "kill -STOP $$"  # of the shell above, by that below it
 
 def held(command: str) -> str:
     """Return a command for `processes.running` that stops the shell above it before it begins; SIGCONT lets that go on."""
-    return f"{_HOLDING}\n{command}"
+    return f"{_HOLDING}; {command}"
 
 
 def ended_below(shell: int) -> int | None:
