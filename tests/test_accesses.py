@@ -350,3 +350,57 @@ def test_python_runs_that_meet_nothing_that_differs_need_no_measuring(
     assert findings.rung is Rung.CODE
     assert findings.sentence.startswith("No regression: nothing that runs differs between base and head")
     assert [note.slug for note in findings.notes if note.slug.startswith("changes-")] == ["changes-not-met"]
+
+
+C_TOML = """
+build.command = "gcc -O1 -o prog prog.c"
+measure.budget_s = 3
+[[workload]]
+name = "sum"
+command = "COMMAND"
+parameters.n = [1, 2]
+"""
+C_PROGRAM = "int main(int count, char **words) { return count == 0 && words[0][0]; }\n"
+
+
+def asked(room: Path, command: str, head: Mapping[str, str]) -> Request:
+    """Return what asks to compare a program in C with one that some files of `head` differ in."""
+    history = ({"prog.c": C_PROGRAM, "README.md": "one\n", "perfdiff.toml": C_TOML.replace("COMMAND", command)}, head)
+    committed(room / "project", history)
+    config = configuration.load(room / "project", environment={})
+    return Request(room / "project", ("v0", "v1"), config, runtimes.lent_to(room / "cache"), os.environ)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("command", "head", "is_proved"),
+    [
+        ("./prog {n}", {"README.md": "two\n"}, True),
+        ("./prog {n}; cat README.md", {"README.md": "two\n"}, False),
+        ("./prog {n}; test -s README.md", {"README.md": "twofold\n"}, False),
+        ("./prog {n}; test -e absent || true", {"absent": ""}, False),
+        ("./prog {n}; name=ELSEWHERE/$(pwd | tr / _); echo >> $name; cat $name", {"README.md": "two\n"}, False),
+    ],
+    ids=["nobody reads it", "read", "its size is asked", "missing", "files elsewhere have other names on each side"],
+)
+def test_a_file_that_differs_is_no_matter_only_where_no_run_meets_it(
+    command: str, head: Mapping[str, str], *, is_proved: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reached(_self: Rounds) -> None:
+        raise MeasuredError
+
+    monkeypatch.setattr(Rounds, "compare_whole_runs", reached)
+    (tmp_path / "elsewhere").mkdir()
+    request = asked(tmp_path, command.replace("ELSEWHERE", str(tmp_path / "elsewhere")), head)
+    if not is_proved:
+        with pytest.raises(MeasuredError):
+            pipeline.compare(request, Silent())
+        return
+    assert pipeline.compare(request, Silent()).findings.rung is Rung.CODE
+
+
+@pytest.mark.integration
+def test_a_workload_that_runs_nothing_of_what_was_built_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(WorkloadError, match=r"workload sum never opened a file of base's build") as caught:
+        pipeline.compare(asked(tmp_path, "true {n}", {"README.md": "two\n"}), Silent())
+    assert caught.value.slug == "nothing-called"

@@ -234,6 +234,14 @@ def test_whole_runs_that_contradict_a_proof_are_a_regression(sums: Request) -> N
     assert "comparing whole runs" in progress.made
 
 
+def test_each_workload_must_call_something_by_itself(sums: Request) -> None:
+    (workload,) = sums.config.workloads
+    idle = replace(workload, name="idle", command="true {n}")
+    with pytest.raises(WorkloadError, match="workload idle never called any of the") as caught:
+        pipeline.compare(replace(sums, config=replace(sums.config, workloads=(workload, idle))), Steps(), executor=Steady())
+    assert caught.value.slug == "nothing-called"
+
+
 def test_functions_that_are_counted_first_and_never_called_are_an_error(sums: Request) -> None:
     progress = Steps()
     workload = replace(sums.config.workloads[0], command="true {n}")
