@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import findings as examples
@@ -16,6 +17,7 @@ from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Side
 from perfdiff.report import terminal
 from perfdiff.report.document import build
+from test_analysis_counts import counted
 
 NONE: Mapping[Side, tuple[int, float]] = {}
 
@@ -74,6 +76,20 @@ def test_what_all_calls_take_is_told_where_the_call_that_is_told_does_not_speak_
     assert "cost      17.8 µs → 18.1 ms a call" in few
     assert "in all    2.17 ms → 111 ms in one run of each point: calls differ from the one that is told above" in few
     assert "in all" not in terminal.render(build(compared((5e5, 1e6))), width=200)
+
+
+def test_who_is_named_by_misses_alone_is_not_told_to_execute_more() -> None:
+    """Of all that was counted of it, only what grew is a cause."""
+    render = Made("render", same(2e6), Change.CHANGED, lambda side, n: {"main": 1})
+    world = World((Made("main", same(8e6)), render), runs=8, plain=lambda side: 1.2e7 if side is HEAD else 1e7)
+
+    def counts(name: str, side: Side, n: float, rng: np.random.Generator) -> Mapping[str, float]:
+        return {"blocks": 1e6, "loads": 1e6, "stores": 1e6, "llc_misses": 4e5 if side is HEAD and name == "render" else 1e3}
+
+    findings = analyse(counted(world, counts, rounds=2), world.samples, CompareConfig())
+    assert guilty(findings).info.name == "render"
+    assert "more last-level cache misses" in guilty(findings).reason
+    assert contradictions(findings) == []
 
 
 def test_contradictions_are_found() -> None:
