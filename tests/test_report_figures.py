@@ -12,10 +12,10 @@ import findings as examples
 from contradictions import contradictions
 from experiments import BASE, HEAD, Columns, Made, World, same
 from perfdiff.analysis import analyse
-from perfdiff.analysis.findings import Cause, Evidence, Findings, FunctionFinding, Verdict
+from perfdiff.analysis.findings import Cause, Evidence, Findings, FunctionFinding, Ratio, Verdict
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Side
-from perfdiff.report import terminal
+from perfdiff.report import terminal, wording
 from perfdiff.report.document import build
 from test_analysis_counts import counted
 
@@ -90,6 +90,31 @@ def test_who_is_named_by_misses_alone_is_not_told_to_execute_more() -> None:
     assert guilty(findings).info.name == "render"
     assert "more last-level cache misses" in guilty(findings).reason
     assert contradictions(findings) == []
+
+
+def test_first_calls_are_told_of_who_is_named_by_counts_as_later_calls_are_faster() -> None:
+    """As of a table that is made once: two calls in three are faster, and whole runs are slower."""
+    first = {HEAD: (1, 9000.0)}
+    render = Made("render", lambda side, x: 9e3 if side is HEAD else 18e3, Change.CHANGED, lambda side, n: {"main": 60}, first=first)
+    functions = (Made("main", same(3e7)), render)
+    world = World(functions, runs=8, sizes=(1000, 3000), plain=lambda side: 1.1e8 if side is HEAD else 3.2e7)
+
+    def counts(name: str, side: Side, n: float, rng: np.random.Generator) -> Mapping[str, float]:
+        return {"blocks": 3e7 if side is HEAD and name == "render" else 1e5, "loads": 1e5, "stores": 1e5}
+
+    findings = analyse(counted(world, counts, rounds=2), world.samples, CompareConfig())
+    named = [cause.name for cause in guilty(findings).causes]
+    assert "first-calls" in named, (guilty(findings).reason, named)
+    assert contradictions(findings) == []
+
+
+def test_a_count_of_which_a_typical_call_has_none_leads_no_block() -> None:
+    found = examples.regressed()
+    switches = replace(
+        found.metrics["alloc_bytes"], metric="switches", base=None, head=None, ratio=Ratio(1.33, 1.07, 1.65, 10, 10), typical=0.0
+    )
+    leading = wording.leading(replace(found, metrics={"switches": switches, "self_ns": found.metrics["wall_ns"]}))
+    assert leading is found.metrics["wall_ns"]
 
 
 def test_contradictions_are_found() -> None:
