@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from contradictions import contradictions
 from experiments import BASE, HEAD, Columns, Made, Noise, World, same
 from perfdiff.analysis import analyse
 from perfdiff.analysis.compare.comparison import MEAN
@@ -27,13 +28,19 @@ CONFIG = CompareConfig()
 
 def findings(*functions: Made, sizes: tuple[float, ...] = (1000, 3000, 10000), runs: int = 6, seed: int = 1) -> Findings:
     world = World((Made("main", same(5e4)), *functions), sizes=sizes, runs=runs, seed=seed)
-    return analyse(world.experiment(), world.samples, CONFIG)
+    return agreeing(world)
+
+
+def agreeing(world: World) -> Findings:
+    """Return what is found, in which no figures of a block contradict each other."""
+    found = analyse(world.experiment(), world.samples, CONFIG)
+    assert contradictions(found) == []
+    return found
 
 
 def analyse_all(*functions: Made) -> Findings:
     """Analyse functions that are all there are, `main` among them."""
-    world = World(functions, sizes=(1000, 3000, 10000), runs=6, seed=1)
-    return analyse(world.experiment(), world.samples, CONFIG)
+    return agreeing(World(functions, sizes=(1000, 3000, 10000), runs=6, seed=1))
 
 
 def named(found: Findings, name: str) -> FunctionFinding:

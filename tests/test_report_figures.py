@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import findings as examples
 from contradictions import contradictions
 from experiments import BASE, HEAD, Columns, Made, World, same
 from perfdiff.analysis import analyse
-from perfdiff.analysis.findings import Cause, Evidence, Findings, FunctionFinding, Verdict
+from perfdiff.analysis.findings import Cause, Evidence, Findings, FunctionFinding, Ratio, Verdict
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Side
-from perfdiff.report import terminal
+from perfdiff.report import terminal, wording
 from perfdiff.report.document import build
+from test_analysis_counts import counted
 
 NONE: Mapping[Side, tuple[int, float]] = {}
 
@@ -74,6 +76,46 @@ def test_what_all_calls_take_is_told_where_the_call_that_is_told_does_not_speak_
     assert "cost      17.8 µs → 18.1 ms a call" in few
     assert "in all    2.17 ms → 111 ms in one run of each point: calls differ from the one that is told above" in few
     assert "in all" not in terminal.render(build(compared((5e5, 1e6))), width=200)
+
+
+def test_who_is_named_by_misses_alone_is_not_told_to_execute_more() -> None:
+    """Of all that was counted of it, only what grew is a cause."""
+    render = Made("render", same(2e6), Change.CHANGED, lambda side, n: {"main": 1})
+    world = World((Made("main", same(8e6)), render), runs=8, plain=lambda side: 1.2e7 if side is HEAD else 1e7)
+
+    def counts(name: str, side: Side, n: float, rng: np.random.Generator) -> Mapping[str, float]:
+        return {"blocks": 1e6, "loads": 1e6, "stores": 1e6, "llc_misses": 4e5 if side is HEAD and name == "render" else 1e3}
+
+    findings = analyse(counted(world, counts, rounds=2), world.samples, CompareConfig())
+    assert guilty(findings).info.name == "render"
+    assert "more last-level cache misses" in guilty(findings).reason
+    assert contradictions(findings) == []
+
+
+def test_first_calls_are_told_of_who_is_named_by_counts_as_later_calls_are_faster() -> None:
+    """As of a table that is made once: whole runs are slower, and a typical call is faster, which differs more than the mean does."""
+    first = {HEAD: (1, 2000.0)}
+    render = Made("render", lambda side, x: 2e3 if side is HEAD else 18e3, Change.CHANGED, lambda side, n: {"main": 60}, first=first)
+    functions = (Made("main", same(3e6)), render)
+    world = World(functions, runs=8, sizes=(1000, 3000), plain=lambda side: 7.2e6 if side is HEAD else 4.2e6)
+
+    def counts(name: str, side: Side, n: float, rng: np.random.Generator) -> Mapping[str, float]:
+        return {"blocks": 3e6 if side is HEAD and name == "render" else 1e5, "loads": 1e5, "stores": 1e5}
+
+    findings = analyse(counted(world, counts, rounds=2), world.samples, CompareConfig())
+    named = [cause.name for cause in guilty(findings).causes]
+    assert "first-calls" in named, (guilty(findings).reason, named)
+    assert contradictions(findings) == []
+
+
+def test_a_count_of_which_a_typical_call_has_none_leads_no_block() -> None:
+    found = examples.regressed()
+    switches = replace(
+        found.metrics["alloc_bytes"], metric="switches", base=None, head=None, ratio=Ratio(1.33, 1.07, 1.65, 10, 10), typical=0.0
+    )
+    faster = replace(found.metrics["wall_ns"], metric="self_ns", ratio=Ratio(0.4, 0.3, 0.5, 10, 10))
+    leading = wording.leading(replace(found, metrics={"switches": switches, "self_ns": faster}))
+    assert leading is faster
 
 
 def test_contradictions_are_found() -> None:

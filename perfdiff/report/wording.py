@@ -187,7 +187,7 @@ def leading(finding: FunctionFinding) -> MetricFinding | None:
     order = list(METRICS)
     known = {metric.metric: metric for metric in finding.metrics.values() if metric.ratio is not None and metric.metric != _NO_COST}
     ordered = sorted(known.values(), key=lambda metric: order.index(metric.metric) if metric.metric in order else len(order))
-    for metric in ordered if finding.info.change.is_suspect else ():
+    for metric in (each for each in ordered if finding.info.change.is_suspect and any(both_costs(each))):
         slower = finding.verdict is Verdict.REGRESSION and metric.ratio is not None and metric.ratio.low > 1
         faster = finding.verdict is Verdict.IMPROVEMENT and metric.ratio is not None and metric.ratio.high < 1
         if slower or faster:

@@ -32,7 +32,7 @@ from perfdiff.analysis.counts.objects import asked
 from perfdiff.analysis.counts.suspects import CALLS_OF
 from perfdiff.analysis.counts.tallies import work_finding, works_more
 from perfdiff.analysis.findings import Cause, CountFinding, Evidence, MetricFinding
-from perfdiff.analysis.policy import TELLING
+from perfdiff.analysis.policy import MOSTLY_ONCE, TELLING
 from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.rates import calls_per_call, extra_calls_ns, grew, one_run, per_call, too_short
@@ -111,10 +111,10 @@ def diagnose(patient: Patient) -> tuple[Cause, ...]:
     if patient.grown:
         shared = [contention(place, counter, who, because(info)) for place, counter, who in _contended(patient)]
         grown = (_grown(metric, patient, "it ", lines) for metric in patient.grown if metric in _GREW)
-        return (*shared, *_dependency(info), *grown, *_worked(patient, lines))
+        return (*shared, *_dependency(info), *_done_once(patient, lines), *grown, *_worked(patient, lines))
     guilt = patient.attribution.guilt.get(info.id)
     if guilt is None:  # named by elimination: its own calls are slower, and no extra cost of a run could be put down to it
-        return (*_dependency(info), *_unexplained(patient))
+        return (*_dependency(info), *(_done_once(patient, lines) or _unexplained(patient)))
     waiting = _waiting(patient, guilt)
     found = [*_more_calls(patient, guilt, lines), *_through_data(patient, guilt, lines), *_own(patient, guilt, lines)]
     telling = sorted((each for each in found if each.ns > TELLING * guilt.total_ns), key=lambda each: -each.ns)
@@ -124,6 +124,12 @@ def diagnose(patient: Patient) -> tuple[Cause, ...]:
     told = [each.cause for each in (*silent, *telling)]
     causes = [*(each.cause for each in waiting if each.ns), *_dependency(info), *told] or _unexplained(patient)
     return (*causes, *_also(patient, causes))
+
+
+def _done_once(patient: Patient, lines: str) -> list[Cause]:
+    """Return the first calls of a run as a cause where these take more by what is of interest, though all calls together do not tell."""
+    least_ns = patient.config.min_effect * float(patient.attribution.run_ns.sum())
+    return [cause for _, cause in one_off(patient.study.first, least_ns, lines)]
 
 
 def _worked(patient: Patient, lines: str) -> Iterator[Cause]:
@@ -240,7 +246,7 @@ def _own(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
     ns = sum(blame.total_ns for blame in guilt.blames if blame.kind is LinkKind.OWN and blame.at == info.id)
     if ns <= 0:
         return
-    once = [Explanation(min(extra_ns, ns), cause) for extra_ns, cause in one_off(patient.study.first, guilt, lines)]
+    once = [Explanation(min(extra_ns, ns), cause) for extra_ns, cause in one_off(patient.study.first, MOSTLY_ONCE * guilt.total_ns, lines)]
     yield from once
     found = metrics.get("wall_ns") or metrics.get("self_ns")
     grown = [Explanation(explained, _grown(metric, patient, "it ")) for metric in _GREW if (explained := _explains(metric, patient, ns))]

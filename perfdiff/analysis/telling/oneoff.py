@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perfdiff import units
-from perfdiff.analysis.blame.guilt import Guilt
 from perfdiff.analysis.compare.firstcall import FirstCalls
 from perfdiff.analysis.findings import Cause, Evidence
 
 
-def one_off(first: FirstCalls | None, guilt: Guilt, lines: str) -> Iterator[tuple[float, Cause]]:
-    """Yield the first calls of a run as a cause, with what they explain, where most of a change's extra cost is in them."""
-    if first is None or not first.make_most_of(guilt.total_ns):
+def one_off(first: FirstCalls | None, least_ns: float, lines: str) -> Iterator[tuple[float, Cause]]:
+    """Yield the first calls of a run as a cause, with what they explain, where they take so much more at least."""
+    if first is None or first.extra_ns < least_ns or least_ns <= 0:
         return
     base, head, later_base, later_head = map(units.duration, (first.base_ns, first.head_ns, first.later_base_ns, first.later_head_ns))
     which = "first call of a run takes" if first.calls == 1 else f"first {units.count(first.calls)} calls of a run take, each,"
