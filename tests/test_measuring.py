@@ -215,14 +215,14 @@ class Longer(Steady):
         return replace(found, wall_ns=1.5 * found.wall_ns, cpu_ns=1.5 * found.cpu_ns)
 
 
-def test_a_proof_is_confirmed_by_a_few_pairs_at_one_point(sums: Request) -> None:
+def test_a_proof_is_confirmed_by_a_few_pairs_at_one_point(sums: Request, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rounds_of_runs, "CONFIRMED_S", 600.0)  # however busy the machine is
     progress = Steps()
     outcome = pipeline.compare(replace(sums, revisions=("base", "base")), progress, executor=Steady())
     assert (outcome.findings.verdict, outcome.findings.rung) == (Verdict.UNCHANGED, Rung.CODE)
     assert "confirming by whole runs" in progress.made
     assert not {"comparing whole runs", "linking in other layouts", "surveying"} & progress.made.keys()
-    (confirming,) = [end for end in outcome.findings.end_to_end if end.ratio is not None]
-    assert 5 <= (confirming.ratio.runs_base if confirming.ratio else 0) <= MOST_CONFIRMING
+    assert sorted(end.ratio.runs_base if end.ratio else 0 for end in outcome.findings.end_to_end) == [0, MOST_CONFIRMING]
 
 
 def test_whole_runs_that_contradict_a_proof_are_a_regression(sums: Request) -> None:
