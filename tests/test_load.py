@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import select
 import socket
 import threading
 import time
@@ -335,6 +336,14 @@ def test_a_body_that_comes_byte_by_byte_is_waited_for_no_longer_than_another() -
 def test_what_comes_behind_an_answer_is_none_to_the_next_request() -> None:
     with serving(HEAD + b"Content-Length: 2\r\n\r\nokHTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", stays=True) as client:
         assert [answer.failure for answer in answered(client, count=4)] == [""] * 4
+
+
+def test_a_connection_that_the_server_closed_meanwhile_is_opened_anew() -> None:
+    with serving(HEAD + b"Content-Length: 2\r\n\r\nok") as client, client.connection() as connection:
+        assert client.answer(connection, Planned(0, "GET", "/x", {}, b""), None).failure == ""
+        assert connection._socket is not None
+        assert select.select([connection._socket], [], [], 5)[0], "the server has closed it"
+        assert client.answer(connection, Planned(0, "GET", "/x", {}, b""), None).failure == ""
 
 
 def test_an_answer_to_head_has_no_body_and_the_connection_stays() -> None:

@@ -232,6 +232,18 @@ def test_secrets_and_homes_stay_out_of_every_file(run: Callable[..., int], check
     assert report["functions"][0]["headline"] == "~/project said $SERVICE_TOKEN and $HARMLESS_NAME"
 
 
+def test_a_secret_that_one_text_shows_stands_in_no_file(run: Callable[..., int], checkout: Path) -> None:
+    whole = with_points(made.findings())
+    first = replace(whole.functions[0], headline='conf is {"password": "pl\\"anted-22"}')
+    shown = replace(
+        whole, functions=(first, *whole.functions[1:]), sentence="sent pl&quot;anted-22", skipped=(Skipped("f", "a.c", 'pl"anted-22'),)
+    )
+    assert run(shown, "--ticket", "t", "--", "./bench", "--note", 'pl"anted-22') == 1
+    for name, content in everything(checkout / "t").items():
+        assert b"anted-22" not in content, name
+    assert json.loads((checkout / "t" / "report.json").read_text())["sentence"] == "sent …"
+
+
 def test_the_folder_is_no_part_of_a_file_that_was_asked_for_as_well(
     run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -89,10 +89,10 @@ def _ticket(outcome: Outcome, asked: Request, uncommitted: Changes | None) -> Ti
         attached=attached,
         missing=with_texts(tuple(_missing(uncommitted)), private) if uncommitted else (),
     )
-    shown = cheapest(findings)
+    shown, drawn = cheapest(findings), outcome.drawn
     return Ticket(
         findings=findings,
-        samples=lambda function, side: with_texts(outcome.drawn(function, side), private),
+        samples=lambda function, side: with_texts(drawn(function, side), private),
         script=reproduction.script(again),
         variables=again.variables,
         shown=shown,

@@ -23,6 +23,7 @@ _PROGRAMS = tuple(
     for program, option in (
         (r"\bopenssl\b", r"(?<!\w)-pass(?:in|out)?\s{1,9}(?:pass:)"),
         (r"\b(?:mysql|mariadb)[\w-]*+\s", r"(?<=\s)-p"),
+        (r"\b(?:sqlcmd|bcp)\s", r"(?<=\s)-P\s*+"),
         (r"\bsshpass\s", r"(?<=\s)-p\s*+"),
         (r"\bmongo(?:sh|dump|export|import|restore)?\s", r"(?<=\s)-p\s++"),
         (r"\bredis-(?:cli|benchmark)\s", r"(?<=\s)-a\s++"),

@@ -146,6 +146,7 @@ def _basic(match: re.Match[str]) -> bool:
 
 _VALUE = r"[\w=~@.+/-]"
 _QUOTE = r"(?P<quote>[\"']|&(?:quot|apos|#0*3[49]|#x2[27]);)"
+_INNER = r"(?:[\"']|&(?:quot|apos|amp|lt|gt|#\d{1,4}|#x[0-9a-fA-F]{1,4});)(?=\w)"  # a quote that does not end a value
 _SET = r"(?:=>?|:=?)"
 # A text in quotes, without white space, as messages have that; within a text, quotes have a backslash, and those of the value three.
 _QUOTED = (
@@ -176,7 +177,7 @@ _PLACES: tuple[tuple[re.Pattern[str], _Judge], ...] = tuple(
         (r"(?P<before>\b[Bb]asic\s{1,9})(?=[^\s\d]{0,200}\d)[A-Za-z0-9+/]{16,}={0,2}", _always),
         (
             rf"(?P<before>(?<![\w-])(?i:x-[a-z-]{{0,40}}|private-|job-|deploy-)(?i:(?<=[a-z-])(?:key|token|secret|auth))\s{{0,9}}:\s{{0,9}})"
-            rf"{_VALUE}{{6,}}",
+            rf"(?:{_VALUE}|{_INNER}){{6,}}",
             _always,
         ),
         (r"(?P<before>\b(?i:(?:set-)?cookie)\s{0,9}:\s{0,9}[\w.-]{1,100}=)[^\s;'\"]{6,}", _always),
@@ -190,8 +191,8 @@ _PLACES: tuple[tuple[re.Pattern[str], _Judge], ...] = tuple(
         (r"(?P<before>#\s{0,9}define\s{1,9}(?P<name>\w++)\s{1,40}\")(?:\\[^\n]|[^\"\\\s])++(?=\")", _macro),
         (
             r"(?P<before>(?<![\w-])(?i:password|passwd|pwd|(?:shared)?accesskey|sharedsecret(?:value)?)=)"
-            r"(?:\{(?:[^}\n]|\}\})*\}|\"[^\"\n]+\"(?=[;\s'])|'[^'\n]+'(?=[;\s\"])|(?:\\[^\s]|[\"'](?=\w)|[^;\s\"'\\<>&])"
-            r"(?:\\[^\s]|[\"'](?=\w)|[^;\s\"'\\<>])*+)",
+            rf"(?:\{{(?:[^}}\n]|\}}\}})*\}}|\"[^\"\n]+\"(?=[;\s'])|'[^'\n]+'(?=[;\s\"])|(?:\\[^\s]|{_INNER}|[^;\s\"'\\<>&])"
+            rf"(?:\\[^\s]|{_INNER}|(?!&\w+;)[^;\s\"'\\<>])*+)",
             _connection,
         ),
         (r"(?P<before>\b(?:Account|SharedAccess)Key=)[A-Za-z0-9+/]{20,}={0,2}", _always),  # of Azure

@@ -50,7 +50,7 @@ TOKEN = re.compile(
     | [sr]k_(?:test|live|prod)_[A-Za-z0-9]{10,} | whsec_[\w+/=]{20,}                    # Stripe
     | SK[0-9a-f]{32}\b                                                                  # Twilio
     | AC[0-9a-f]{32}:[0-9a-f]{32}\b                                                     # Twilio, user and password
-    | \d{5,16}:A[\w-]{34}(?![\w-])                                                      # Telegram
+    | (?:bot)?\d{5,16}:A[\w-]{34}(?![\w-])                                              # Telegram
     | [MNO][A-Za-z0-9]{23,27}\.[\w-]{6}\.[\w-]{27,45} | mfa\.[\w-]{80,}                 # Discord
     | (?:discord(?:app)?\.com|discord\.gg)/api/(?:v\d+/)?webhooks/\d{15,}/[\w-]{30,}    # Discord
     | webhook\.office\.com/webhookb?2?/[\w@/-]{30,}                                     # Teams
