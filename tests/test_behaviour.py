@@ -121,15 +121,45 @@ def test_long_outputs_are_compared_as_a_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("output", "part", "kinds_told"),
-    [(b"", 0.02, ["less-work"]), (b"", 0.5, []), (SUM, 0.02, [])],
-    ids=["silent", "half", "shows its work"],
+    ("texts", "part", "kinds_told"),
+    [
+        ((b"",), 0.4, ["less-work"]),
+        ((b"",), 0.6, []),
+        ((SUM,), 0.02, []),
+        ((SUM, b"sum 9\n"), 0.02, []),
+        ((b"done\n", b"done\n"), 0.4, ["less-work"]),
+        ((b"done\n", b"done\ndone\n"), 0.4, []),
+    ],
+    ids=["silent", "most of it", "one point", "hangs on the input", "always the same", "more lines"],
 )
-def test_a_small_part_of_the_work_is_suspicious_where_nothing_shows_that_it_was_done(
-    output: bytes, part: float, kinds_told: list[str]
+@pytest.mark.parametrize("how", ["counts", "time"])
+def test_half_of_the_work_is_suspicious_where_nothing_that_hangs_on_the_inputs_shows_that_it_was_done(
+    texts: Sequence[bytes], part: float, kinds_told: list[str], how: str
 ) -> None:
-    work = Work(0.0, 1 - part, 0.0, 0.0, repeats=True, is_bounded=True, parts={0: part})
-    assert kinds([did(output)] * 5, [did(output)] * 5, work) == kinds_told
+    points = tuple(Point(number, "w", {"n": number}, "./w") for number in range(len(texts)))
+    runs = [
+        replace(run, point=point.id, cpu_ns=1e8 * (part if how == "time" and run.side is Side.HEAD else 1.0))
+        for point, text in zip(points, texts, strict=True)
+        for run in runs_of([did(b"pid %d\n" % (1000 + 7 * each) + text if text else b"") for each in range(5)])
+    ]
+    work = Work(0.0, 1 - part, 0.0, 0.0, repeats=True, is_bounded=True, parts=dict.fromkeys(range(len(texts)), part))
+    experiment = SimpleNamespace(workloads=(), points=points, runs=runs)
+    seen = behaviours(experiment, work if how == "counts" else None, CONFIG)  # type: ignore[arg-type]
+    assert [[found.kind.value for found in point.differences] for point in seen] == [kinds_told] * len(texts)
+
+
+def test_a_number_that_a_side_always_prints_is_seen_beside_those_that_vary() -> None:
+    assert kinds(numbered(SUM), numbered(b"sum 8\n")) == ["other-numbers"]
+    assert kinds(numbered(b"tries 2\n"), [*numbered(b"tries 2\n", 4), did(b"pid 7\ntries 3\n")]) == []
+
+
+def runs_of(behaviours_of_both: Sequence[Behaviour]) -> list[Run]:
+    """Return runs of both sides that do the same."""
+    return [
+        Run(0, Phase.PLAIN, 0, side, block, 1e8, 1e8, 1e6, None, None, "", behaviour=behaviour)
+        for side in Side
+        for block, behaviour in enumerate(behaviours_of_both)
+    ]
 
 
 IMPROVEMENT = Conclusion(Verdict.IMPROVEMENT, "Improvement: `run` takes half", Rung.RUNS, 0.9)

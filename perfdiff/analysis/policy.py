@@ -55,8 +55,9 @@ MOSTLY_GROWN = 0.5
 CLEARLY_LESS = 0.5
 # Less than a page is what threads and event loops signal each other by pipes, not a result.
 FEW_BYTES_ELSEWHERE = 4096
-# Of a program that shows nothing of its work, so little of it is left by skipping it sooner than by doing it better.
-SMALL_PART = 0.1
+# Where nothing that a program prints or writes shows its work, this part of it, or less, may be left by skipping the rest: heads that stop
+# halfway do half. Most improvements of whole programs are smaller, and a workload's check tells the others.
+SMALL_PART = 0.5
 # Of the CPUs that tasks could use at the same time they had this part at least: then three quarters or more of what they do to each other
 # shows, and where 5 % is excluded, 7 % is on a quiet machine.
 MET = 0.75

@@ -20,7 +20,8 @@ CLOSE_BYTES = 1 << 18
 FILES = 32  # names that are told apart; programs that write more of them number them
 LOOKED_AT = 2000  # files, in folders that a run made: finding their sizes takes some 10 ms
 READ_BYTES = 4 * CLOSE_BYTES  # of all files of one run
-_DIGEST_BYTES = 16
+NUMBERS = 64  # of a text that are known one by one: results come first, or texts are long tables
+_DIGEST_BYTES, _NUMBER_BYTES = 16, 4
 _REMEMBERED = 16  # texts, of which most runs print the same
 _CACHES = "__pycache__"
 
@@ -84,8 +85,8 @@ class Stream:
     def shape(self) -> Shape:
         """Return the shape of the whole text."""
         is_close = self._bytes <= CLOSE_BYTES
-        timeless, masked = _digests(_Text(self.exact, bytes(self._beginning))) if is_close else ("", "")
-        return Shape(self._lines + self._is_line_open, self._bytes, self.exact, timeless, masked)
+        timeless, masked, numbers = _digests(_Text(self.exact, bytes(self._beginning))) if is_close else ("", "", ())
+        return Shape(self._lines + self._is_line_open, self._bytes, self.exact, timeless, masked, numbers)
 
 
 def shape_of(text: bytes) -> Shape:
@@ -139,8 +140,8 @@ def _joined(shapes: Sequence[Shape]) -> Shape:
     """Return the shape of several files together, in any order."""
     if len(shapes) == 1:
         return shapes[0]
-    digests = [_digest_of(sorted(getattr(shape, form) for shape in shapes)) for form in ("exact", "timeless", "masked")]
-    return Shape(sum(shape.lines for shape in shapes), sum(shape.bytes for shape in shapes), *digests)
+    exact, timeless, masked = (_digest_of(sorted(getattr(shape, form) for shape in shapes)) for form in ("exact", "timeless", "masked"))
+    return Shape(sum(shape.lines for shape in shapes), sum(shape.bytes for shape in shapes), exact, timeless, masked)
 
 
 def _digest_of(digests: Sequence[str]) -> str:
@@ -157,8 +158,8 @@ class _Text:
 
 
 @functools.lru_cache(_REMEMBERED)
-def _digests(text: _Text) -> tuple[str, str]:
-    """Return the digests of a text's lines in any order: without times, and without numbers at all."""
+def _digests(text: _Text) -> tuple[str, str, tuple[str, ...]]:
+    """Return the digests of a text's lines in any order, without times and without numbers at all, and those of its first numbers."""
     timeless = _TIME.sub(b"0s", text.content)
     lowered = timeless.lower()
     if any(word in lowered for word in _OF_TIME):
@@ -166,7 +167,8 @@ def _digests(text: _Text) -> tuple[str, str]:
             without_numbers(line) if _WORD_OF_TIME.search(low) else line
             for line, low in zip(timeless.split(b"\n"), lowered.split(b"\n"), strict=True)
         )
-    return _of_lines(timeless), _of_lines(without_numbers(text.content))
+    numbers = (hashlib.blake2b(found[0], digest_size=_NUMBER_BYTES).hexdigest() for found in islice(_NUMBER.finditer(timeless), NUMBERS))
+    return _of_lines(timeless), _of_lines(without_numbers(text.content)), tuple(numbers)
 
 
 def without_numbers(text: bytes) -> bytes:

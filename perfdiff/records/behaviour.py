@@ -13,7 +13,8 @@ class Shape:
     """What a run wrote to one place: how much, and digests of it, the most specific one first.
 
     `exact` is of every byte. `timeless` is of the lines in any order, without times of day, durations and the numbers beside them; `masked`
-    is of the lines in any order without numbers. These two are "" where there was more than is looked at so closely.
+    is of the lines in any order without numbers. These two are "" where there was more than is looked at so closely. `numbers` are digests
+    of the first numbers that are no times.
     """
 
     lines: int
@@ -21,6 +22,7 @@ class Shape:
     exact: str
     timeless: str
     masked: str
+    numbers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
+
+import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.counts.work import Work
@@ -32,17 +36,17 @@ def behaviours(experiment: Experiment, work: Work | None, config: CompareConfig)
     `work` is what exact counts say, None where nothing was counted.
     """
     checked = {workload.name for workload in experiment.workloads if workload.checked}
+    runs = {point.id: [_witnesses(experiment.runs, point.id, side) for side in Side] for point in experiment.points}
+    sides = {point: [_Side.of(of_side) for of_side in both] for point, both in runs.items() if all(both)}
     witnessed = []
-    for point in experiment.points:
-        runs = {side: [run for run in experiment.runs if _is_witness(run, point.id, side)] for side in Side}
-        if not all(runs.values()):
-            continue
-        base, head = (_Side.of(runs[side]) for side in Side)
+    for point in (point for point in experiment.points if point.id in sides):
+        base, head = sides[point.id]
         differences = tuple(_differences(base, head, config.min_effect))
-        part = work.parts.get(point.id, 1.0) if work else 1.0
-        if part <= SMALL_PART and not any(map(_shows_work, (base.all, head.all))):
-            executed = f"executes {units.significant(100 * part)} % of what base does, by counts"
-            says = f"{executed}, and nothing that it prints or writes shows its work"
+        part = work.parts.get(point.id, 1.0) if work else head.cpu_ns / max(base.cpu_ns, 1.0)
+        others = [each for each in experiment.points if each.workload == point.workload and each.id in sides and each is not point]
+        if part <= SMALL_PART and not _shows_work(base, [sides[other.id][0] for other in others], config.min_effect):
+            executed = f"{'executes' if work else 'takes'} {units.significant(100 * part)} % of what base does"
+            says = f"{executed}, and nothing that it prints or writes shows that the work was done"
             differences += (Difference(DifferenceKind.LESS_WORK, says),)
         witnessed.append(PointBehaviour(point, base.all, head.all, differences, point.workload in checked))
     return tuple(witnessed)
@@ -91,8 +95,8 @@ def behaviour_notes(witnessed: Sequence[PointBehaviour]) -> Iterator[Note]:
             yield Note("processes-left", text)
 
 
-def _is_witness(run: Run, point: int, side: Side) -> bool:
-    return run.phase is Phase.PLAIN and run.point == point and run.side is side and run.behaviour is not None
+def _witnesses(runs: Sequence[Run], point: int, side: Side) -> list[Run]:
+    return [run for run in runs if run.phase is Phase.PLAIN and run.point == point and run.side is side and run.behaviour is not None]
 
 
 def _told(witnessed: Sequence[PointBehaviour]) -> str:
@@ -120,6 +124,7 @@ class _Side:
 
     each: Sequence[Behaviour]
     all: SideBehaviour
+    cpu_ns: float
 
     @staticmethod
     def of(runs: Sequence[Run]) -> _Side:
@@ -138,7 +143,7 @@ class _Side:
             left_cpu_ns=max(behaviour.left_cpu_ns for behaviour in seen),
             concurrency=average(runs),
         )
-        return _Side(seen, together)
+        return _Side(seen, together, float(np.median([run.cpu_ns for run in runs])))
 
 
 def _of_file(name: str, seen: Sequence[Behaviour]) -> list[Shape]:
@@ -161,10 +166,15 @@ def _elsewhere(seen: Sequence[Behaviour]) -> Amount | None:
     return Amount(min(amounts), max(amounts))
 
 
-def _shows_work(side: SideBehaviour) -> bool:
-    """Return whether runs leave anything that shows what they did."""
-    elsewhere = side.elsewhere_bytes.most if side.elsewhere_bytes else math.inf
-    return bool(side.output.runs or side.errors.runs or side.files) or elsewhere >= FEW_BYTES_ELSEWHERE
+def _shows_work(side: _Side, others: Sequence[_Side], least: float) -> bool:
+    """Return whether what runs print and write hangs on what they work on: it differs from that of other points of their workload.
+
+    Of a workload with one point anything that there is may do so.
+    """
+    if others:
+        return any(True for other in others for pair in ((side, other), (other, side)) for _ in _differences(*pair, least))
+    elsewhere = side.all.elsewhere_bytes.most if side.all.elsewhere_bytes else math.inf
+    return bool(side.all.output.runs or side.all.errors.runs or side.all.files) or elsewhere >= FEW_BYTES_ELSEWHERE
 
 
 def _differences(base: _Side, head: _Side, least: float) -> Iterator[Difference]:
@@ -229,10 +239,19 @@ def _text_difference(base: Sequence[Shape], head: Sequence[Shape], least: float)
             return _less_or(DifferenceKind.OTHER_OUTPUT, base, head, least)
         is_same = known["masked"][0].keys() == known["masked"][1].keys() and len(known["masked"][0]) == 1
         if is_same:
-            return DifferenceKind.OTHER_NUMBERS if is_repeated and _agree_alone(known["timeless"]) else None
+            is_other = is_repeated and (_agree_alone(known["timeless"]) or _have_other_numbers(base, head))
+            return DifferenceKind.OTHER_NUMBERS if is_other else None
     elif is_repeated and _agree_alone(known.get("exact", [])):
         return _less_or(DifferenceKind.OTHER_OUTPUT, base, head, least)
     return _less_or(None, base, head, least)
+
+
+def _have_other_numbers(base: Sequence[Shape], head: Sequence[Shape]) -> bool:
+    """Return whether each side always prints a number, beside some that vary, that the other never does."""
+    before, after = ([Counter(shape.numbers) for shape in side] for side in (base, head))
+    return all(
+        functools.reduce(operator.and_, one) - functools.reduce(operator.or_, other) for one, other in ((before, after), (after, before))
+    )
 
 
 def _agree_alone(sides: Sequence[Counter[str]]) -> bool:
