@@ -129,8 +129,9 @@ def test_long_outputs_are_compared_as_a_whole() -> None:
         ((SUM, b"sum 9\n"), 0.02, []),
         ((b"done\n", b"done\n"), 0.4, ["less-work"]),
         ((b"done\n", b"done\ndone\n"), 0.4, []),
+        ((b"a\nb\n" * 6,) * 2, 0.4, []),
     ],
-    ids=["silent", "most of it", "one point", "hangs on the input", "always the same", "more lines"],
+    ids=["silent", "most of it", "one point", "hangs on the input", "always the same", "more lines", "more than a message"],
 )
 @pytest.mark.parametrize("how", ["counts", "time"])
 def test_half_of_the_work_is_suspicious_where_nothing_that_hangs_on_the_inputs_shows_that_it_was_done(

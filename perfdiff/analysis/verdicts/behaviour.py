@@ -15,7 +15,7 @@ import numpy as np
 from perfdiff import units
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import Rung, Verdict
-from perfdiff.analysis.policy import CHANCE, CLEARLY_LESS, FEW_BYTES_ELSEWHERE, SMALL_PART
+from perfdiff.analysis.policy import CHANCE, CLEARLY_LESS, FEW_BYTES_ELSEWHERE, MESSAGE_LINES, SMALL_PART
 from perfdiff.analysis.verdicts.conclusion import Conclusion
 from perfdiff.analysis.verdicts.parallel import average
 from perfdiff.config import OUTPUTS, CompareConfig
@@ -169,8 +169,10 @@ def _elsewhere(seen: Sequence[Behaviour]) -> Amount | None:
 def _shows_work(side: _Side, others: Sequence[_Side], least: float) -> bool:
     """Return whether what runs print and write hangs on what they work on: it differs from that of other points of their workload.
 
-    Of a workload with one point anything that there is may do so.
+    More of it than a message holds is a result as well, which no head that skips its work would have. Of a workload with one point anything that there is may do so.
     """
+    if any(written.lines.least > MESSAGE_LINES for written in (side.all.output, side.all.errors, *side.all.files.values())):
+        return True
     if others:
         return any(True for other in others for pair in ((side, other), (other, side)) for _ in _differences(*pair, least))
     elsewhere = side.all.elsewhere_bytes.most if side.all.elsewhere_bytes else math.inf
