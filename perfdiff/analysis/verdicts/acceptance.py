@@ -119,7 +119,7 @@ def _whole(functions: Sequence[FunctionFinding], findings: Findings, config: Com
     runs = WholeRuns(findings.end_to_end).where(lambda end: end.judges)
     are_explained = _are_explained(runs, known, findings.min_effect)
     others = [replace(finding, verdict=Verdict.UNCHANGED) if finding.accepted else finding for finding in functions]
-    found = conclude(others, Evidence() if are_explained else Evidence(runs), config)
+    found = conclude(others, Evidence() if are_explained else Evidence(runs, met=findings.met), config)
     if found.verdict is Verdict.UNCHANGED or (are_explained and config.judge == "program"):
         return Conclusion(Verdict.UNCHANGED, f"No regression beyond what is accepted: {says}", found.rung, found.excluded)
     return replace(found, sentence=f"{found.sentence}; accepted: {says}")
