@@ -325,6 +325,7 @@ def without_calls(answer: Answer) -> tuple[dict[str, Any], str]:
     report = json.loads(answer.out)
     (said,) = (note["text"] for note in report["notes"] if note["slug"] == "calls-not-timed")
     assert {each["verdict"] for each in report["functions"]} == {"inconclusive"}
+    assert report["changed"]["ran"] == 0 < report["changed"]["unknown"] == report["changed"]["functions"]
     return report, said
 
 

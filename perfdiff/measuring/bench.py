@@ -229,8 +229,9 @@ class Bench:
         )
 
     def untimed(self, site: Site) -> Site:
-        """Return what there is to tell where no build with probes could be made or run: of what changed, that it is open."""
-        return replace(site, measured=site.measured | site.subjects.suspects)
+        """Return what there is to tell where no build with probes could be made or run: what changed is open, and may have run."""
+        known = site.reach or reach.reached(site.subjects, (), ())
+        return replace(site, measured=site.measured | site.subjects.suspects, reach=known)
 
     def spread(self, site: Site) -> Spread:
         """Return what whole runs are spread over."""
