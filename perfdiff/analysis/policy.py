@@ -56,8 +56,8 @@ CLEARLY_LESS = 0.5
 # Less than a page is what threads and event loops signal each other by pipes, not a result.
 FEW_BYTES_ELSEWHERE = 4096
 # Where nothing that a program prints or writes shows its work, this part of it, or less, may be left by skipping the rest: heads that stop
-# halfway do half. Most improvements of whole programs are smaller, and a workload's check tells the others.
-SMALL_PART = 0.5
+# halfway do half, and start as before. Most improvements of whole programs are smaller, and a workload's check tells the others.
+SMALL_PART = 2 / 3
 MESSAGE_LINES = 10  # of text that is the same at all points: so many say that a program ended, more of them are a result
 # Of the CPUs that tasks could use at the same time they had this part at least: then three quarters or more of what they do to each other
 # shows, and where 5 % is excluded, 7 % is on a quiet machine.

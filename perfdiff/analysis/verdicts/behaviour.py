@@ -169,7 +169,8 @@ def _elsewhere(seen: Sequence[Behaviour]) -> Amount | None:
 def _shows_work(side: _Side, others: Sequence[_Side], least: float) -> bool:
     """Return whether what runs print and write hangs on what they work on: it differs from that of other points of their workload.
 
-    More of it than a message holds is a result as well, which no head that skips its work would have. Of a workload with one point anything that there is may do so.
+    More of it than a message holds is a result as well, which no head that skips its work would have. Of a workload with one point anything
+    that there is may be one.
     """
     if any(written.lines.least > MESSAGE_LINES for written in (side.all.output, side.all.errors, *side.all.files.values())):
         return True
