@@ -13,7 +13,7 @@ import pytest
 from experiments import BASE, HEAD, Columns, Made, Noise, World, same
 from perfdiff.analysis import analyse
 from perfdiff.analysis.compare.levels import TRIMMED, levels, lines
-from perfdiff.analysis.findings import Findings, Verdict
+from perfdiff.analysis.findings import Findings, Rung, Verdict
 from perfdiff.analysis.stats.inference import Group, Pair, clear_shift, clear_shifts, contrast, contrasts, false_discovery, noise_floor
 from perfdiff.analysis.stats.panel import Panel, Runs, panel
 from perfdiff.analysis.stats.panel import noise_floor as panel_floor
@@ -426,7 +426,7 @@ def test_the_same_experiment_gives_the_same_findings() -> None:
     assert repr(first) == repr(second)
 
 
-def test_slower_whole_runs_are_no_regression_where_the_workload_has_grown() -> None:
+def test_slower_whole_runs_are_a_regression_that_no_function_explains_where_inputs_have_grown() -> None:
     work = Made(
         "work",
         same(lambda x: 80 * x["n"]),
@@ -438,10 +438,11 @@ def test_slower_whole_runs_are_no_regression_where_the_workload_has_grown() -> N
     )
     found = analyse(world.experiment(), world.samples, CompareConfig())
     assert found.end_to_end[0].ratio.low > 1.5
-    assert found.verdict is Verdict.UNCHANGED
+    assert (found.verdict, found.rung) == (Verdict.REGRESSION, Rung.RUNS)
+    assert [function.info.name for function in found.functions if function.verdict is Verdict.REGRESSION] == []
 
 
-def test_larger_inputs_that_cost_more_than_smaller_ones_let_expect_are_no_regression_either() -> None:
+def test_larger_inputs_that_cost_more_than_smaller_ones_let_expect_make_no_function_guilty_either() -> None:
     def cost(x: Columns) -> np.ndarray:  # as where a cache is outgrown
         return np.where(x["n"] > 10000, 240, 80) * x["n"]
 
@@ -454,7 +455,8 @@ def test_larger_inputs_that_cost_more_than_smaller_ones_let_expect_are_no_regres
     )
     found = analyse(world.experiment(), world.samples, CompareConfig())
     assert found.end_to_end[0].ratio.low > 3
-    assert found.verdict is Verdict.UNCHANGED
+    assert (found.verdict, found.rung) == (Verdict.REGRESSION, Rung.RUNS)
+    assert [function.info.name for function in found.functions if function.verdict is Verdict.REGRESSION] == []
 
 
 @pytest.mark.parametrize(("head_ns", "is_slower"), [(15.5, False), (30.0, True)])

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from perfdiff.languages.meanings import MeaningComparison
-from perfdiff.languages.protocol import CompileCommand
 from perfdiff.languages.python import module_cache
 from perfdiff.languages.python.index import index
-from perfdiff.languages.python.matching import match
-from perfdiff.languages.python.sameness import same_code
 from python_sources import write
 
 FILES = {
@@ -80,52 +74,3 @@ def test_a_damaged_entry_is_made_again(tmp_path: Path) -> None:
         for entry in cache.rglob("*.json"):
             entry.write_text(text)
         assert index(tree, depth=2, cache=cache) == fresh
-
-
-@dataclass(frozen=True)
-class _Build:
-    tree: Path
-    commands: tuple[CompileCommand, ...] = ()
-
-
-def compared(tmp_path: Path, base: Mapping[str, str | bytes], head: Mapping[str, str | bytes]) -> MeaningComparison:
-    trees = (write(tmp_path / "base", base), write(tmp_path / "head", head))
-    pairs = match(*(index(tree, depth=2) for tree in trees))
-    return same_code(_Build(trees[0]), _Build(trees[1]), pairs)
-
-
-def test_texts_that_mean_the_same_are_the_same_program(tmp_path: Path) -> None:
-    base = FILES | {"README.md": "one", "docs/a.txt": "one", ".github/x.yml": "1", "shop/py.typed": "", "build/lib/shop.py": "1"}
-    head = FILES | {"shop/table.py": FILES["shop/table.py"].replace("LIMIT = 10", "# most\n        LIMIT: int = 10"), "README.md": "two"}
-    found = compared(tmp_path, base, head)
-    assert (found.identical, found.other_files) == (True, ())
-
-
-@pytest.mark.parametrize(
-    ("base", "head", "differ"),
-    [
-        ({"data.json": "1"}, {"data.json": "2"}, ("data.json",)),
-        ({}, {"data.json": "2"}, ("data.json",)),
-        ({"bad.py": "def f(:\n"}, {"bad.py": "def g(:\n"}, ("bad.py",)),
-        ({"pyproject.toml": "[project]"}, {"pyproject.toml": ""}, ("pyproject.toml",)),
-        ({"speed.c": "int f;"}, {"speed.c": "int g;"}, ("speed.c",)),
-    ],
-)
-def test_other_files_that_a_workload_may_read_are_named(
-    tmp_path: Path, base: dict[str, str], head: dict[str, str], differ: tuple[str, ...]
-) -> None:
-    found = compared(tmp_path, {"a.py": "x = 1\n"} | base, {"a.py": "x = 1\n"} | head)
-    assert (found.identical, found.other_files) == (True, differ)
-
-
-def test_a_changed_function_is_not_the_same_and_its_caller_is(tmp_path: Path) -> None:
-    text = "def f(): return {}\ndef g(): return f()\n"
-    trees = [write(tmp_path / name, {"a.py": text.format(name)}) for name in ("base", "head")]
-    pairs = match(*(index(tree, depth=2) for tree in trees))
-    found = same_code(_Build(trees[0]), _Build(trees[1]), pairs)
-    names = {pair.head.name: pair for pair in pairs if pair.head is not None}
-    assert not found.identical
-    assert not found.is_same(names["a.f"])
-    assert found.is_unlike(names["a.f"])
-    assert found.is_same(names["a.g"])
-    assert not found.is_unlike(names["a.g"])
