@@ -218,16 +218,29 @@ class Longer(Steady):
 def test_a_proof_is_confirmed_by_a_few_pairs_at_one_point(sums: Request, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rounds_of_runs, "CONFIRMED_S", 600.0)  # however busy the machine is
     progress = Steps()
-    outcome = pipeline.compare(replace(sums, revisions=("base", "base")), progress, executor=Steady())
+    outcome = pipeline.compare(replace(sums, revisions=("head", "head")), progress, executor=Steady())
     assert (outcome.findings.verdict, outcome.findings.rung) == (Verdict.UNCHANGED, Rung.CODE)
     assert "confirming by whole runs" in progress.made
     assert not {"comparing whole runs", "linking in other layouts", "surveying"} & progress.made.keys()
     assert sorted(end.ratio.runs_base if end.ratio else 0 for end in outcome.findings.end_to_end) == [0, MOST_CONFIRMING]
 
 
+def test_one_pair_that_is_clearly_longer_is_enough_to_doubt_a_proof(sums: Request, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rounds_of_runs, "CONFIRMED_S", 1e-9)  # as where runs take long
+    steady, longer = (
+        pipeline.compare(replace(sums, revisions=(name, name)), Steps(), executor=executor).findings
+        for name, executor in (("longer", Steady()), ("base", Longer()))
+    )
+    assert (steady.verdict, steady.rung) == (Verdict.UNCHANGED, Rung.CODE)
+    assert ", and the few whole runs that there was time for agree (" in steady.sentence
+    assert longer.verdict is Verdict.REGRESSION
+    assert "proof-contradicted" in {note.slug for note in longer.notes}
+
+
 def test_whole_runs_that_contradict_a_proof_are_a_regression(sums: Request) -> None:
     progress = Steps()
-    findings = pipeline.compare(replace(sums, revisions=("longer", "longer")), progress, executor=Longer()).findings
+    cache = sums.cache.with_name("contradicted")
+    findings = pipeline.compare(replace(sums, revisions=("head", "head"), cache=cache), progress, executor=Longer()).findings
     assert (findings.verdict, findings.rung) == (Verdict.REGRESSION, Rung.RUNS)
     assert findings.sentence.startswith("Regression, not located: whole runs at add n=")
     assert [note.slug for note in findings.notes if note.slug == "proof-contradicted"] == ["proof-contradicted"]

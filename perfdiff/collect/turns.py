@@ -43,16 +43,12 @@ class Turns:
 
     @property
     def longest(self) -> Point:
-        """Return the point whose pairs took longest, of those that had any."""
-        return max((point for point in self.points if self.pairs[point.id]), key=self._mean_s)
+        """Return the point whose pairs took longest; those that had none take no time that is known."""
+        return max(self.points, key=self.mean_s)
 
-    @property
-    def longest_s(self) -> float:
-        """Return how many seconds a pair of that point takes."""
-        return self._mean_s(self.longest)
-
-    def _mean_s(self, point: Point) -> float:
-        return self._spent_s[point.id] / self.pairs[point.id]
+    def mean_s(self, point: Point) -> float:
+        """Return how many seconds a pair of a point took on average, 0 where it had none."""
+        return self._spent_s[point.id] / max(self.pairs[point.id], 1)
 
     @property
     def fewest(self) -> int:

@@ -66,18 +66,17 @@ class Rounds:
         self._pairs = WholePairs(self.bench, self._maker, self.budget_s)
 
     def confirm(self) -> None:
-        """Run the plain builds in some pairs at the point with the longest runs where nothing that runs is said to differ.
+        """Run the plain builds in some pairs where nothing that runs is said to differ.
 
-        What is slower there all the same contradicts the proof: it counts no more, and everything is measured. Without a proof, make sure
-        that something can be measured.
+        What takes clearly longer all the same contradicts the proof: it counts no more, and everything is measured. Without a proof, make
+        sure that something can be measured.
         """
         if self.site.same_code:
             maker = OwnMachine(self.bench, self.site, self._collector, is_spread=False)
-            pairs = WholePairs(self.bench, maker, CONFIRMED_S)
-            pairs.confirm(self.runs)
+            longer = WholePairs(self.bench, maker, CONFIRMED_S).confirm(self.runs)
             self.notes += maker.notes
-            if slower := pairs.judged(self.runs).slower:
-                self.notes += (unaltered.contradicted(slower[0].point),)
+            if longer is not None:
+                self.notes += (unaltered.contradicted(longer),)
                 self.site, self.runs = replace(self.site, same_code=False), []
         if not self.site.same_code:
             self.bench.require_probes(self.site)

@@ -113,8 +113,8 @@ def _runs(bench: Bench, site: Site, points: Sequence[Point]) -> Iterator[tuple[S
 
 
 def contradicted(point: Point) -> Note:
-    """Tell that whole runs of a point are slower although nothing that runs was seen to differ."""
-    text = f"runs were seen to meet nothing that differs, and those at {point.label} are slower all the same: everything was measured"
+    """Tell that whole runs of a point seem slower although nothing that runs was seen to differ."""
+    text = f"runs were seen to meet nothing that differs, and those at {point.label} took longer all the same: everything was measured"
     return Note("proof-contradicted", text)
 
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+import numpy as np
+
 from perfdiff.analysis.findings import EndToEnd, PointStanding
+from perfdiff.analysis.policy import LAYOUT_SHIFT
 from perfdiff.analysis.stats.pairs import MOST_PAIRS, next_look
-from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
+from perfdiff.analysis.verdicts.wholeruns import WholeRuns, logs, pairs_of, whole_runs
 from perfdiff.collect import schedule
 from perfdiff.collect.turns import Turns
 from perfdiff.config import BUDGETS
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.making import Block, PairMaker
 from perfdiff.measuring.patience import Patience
-from perfdiff.records.schema import Point, Run
+from perfdiff.records.schema import Point, Run, Side
 
 CONFIRMED_S = 4.0  # that pairs may take which confirm a proof: what contradicts one in practice is a multiple, which few pairs show
 MOST_CONFIRMING = 20  # pairs: as many as two looks have
@@ -65,26 +69,37 @@ class WholePairs:
                 looks[point.id] = self._next_look(point)
             patience.decide(turns.fewest < fewest, partial(self._missing_s, runs))
 
-    def confirm(self, runs: list[Run]) -> None:
-        """Add pairs of the point with the longest runs to `runs`, for as long as the budget is; raise WorkloadError or StoreError.
+    def confirm(self, runs: list[Run]) -> Point | None:
+        """Add pairs to `runs` for as long as the budget is; return a point at which head takes clearly longer, None where none does.
 
-        A pair of each point shows first which that is, the last point before all others.
+        A pair of each point comes first, the last point before all others. Then the point at which head seems to take longer by more than
+        layout makes has more of them, or else the one with the longest runs. Raise WorkloadError or StoreError.
         """
         self.bench.progress.stage("confirming by whole runs", None)
         turns, started = self._turns, time.monotonic()
 
         def pairs() -> Iterator[Block]:
-            for point in reversed(self.bench.points):
-                if time.monotonic() - started < self.budget_s:
+            for place, point in enumerate(reversed(self.bench.points)):
+                if not place or time.monotonic() - started < self.budget_s:
                     yield self._block(point)
-            while time.monotonic() - started + turns.longest_s < self.budget_s:
-                yield self._block(turns.longest)
+            while (point := self._doubtful(runs) or turns.longest) in turns.open:
+                if time.monotonic() - started + turns.mean_s(point) > self.budget_s:
+                    return
+                yield self._block(point)
 
         for made in self.maker.made(pairs()):
+            point = made.pair[0].point
             runs += [run for run, _ in made.runs]
-            turns.took(made.pair[0].point, made.seconds)
-            if turns.pairs[made.pair[0].point.id] == MOST_CONFIRMING:
-                return
+            turns.took(point, made.seconds)
+            if turns.pairs[point.id] == MOST_CONFIRMING:
+                turns.close(point)
+        return next((end.point for end in self.judged(runs).slower), None) or self._doubtful(runs, closed=True)
+
+    def _doubtful(self, runs: Sequence[Run], *, closed: bool = False) -> Point | None:
+        """Return the point at which head takes longest beside base, if that is by more than layout makes; `closed` ones as well."""
+        excess = [(_excess(point, runs), point) for point in (self.bench.points if closed else self._turns.open)]
+        worst, point = max(excess, key=lambda each: each[0], default=(0.0, None))
+        return point if worst > math.log1p(LAYOUT_SHIFT) else None
 
     def would_decide(self, runs: list[Run]) -> bool:
         """Return whether nothing is slower yet, but what is open would be decided within the time that more pairs may take."""
@@ -117,3 +132,9 @@ class WholePairs:
     def _next_look(self, point: Point) -> int:
         """Return the number of pairs of a point at which the next look is due."""
         return self.maker.count * next_look(self._turns.pairs[point.id] // self.maker.count)
+
+
+def _excess(point: Point, runs: Sequence[Run]) -> float:
+    """Return by how much head takes longer in the median of a point's pairs, as a logarithm, by CPU time or by the clock."""
+    base, head = pairs_of(*([run for run in runs if (run.point, run.side) == (point.id, side)] for side in Side))
+    return max((float(np.median(logs(head, cost) - logs(base, cost))) for cost in ("cpu_ns", "took_ns") if base), default=-math.inf)

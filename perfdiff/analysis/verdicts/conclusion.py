@@ -141,13 +141,15 @@ def _of_program(
 
 
 def _confirmed(runs: WholeRuns) -> str:
-    """Say what the whole runs show that confirm a proof, "" where too few were made."""
-    confirming = [(end, end.ratio) for end in runs.ends if end.ratio is not None]
-    if not confirming:
+    """Say what the whole runs show that confirm a proof."""
+    if not runs.ends:
         return ""
-    longest, ratio = max(confirming, key=lambda each: each[0].base_ns)
-    shown = f"{units.ratio(ratio.value)} [{units.significant(ratio.low)}, {units.significant(ratio.high)}]"
-    return f", and {ratio.runs_base} pairs of whole runs at {longest.point.label} agree ({shown})"
+    longest = max(runs.ends, key=lambda end: (end.ratio is not None, end.base_ns))
+    if longest.ratio is None:
+        took = f"{units.duration(longest.base_ns)} and {units.duration(longest.head_ns)}"
+        return f", and the few whole runs that there was time for agree ({took} at {longest.point.label})"
+    shown = f"{units.ratio(longest.ratio.value)} [{units.significant(longest.ratio.low)}, {units.significant(longest.ratio.high)}]"
+    return f", and {longest.ratio.runs_base} pairs of whole runs at {longest.point.label} agree ({shown})"
 
 
 def _guilty(guilty: Sequence[FunctionFinding]) -> str:
