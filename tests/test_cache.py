@@ -192,8 +192,9 @@ def test_what_cannot_be_read_or_removed_is_left_alone(tmp_path: Path) -> None:
         os.chown(path, 0, 0)
         path.chmod(0o700)
     os.chown(cache / "trees" / KEYS[1], 0, 0)  # it can be read, and not removed
-    for above in (tmp_path, *tmp_path.parents[:3]):  # as many lie below the folder of all users
-        above.chmod(above.stat().st_mode | 0o055)
+    for above in (tmp_path, *tmp_path.parents):
+        if not above.stat().st_mode & 0o001:
+            above.chmod(above.stat().st_mode | 0o055)
     told = subprocess.run([sys.executable, "-c", AS_NOBODY, cache], capture_output=True, text=True, check=True).stdout.splitlines()
     assert told == [str([KEYS[1], "c" * 32]), str([f"experiments/{'4' * 32}", f"trees/{KEYS[0]}"]), str(list(KEYS))]
 
