@@ -6,6 +6,7 @@ import math
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -196,6 +197,17 @@ def test_nothing_is_known_of_runs_whose_calls_are_not_reported(builds: Mapping[S
     monkeypatch.setattr(accesses, "machine", lambda: None)  # as of a processor whose calls have other numbers
     assert ran(Watched(Counting())) is None
     assert len(texts) == 2
+
+
+def test_a_kernel_that_lets_no_reported_call_go_on_fails_the_run_at_once(
+    builds: Mapping[Side, Build], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(accesses, "_GOES_ON", 1 << 31)  # as Linux 5.4 refuses the flag
+    watching, began = Watched(ProcessExecutor()), time.monotonic()
+    with pytest.raises(WorkloadError):
+        watching.execute(Command("cat same.txt", builds[Side.HEAD].tree, os.environ, 60, (0,), "head"))
+    assert watching.accesses is None
+    assert time.monotonic() - began < 30
 
 
 def test_a_way_to_files_that_names_none_leaves_a_run_unknown(builds: Mapping[Side, Build]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import os
 import secrets
 import select
@@ -24,6 +25,7 @@ _RECEIVE, _SEND = 0xC0502100, 0xC0182101  # ioctl(2) on the listener: take a rep
 _REPORT = struct.Struct("=QIIiIQ6Q")  # `struct seccomp_notif`: id, thread, flags, number, architecture, instruction, arguments
 _ANSWER = struct.Struct("=QqiI")  # `struct seccomp_notif_resp`: id, value, error, flags
 _GOES_ON = 1
+_ENDED_MEANWHILE = (errno.ENOENT, errno.EINTR)  # whose call it was has ended, or a signal came: no report is lost
 _FROM_HERE = 0xFFFFFF9C  # AT_FDCWD, of which only the low half counts
 _LONGEST_PATH, _PAGE = 4096, 4096
 _MOST_LINKS = 40  # that the kernel follows in a path
@@ -111,7 +113,10 @@ class Supervisor:
         return None
 
     def _take(self, listener: int, of: Machine) -> bool:
-        """Take reports until all processes have ended, or the run's command has; return whether none was missed."""
+        """Take reports until all processes have ended, or the run's command has; return False where the kernel refuses to go on.
+
+        Linux before 5.5 reports calls and cannot let them go on. The run must not wait for that: closing the listener fails its calls.
+        """
         control, waiting = ctypes.CDLL(None, use_errno=True).ioctl, select.poll()
         waiting.register(listener, select.POLLIN)
         report = ctypes.create_string_buffer(_REPORT.size)
@@ -125,11 +130,14 @@ class Supervisor:
                 continue
             ctypes.memset(report, 0, _REPORT.size)
             if control(listener, ctypes.c_ulong(_RECEIVE), report):
-                continue  # whose call it was has ended
+                if ctypes.get_errno() in _ENDED_MEANWHILE:
+                    continue
+                return False
             number, thread, _, call, architecture, _, *arguments = _REPORT.unpack(report.raw)
             self._paths.add(of.call(call, architecture), thread, arguments)
             answer = ctypes.create_string_buffer(_ANSWER.pack(number, 0, 0, _GOES_ON), _ANSWER.size)
-            control(listener, ctypes.c_ulong(_SEND), answer)
+            if control(listener, ctypes.c_ulong(_SEND), answer) and ctypes.get_errno() not in _ENDED_MEANWHILE:
+                return False
 
 
 class _Paths:
