@@ -119,6 +119,20 @@ def test_other_calls_of_the_kernel_are_seen_as_well(builds: Mapping[Side, Build]
     assert met(builds, f'{sys.executable} -I -S -c "import os; {code}"', Side.BASE) != set()
 
 
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("os.rename('run.sh', 'differs.txt')", "differs.txt"),
+        ("os.rename('size.txt', 'other')", "size.txt"),
+        ("os.link('size.txt', 'other')", "size.txt"),
+        ("os.rename('sub', 'other')", "sub/new/new.txt"),
+        ("os.access('other', 4); os.symlink('size.txt', 'other'); open('other').read()", "size.txt"),
+    ],
+)
+def test_what_a_run_gives_another_name_is_met_by_both(builds: Mapping[Side, Build], code: str, name: str) -> None:
+    assert name in met(builds, f'{sys.executable} -I -S -c "import os; {code}"')
+
+
 def test_who_starts_from_a_folder_that_it_opened_is_seen(builds: Mapping[Side, Build]) -> None:
     code = "import os; folder = os.open('sub', os.O_RDONLY); os.chdir('/'); os.access('new/new.txt', 4, dir_fd=folder)"
     assert met(builds, f'{sys.executable} -I -S -c "{code}"', Side.BASE) == {"sub/new/new.txt"}

@@ -37,12 +37,14 @@ class Accesses:
     """The paths that a run met, absolute and without links, links that it followed among them.
 
     `opened` gives for each path how often the one process opened it that did so most, counted anew where a process becomes another program;
-    `ran` are programs, `listed` folders whose names were read, `asked` all other paths that were named, whether they are there or not.
+    `ran` are programs, `listed` folders whose names were read, `moved` what was given another name, by its old one, and `asked` all other
+    paths that were named, whether they are there or not.
     """
 
     opened: dict[str, int]
     ran: frozenset[str]
     listed: frozenset[str]
+    moved: frozenset[str]
     asked: frozenset[str]
 
 
@@ -150,6 +152,7 @@ class _Paths:
         self._processes: dict[int, int] = {}  # by thread
         self._ran: set[str] = set()
         self._listed: set[str] = set()
+        self._moved: set[str] = set()
         self._asked: set[str] = set()
         self._links: dict[str, str | None] = {}
         self._resolved: dict[str, tuple[tuple[str, ...], str]] = {}
@@ -160,7 +163,7 @@ class _Paths:
         opened: dict[str, int] = {}
         for (_, _, path), times in self._opened.items():
             opened[path] = max(opened.get(path, 0), times)
-        return Accesses(opened, frozenset(self._ran), frozenset(self._listed), frozenset(self._asked))
+        return Accesses(opened, frozenset(self._ran), frozenset(self._listed), frozenset(self._moved), frozenset(self._asked))
 
     def add(self, call: PathCall, thread: int, arguments: list[int]) -> None:
         """Add a call; what its thread has ended or hides by then makes the whole run unknown, as it may have been anything."""
@@ -180,6 +183,8 @@ class _Paths:
         match call.kind:
             case Kind.LIST:
                 self._listed.add(path)
+            case Kind.MOVE:
+                self._moved.add(path)
             case Kind.OPEN:
                 process = self._process(thread)
                 self._opened[process, self._programs[process], path] += 1
@@ -188,6 +193,11 @@ class _Paths:
                 self._programs[self._process(thread)] += 1
             case _:
                 self._asked.add(path)
+        if call.other is not None:
+            self.add(call.other, thread, arguments)
+        if call.kind is Kind.NAME:
+            self._links.clear()
+            self._resolved.clear()
 
     def _text(self, thread: int, address: int) -> str:
         """Return the path that stands at an address of a thread's memory; raise OSError."""

@@ -66,6 +66,8 @@ class Differences:
         met |= {name for name in inside.values() if name in self.one_sided or name in self.sizes}
         met |= {f"{inside[path] or '.'}/" for path in accesses.listed if inside.get(path) in self.lists}
         met |= {inside[path] for path, times in accesses.opened.items() if path in inside and times > self.alike.get(inside[path], times)}
+        moved = {inside[path] for path in accesses.moved if path in inside}
+        met |= {name for name in self.names | self.alike.keys() if not moved.isdisjoint((name, *map(str, Path(name).parents)))}
         return frozenset([*met, *self._met_beside(side, accesses)])
 
     def _met_beside(self, side: Side, accesses: Accesses) -> Iterator[str]:
@@ -93,7 +95,7 @@ def is_at_work(build: PlainBuild, accesses: Accesses) -> bool:
 
 
 def _all_paths(accesses: Accesses) -> Set[str]:
-    return accesses.opened.keys() | accesses.ran | accesses.listed | accesses.asked
+    return accesses.opened.keys() | accesses.ran | accesses.listed | accesses.moved | accesses.asked
 
 
 def _below(folder: Path, path: str) -> str | None:

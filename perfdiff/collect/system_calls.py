@@ -21,16 +21,22 @@ class Kind(Enum):
     LIST = auto()  # the names in a folder
     ASK = auto()  # whether a path is there, and what lies there
     RUN = auto()  # a program, whose content the kernel reads
+    NAME = auto()  # whether a path is there, which from then on may lead to something else
+    MOVE = auto()  # what lies at a path, all of a folder included, by another path from then on
     BLIND = auto()  # more than its arguments say
 
 
 @dataclass(frozen=True, slots=True)
 class PathCall:
-    """A system call: the places, among its arguments, of the path that it names and of the descriptor that the path starts from."""
+    """A system call: the places, among its arguments, of the path that it names and of the descriptor that the path starts from.
+
+    `other` has those of the second path, of a call that names two.
+    """
 
     kind: Kind
     path: int | None = None
     folder: int | None = None
+    other: PathCall | None = None
 
 
 def _at_start(kind: Kind) -> PathCall:
@@ -41,6 +47,10 @@ def _below(kind: Kind) -> PathCall:
     return PathCall(kind, path=1, folder=0)
 
 
+_FROM_ONE_TO_OTHER = PathCall(Kind.MOVE, path=0, other=PathCall(Kind.NAME, path=1))
+_FROM_ONE_TO_OTHER_BELOW = PathCall(Kind.MOVE, path=1, folder=0, other=PathCall(Kind.NAME, path=3, folder=2))
+
+
 # Numbers on x86-64 and on aarch64, None where a machine has no such call.
 _CALLS: tuple[tuple[str, int | None, int | None, PathCall], ...] = (
     ("open", 2, None, _at_start(Kind.OPEN)),
@@ -48,8 +58,8 @@ _CALLS: tuple[tuple[str, int | None, int | None, PathCall], ...] = (
     ("openat", 257, 56, _below(Kind.OPEN)),
     ("openat2", 437, 437, _below(Kind.OPEN)),
     ("truncate", 76, 45, _at_start(Kind.OPEN)),
-    ("link", 86, None, _at_start(Kind.OPEN)),
-    ("linkat", 265, 37, _below(Kind.OPEN)),
+    ("link", 86, None, _FROM_ONE_TO_OTHER),
+    ("linkat", 265, 37, _FROM_ONE_TO_OTHER_BELOW),
     ("getdents", 78, None, PathCall(Kind.LIST, folder=0)),
     ("getdents64", 217, 61, PathCall(Kind.LIST, folder=0)),
     ("stat", 4, None, _at_start(Kind.ASK)),
@@ -66,9 +76,11 @@ _CALLS: tuple[tuple[str, int | None, int | None, PathCall], ...] = (
     ("lgetxattr", 192, 9, _at_start(Kind.ASK)),
     ("listxattr", 194, 11, _at_start(Kind.ASK)),
     ("chdir", 80, 49, _at_start(Kind.ASK)),
-    ("rename", 82, None, _at_start(Kind.ASK)),
-    ("renameat", 264, 38, _below(Kind.ASK)),
-    ("renameat2", 316, 276, _below(Kind.ASK)),
+    ("rename", 82, None, _FROM_ONE_TO_OTHER),
+    ("renameat", 264, 38, _FROM_ONE_TO_OTHER_BELOW),
+    ("renameat2", 316, 276, _FROM_ONE_TO_OTHER_BELOW),
+    ("symlink", 88, None, PathCall(Kind.NAME, path=1)),
+    ("symlinkat", 266, 36, PathCall(Kind.NAME, path=2, folder=1)),
     ("mkdir", 83, None, _at_start(Kind.ASK)),
     ("mkdirat", 258, 34, _below(Kind.ASK)),
     ("rmdir", 84, None, _at_start(Kind.ASK)),
