@@ -13,7 +13,7 @@ from perfdiff.analysis.gathering import at_usual_pace, compared, gathered, known
 from perfdiff.analysis.sums.levelling import levelled
 from perfdiff.analysis.telling.headline import headline
 from perfdiff.analysis.verdicts.proof import proved_by_counts
-from perfdiff.analysis.verdicts.verdict import Decision
+from perfdiff.analysis.verdicts.rules import Decision
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Side
 from test_analysis_counts import counted
@@ -36,9 +36,9 @@ def said(slower: float, noise: float) -> tuple[str, str]:
     case = next(each for each in found.cases if each.info.name == "scan")
     proof = proved_by_counts(case)
     assert proof is not None
-    decision = Decision(Verdict.REGRESSION, proof.reason, proof.counters)
+    decision = Decision(Verdict.REGRESSION, proof.says, proof.grown)
     metrics, spots = compared(case, decision, found, samples)
-    return proof.reason, headline(case, decision, metrics, spots, ())
+    return proof.says, headline(case, decision, metrics, spots, ())
 
 
 def test_a_function_whose_time_is_told_beside_its_counts_is_told_by_it() -> None:

@@ -32,8 +32,8 @@ from perfdiff.analysis.verdicts.disagreement import disagreement_notes
 from perfdiff.analysis.verdicts.locking import lock_notes
 from perfdiff.analysis.verdicts.parallel import apart_in_time, apart_note
 from perfdiff.analysis.verdicts.requests import request_findings, waiting_notes
+from perfdiff.analysis.verdicts.rules import Decision
 from perfdiff.analysis.verdicts.ruling import Ruling, rule
-from perfdiff.analysis.verdicts.verdict import Decision
 from perfdiff.analysis.verdicts.volume import volume_note
 from perfdiff.analysis.verdicts.wholeruns import overhead
 from perfdiff.config import CompareConfig

@@ -35,7 +35,7 @@ from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
 from perfdiff.analysis.verdicts.disagreement import disagreeing, settled
 from perfdiff.analysis.verdicts.parallel import allowed, apart_in_time
 from perfdiff.analysis.verdicts.requests import without_waiting
-from perfdiff.analysis.verdicts.verdict import Decision
+from perfdiff.analysis.verdicts.rules import Decision
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
 from perfdiff.config import CompareConfig
 from perfdiff.records.recorded import Samples

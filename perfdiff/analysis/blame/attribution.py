@@ -68,6 +68,10 @@ class Attribution:
         extra += sum(max(float(each.sum()), 0.0) for each in self.unattributed.values())
         return min(max(ns / extra, 0.0), 1.0) if extra > 0 else None
 
+    def names(self, functions: Iterable[int]) -> str:
+        """Return functions' names as sentences list them."""
+        return ", ".join(f"`{self.web.functions[each].name}`" for each in functions)
+
     def ranked(self, suspects: Iterable[int]) -> list[int]:
         """Return suspects by guilt; near ties by how directly the cost follows from the change.
 

@@ -15,7 +15,7 @@ from perfdiff.analysis.compare.shift import leading_term
 from perfdiff.analysis.findings import Cause, MetricFinding, Ratio, Verdict
 from perfdiff.analysis.sums.rates import one_run, too_short
 from perfdiff.analysis.verdicts.case import Case
-from perfdiff.analysis.verdicts.verdict import Decision
+from perfdiff.analysis.verdicts.rules import Decision
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import RISING, Annotation, CostClass, Term, product, shape
 from perfdiff.models.clock import RESOLUTION_NS

@@ -13,48 +13,64 @@ from perfdiff import units
 from perfdiff.analysis.compare.comparison import tested
 from perfdiff.analysis.compare.judgement import enough_runs
 from perfdiff.analysis.counts.suspects import ExtraWork
-from perfdiff.analysis.findings import EndToEnd, Verdict
+from perfdiff.analysis.findings import EndToEnd
 from perfdiff.analysis.policy import MATERIAL, MOST_WORK, REMAINS, REWRITTEN, TELLING
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import Evidence
-from perfdiff.analysis.verdicts.verdict import Decision
+from perfdiff.analysis.verdicts.judged import Judged
+from perfdiff.analysis.verdicts.rules import Reason
 from perfdiff.analysis.verdicts.witnesses import moved_from_callees
 from perfdiff.models.prices import DEAREST_NS
 from perfdiff.models.workcounter import is_bounded, work_counters
 from perfdiff.records.schema import Side
 
 
-def eliminated(cases: Sequence[Case], evidence: Evidence) -> dict[int, Decision]:
-    """Return the decision on the one changed function that makes whole runs slower, nothing where they are not or several may do so.
+def _candidates(judged: Judged) -> dict[int, Case]:
+    """Return the changed functions that may make whole runs slower, none where these are not, or where somebody is guilty already.
 
-    By exact counts it is the one that executes most of what changed functions execute more, if that is certainly a material part of a run
-    at a point where runs are slower, or could explain a telling part of the slow-down there; where lines are counted, which others may
-    make do more, that part must be certain, and no other way of writing the same. What only could explain it does not stand against
-    slower calls of other changed functions. Else it is the only changed function whose own calls are slower beyond chance, by however
-    little, or else the only one whose lines run so much more often that this can explain the difference. A function
-    to which time only moved from its callees is no candidate.
+    What takes longer because its callees take less makes nobody's runs slower.
     """
-    if not evidence.runs.slower:
+    if not judged.evidence.runs.slower or judged.regressions:
         return {}
-    suspects = {case.info.id: case for case in cases if case.info.change.is_suspect and not _has_moved(case)}
-    total_ns = sum(each.total_ns for each in evidence.suspects)
-    sees_all = all(is_bounded(case.counts) for case in suspects.values() if work_counters(case.counts))
-    slower = [id_ for id_, case in suspects.items() if _is_slower(case)]
-    for work in evidence.suspects[:1]:
-        is_most = work.function in suspects and work.repeats and work.total_ns >= MOST_WORK * total_ns
-        is_told_otherwise = slower and work.function not in slower and not _is_certain(work, evidence)
-        if is_most and not is_told_otherwise and _is_enough(work, evidence, sees_all):
-            share = units.significant(100 * work.total_ns / total_ns)
-            reason = f"whole runs are slower, and it {work.says}, {share} % of what changed functions execute more"
-            return {work.function: Decision(Verdict.REGRESSION, reason, work.grown)}
-    if len(slower) == 1:
-        reason = "whole runs are slower, and it is the only changed function whose own calls are"
-        return {slower[0]: Decision(Verdict.REGRESSION, reason)}
-    grown = _grown(list(suspects.values()), evidence) if not slower else None
+    return {function: case for function, case in judged.cases.items() if case.info.change.is_suspect and not _has_moved(case)}
+
+
+def by_most_work(judged: Judged) -> dict[int, Reason]:
+    """Return the function that by exact counts executes most of what changed functions execute more, where that makes runs slower.
+
+    It does if that is certainly a material part of a run at a point where runs are slower, or could explain a telling part of the slow-down
+    there; where lines are counted, which others may make do more, that part must be certain, and no other way of writing the same. What
+    only could explain it does not stand against slower calls of other changed functions.
+    """
+    candidates, evidence = _candidates(judged), judged.evidence
+    if not candidates or not evidence.suspects:
+        return {}
+    work, total_ns = evidence.suspects[0], sum(each.total_ns for each in evidence.suspects)
+    sees_all = all(is_bounded(case.counts) for case in candidates.values() if work_counters(case.counts))
+    slower = [function for function, case in candidates.items() if _is_slower(case)]
+    is_most = work.function in candidates and work.repeats and work.total_ns >= MOST_WORK * total_ns
+    is_told_otherwise = slower and work.function not in slower and not _is_certain(work, evidence)
+    if not is_most or is_told_otherwise or not _is_enough(work, evidence, sees_all):
+        return {}
+    share = units.significant(100 * work.total_ns / total_ns)
+    says = f"whole runs are slower, and it {work.says}, {share} % of what changed functions execute more"
+    return {work.function: Reason(says, work.grown)}
+
+
+def by_slower_calls(judged: Judged) -> dict[int, Reason]:
+    """Return the only changed function whose own calls are slower beyond chance, by however little, where whole runs are slower."""
+    slower = [function for function, case in _candidates(judged).items() if _is_slower(case)]
+    return {slower[0]: Reason("whole runs are slower, and it is the only changed function whose own calls are")} if len(slower) == 1 else {}
+
+
+def by_lines(judged: Judged) -> dict[int, Reason]:
+    """Return the only changed function whose lines run so much more often that this can explain slower whole runs."""
+    candidates = list(_candidates(judged).values())
+    grown = _grown(candidates, judged.evidence) if not any(map(_is_slower, candidates)) else None
     if grown is None:
         return {}
-    reason = "whole runs are slower, and it is the only changed function whose lines run so much more often that this can explain it"
-    return {grown.info.id: Decision(Verdict.REGRESSION, reason, ("blocks",))}
+    says = "whole runs are slower, and it is the only changed function whose lines run so much more often that this can explain it"
+    return {grown.info.id: Reason(says, ("blocks",))}
 
 
 def _is_enough(work: ExtraWork, evidence: Evidence, sees_all: bool) -> bool:

@@ -12,7 +12,7 @@ from perfdiff.analysis.findings import FunctionFinding, Verdict
 from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.sums.rates import grew, per_call
 from perfdiff.analysis.verdicts.case import Case
-from perfdiff.analysis.verdicts.verdict import Decision
+from perfdiff.analysis.verdicts.rules import Decision
 from perfdiff.records.metrics import metric_of
 from perfdiff.records.schema import Note
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,17 +12,10 @@ from perfdiff.analysis.compare.study import LEARNT
 from perfdiff.analysis.policy import CLAIMED, MATERIAL, REMAINS
 from perfdiff.analysis.sums.rates import too_short
 from perfdiff.analysis.verdicts.case import Case
+from perfdiff.analysis.verdicts.rules import Reason
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """Why counts alone make a function guilty, and the counters that do."""
-
-    reason: str
-    counters: tuple[str, ...]
-
-
-def proved_by_counts(case: Case) -> Proof | None:
+def proved_by_counts(case: Case) -> Reason | None:
     """Return what proves a changed function guilty by counts alone, None where nothing does.
 
     Its own counts repeat exactly, grew by more than another way of writing or compiling the same can make, are new to the run as a whole,
@@ -38,7 +30,7 @@ def proved_by_counts(case: Case) -> Proof | None:
     if not any(_counts_at(point, ns, case) for point, ns in zip(work.points, extra_ns.tolist(), strict=True)):
         return None
     doubt = "" if _is_told_by_time(case) else "its time alone does not tell, but "
-    return Proof(f"{doubt}it {work.says}, which takes {units.duration(work.total_ns)} at least", work.beyond_rewriting)
+    return Reason(f"{doubt}it {work.says}, which takes {units.duration(work.total_ns)} at least", work.beyond_rewriting)
 
 
 def _is_told_by_time(case: Case) -> bool:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
+import numpy as np
+
+from perfdiff.analysis.blame.attribution import sums_noise
+from perfdiff.analysis.blame.guilt import Extra
+from perfdiff.analysis.blame.links import LinkKind
+from perfdiff.analysis.compare.judgement import Direction
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.policy import OWNED
 from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import Evidence
-from perfdiff.analysis.verdicts.contention import acquitted, held_up, put_down
-from perfdiff.analysis.verdicts.elimination import eliminated
+from perfdiff.analysis.verdicts.contention import behind_waiting, held_up, keeping_others_waiting, working_the_same
+from perfdiff.analysis.verdicts.elimination import by_lines, by_most_work, by_slower_calls
+from perfdiff.analysis.verdicts.judged import JointRule, Judged
 from perfdiff.analysis.verdicts.locking import with_locks
-from perfdiff.analysis.verdicts.verdict import Decision, decide, grown_counts, victims
-from perfdiff.records.schema import Side
+from perfdiff.analysis.verdicts.rules import Decision, Reason
+from perfdiff.analysis.verdicts.verdict import ADDS_TIME, decide, grown_counts
+from perfdiff.records.schema import Floats, Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,56 +53,93 @@ class Ruling:
         return extra, guilt.interval.total if guilt is not None and guilt.interval else None
 
 
-def rule(cases: Sequence[Case], evidence: Evidence) -> Ruling:
-    """Decide on each function, then on all together: guilty ones by rank, and behind them those that they make slower.
+def _allocating_below(judged: Judged) -> dict[int, Reason]:
+    """Return the functions whose callees make most of what they allocate more: that is theirs, counted in their callers as well.
 
-    Where `evidence` on the whole program says that it is slower and nobody is guilty, it is who all else speaks for.
+    These count whatever they are guilty by. Who calls its caller again is none of them, as both hold all that either allocates.
     """
-    decisions = _deepest({case.info.id: decide(case) for case in cases}, cases)
-    decisions |= acquitted(decisions, cases)
-    waiting = put_down(decisions, cases)
-    guilty = [function for function, decision in decisions.items() if decision.verdict is Verdict.REGRESSION]
-    by_time = [each for each in guilty if not decisions[each].grown]
-    order = cases[0].attribution.ranked(by_time) if cases else []
-    counted = {case.info.id: case.work.total_ns if case.work else 0.0 for case in cases}
-    order += sorted((each for each in guilty if each not in order), key=lambda each: -counted[each])
-    if not guilty:
-        found = eliminated(cases, evidence)
-        decisions |= found
-        guilty, order = [*found], [*found]
-    harmed = victims(cases, by_time)
-    for function, behind in harmed.items():
-        names = ", ".join(f"`{case.info.name}`" for case in cases if case.info.id in behind)
-        decisions[function] = Decision(Verdict.REGRESSION, f"its code is unchanged; it is slower because of {names}")
-        order.append(function)
-    for function, decision in held_up(cases, waiting).items():
-        if decisions[function].verdict is not Verdict.REGRESSION:
-            decisions[function] = decision
-            order.append(function)
-    return Ruling(with_locks(decisions, cases), frozenset(guilty), tuple(order), harmed, waiting)
+    heavy = {function: metrics for function, case in judged.cases.items() if (metrics := grown_counts(case))}
+    return {
+        function: Reason("it allocates more only through what it calls")
+        for function, metrics in heavy.items()
+        if metrics == judged.decisions[function].grown and _is_allocated_below(function, metrics, heavy.keys(), judged.cases)
+    }
 
 
-def _deepest(decisions: dict[int, Decision], cases: Sequence[Case]) -> dict[int, Decision]:
-    """Leave more allocation with the innermost suspects that make most of it: what a callee allocates is counted in its callers as well.
-
-    Those count whatever they are guilty by. Who calls its caller again is none of them, as both hold all that either allocates.
-    """
-    heavy = {case.info.id: metrics for case in cases if (metrics := grown_counts(case))}
-    by_id = {case.info.id: case for case in cases}
-    for function, metrics in heavy.items():
-        if metrics != decisions[function].grown:
-            continue
-        callees = by_id[function].attribution.web.callees
-        below = {each: reached(callees, each) for each in reached(callees, function) & heavy.keys()}
-        below = {each: further for each, further in below.items() if function not in further}
-        nested = set().union(*below.values())
-        outermost = {metric: sum(_extra(by_id[each], metric) for each in below.keys() - nested) for metric in metrics}
-        if below and all(more >= OWNED * _extra(by_id[function], metric) for metric, more in outermost.items()):
-            decisions[function] = Decision(Verdict.UNCHANGED, "it allocates more only through what it calls")
-    return decisions
+def _is_allocated_below(function: int, metrics: Sequence[str], heavy: Set[int], cases: Mapping[int, Case]) -> bool:
+    """Return whether the outermost of the functions that allocate more, below a function, make most of what it has more of each metric."""
+    callees = cases[function].attribution.web.callees
+    below = {each: reached(callees, each) for each in reached(callees, function) & heavy}
+    below = {each: further for each, further in below.items() if function not in further}
+    outermost = below.keys() - set().union(*below.values())
+    return bool(below) and all(
+        sum(_extra(cases[each], metric) for each in outermost) >= OWNED * _extra(cases[function], metric) for metric in metrics
+    )
 
 
 def _extra(case: Case, metric: str) -> float:
     """Return what one run of each point has more of a metric in a function's calls."""
     base, head = (float(case.ledger.of_a_run(metric, side, case.info.id).sum()) for side in Side)
     return head - base
+
+
+def _victims(judged: Judged) -> dict[int, tuple[int, ...]]:
+    """Return unchanged functions whose own code is clearly and materially slower because of others' changes, with the guilty ones."""
+    victims: dict[int, tuple[int, ...]] = {}
+    guilty = [case.info.id for case in judged.by_rule(ADDS_TIME)]
+    for function, case in judged.cases.items():
+        if case.info.change.is_suspect or case.direction("self_ns") is not Direction.UP:
+            continue
+        blames = [
+            blame
+            for guilt in case.attribution.guilt.values()
+            for blame in guilt.blames
+            if blame.at == function and blame.extra is Extra.COST and blame.kind is not LinkKind.CALLS
+        ]
+        behind = tuple(suspect for suspect in guilty if any(blame.by == suspect and blame.total_ns > 0 for blame in blames))
+        if behind and _is_material_in_all(case, np.sum([blame.ns for blame in blames], axis=0)):
+            victims[function] = behind
+    return victims
+
+
+def _is_material_in_all(case: Case, extra: Floats) -> bool:
+    """Return whether extra own time is a material share of a run, clear of what the function's time varies by from run to run."""
+    own = np.array([part.base[case.ledger.place[case.info.id]] for part in case.attribution.parts])
+    (noise,) = sums_noise([frozenset({case.info.id})], case.ledger)
+    return case.attribution.is_material(extra - noise, case.config.min_effect, own)
+
+
+def _slower_through_others(judged: Judged) -> dict[int, Reason]:
+    victims = _victims(judged).items()
+    return {each: Reason(f"its code is unchanged; it is slower because of {judged.names(behind)}") for each, behind in victims}
+
+
+JOINT_RULES = (
+    JointRule("allocates-below", Verdict.UNCHANGED, "do callees make most of what it allocates more?", _allocating_below),
+    JointRule("works-the-same", Verdict.UNCHANGED, "does it work the same, and wait for others or for callees?", working_the_same),
+    JointRule("keeps-others-waiting", Verdict.REGRESSION, "do unchanged functions wait because of it?", keeping_others_waiting),
+    JointRule("most-work", Verdict.REGRESSION, "runs slower, nobody guilty: has it most of the new work?", by_most_work),
+    JointRule("only-one-slower", Verdict.REGRESSION, "runs slower, nobody guilty: is it alone slower?", by_slower_calls),
+    JointRule("only-lines-grown", Verdict.REGRESSION, "runs slower, nobody guilty: do its lines alone run more often?", by_lines),
+    JointRule("slower-through-others", Verdict.REGRESSION, "unchanged, and slower by a change elsewhere?", _slower_through_others),
+    JointRule("waits-for-others", Verdict.REGRESSION, "unchanged, and waits because of a change elsewhere?", held_up),
+)
+_BEHIND = ("slower-through-others", "waits-for-others")  # whom these decide on is slower, and others are guilty of it
+
+
+def rule(cases: Sequence[Case], evidence: Evidence) -> Ruling:
+    """Decide on each function by itself, then on all together, and order those that are slower: guilty ones, then those behind others.
+
+    Where `evidence` on the whole program says that it is slower and nobody is guilty, it is who all else speaks for.
+    """
+    judged = Judged({case.info.id: case for case in cases}, {case.info.id: decide(case) for case in cases}, evidence)
+    for each in JOINT_RULES:
+        judged = each.applied(judged)
+    slower = {case.info.id: judged.decisions[case.info.id] for case in judged.regressions}
+    guilty = [function for function, decision in slower.items() if decision.rule not in _BEHIND]
+    behind = sorted(slower.keys() - {*guilty}, key=lambda each: (_BEHIND.index(slower[each].rule), [*slower].index(each)))
+    by_time = [each for each in guilty if slower[each].rule == ADDS_TIME]
+    order = cases[0].attribution.ranked(by_time) if cases else []
+    counted = {case.info.id: case.work.total_ns if case.work else 0.0 for case in cases}
+    order += sorted((each for each in guilty if each not in order), key=lambda each: -counted[each])
+    return Ruling(with_locks(judged.decisions, cases), frozenset(guilty), (*order, *behind), _victims(judged), behind_waiting(cases))

@@ -1,0 +1,48 @@
+"""All functions of a comparison, with what was decided on each so far: what the rules for all together ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from perfdiff.analysis.findings import Verdict
+from perfdiff.analysis.verdicts.case import Case
+from perfdiff.analysis.verdicts.conclusion import Evidence
+from perfdiff.analysis.verdicts.rules import Decision, Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Functions and decisions on them, by id, with the evidence on the whole program."""
+
+    cases: Mapping[int, Case]
+    decisions: Mapping[int, Decision]
+    evidence: Evidence
+
+    @property
+    def regressions(self) -> list[Case]:
+        """Return the functions that are slower so far."""
+        return [self.cases[function] for function, each in self.decisions.items() if each.verdict is Verdict.REGRESSION]
+
+    def names(self, functions: Iterable[int]) -> str:
+        """Return functions' names as sentences list them."""
+        return ", ".join(f"`{self.cases[function].info.name}`" for function in functions)
+
+    def by_rule(self, name: str) -> list[Case]:
+        """Return the functions that a rule decided on."""
+        return [self.cases[function] for function, each in self.decisions.items() if each.rule == name]
+
+
+@dataclass(frozen=True, slots=True)
+class JointRule:
+    """One way to a verdict on functions together: whom it decides on, in place of what was decided before, and the reason for each."""
+
+    name: str
+    verdict: Verdict
+    asks: str
+    reasons: Callable[[Judged], Mapping[int, Reason]]
+
+    def applied(self, judged: Judged) -> Judged:
+        """Return the same functions with its decisions."""
+        new = {function: Decision(self.verdict, each.says, each.grown, self.name) for function, each in self.reasons(judged).items()}
+        return Judged(judged.cases, {**judged.decisions, **new}, judged.evidence)

@@ -1,0 +1,63 @@
+"""Ordered rules: each asks one question of what is known, and the first that finds a reason decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from perfdiff.analysis.findings import Rung, Verdict
+
+Known = TypeVar("Known")
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a rule decides, in words; `grown` are the count metrics that alone make a function a regression."""
+
+    says: str
+    grown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The verdict on a function with its reason, and the rule by which it came to it; `grown` as of the reason."""
+
+    verdict: Verdict
+    reason: str
+    grown: tuple[str, ...] = ()
+    rule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule(Generic[Known]):
+    """One way to a verdict: what it asks of all that is `Known` of a subject, and how it finds the reason, nothing where it has none."""
+
+    name: str
+    verdict: Verdict
+    asks: str
+    reason: Callable[[Known], Reason | str | None]
+
+    def decision(self, reason: Reason | str) -> Decision:
+        """Return the decision for a reason."""
+        found = reason if isinstance(reason, Reason) else Reason(reason)
+        return Decision(self.verdict, found.says, found.grown, self.name)
+
+
+def decided(rules: Sequence[Rule[Known]], known: Known) -> Decision:
+    """Return the decision of the first rule that finds a reason; the last one always does."""
+    return next(rule.decision(reason) for rule in rules if (reason := rule.reason(known)))
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """The verdict on a comparison with its sentence, the rung of evidence below it, and from which ratio on slow-downs are excluded.
+
+    `rules` are the one that decided, and those that weakened what it said.
+    """
+
+    verdict: Verdict
+    sentence: str
+    rung: Rung
+    excluded: float | None = None
+    rules: tuple[str, ...] = ()
