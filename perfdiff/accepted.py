@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from perfdiff import configuration
-from perfdiff.analysis.findings import Acceptance
+from perfdiff.analysis.acceptances import Acceptance
 from perfdiff.config import Config
 from perfdiff.configuration import tomlfile
 from perfdiff.configuration.settings import Setting

@@ -13,7 +13,8 @@ import pytest
 
 from findings import findings, others, plain, regressed
 from perfdiff import accepted, cli, pipeline
-from perfdiff.analysis.findings import Acceptance, Findings, FunctionFinding, PointStanding, Ratio, Rung, Verdict
+from perfdiff.analysis.acceptances import Acceptance
+from perfdiff.analysis.findings import Findings, FunctionFinding, PointStanding, Ratio, Rung, Verdict
 from perfdiff.analysis.verdicts.acceptance import WHOLE, apply, claims
 from perfdiff.config import CompareConfig
 from perfdiff.errors import ConfigError

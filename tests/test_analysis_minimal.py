@@ -12,7 +12,8 @@ import pytest
 import findings as made
 from experiments import HEAD, Made, World
 from perfdiff import analysis
-from perfdiff.analysis.findings import Acceptance, Findings, Ratio, Verdict
+from perfdiff.analysis.acceptances import Acceptance
+from perfdiff.analysis.findings import Findings, Ratio, Verdict
 from perfdiff.analysis.telling.minimal import cheapest
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Side

@@ -11,7 +11,7 @@ import pytest
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import Rung, Verdict
 from perfdiff.analysis.verdicts.behaviour import behaviour_notes, behaviours, weighed
-from perfdiff.analysis.verdicts.conclusion import Conclusion
+from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.collect.outputs import CLOSE_BYTES, shape_of
 from perfdiff.config import CompareConfig
 from perfdiff.records.behaviour import Behaviour

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import findings as made
-from perfdiff.analysis.findings import Acceptance, Verdict
+from perfdiff.analysis.acceptances import Acceptance
+from perfdiff.analysis.findings import Verdict
 from perfdiff.cli import comparison, destinations, options, output
 from perfdiff.errors import UsageError
 from perfdiff.outcome import Outcome

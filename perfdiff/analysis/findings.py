@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date
 from enum import StrEnum
 
+from perfdiff.analysis.acceptances import Acceptance
 from perfdiff.analysis.callgraph import CallGraph
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.kinds import DetectorKind
@@ -246,34 +246,6 @@ class Anomaly:
 
 
 @dataclass(frozen=True, slots=True)
-class Acceptance:
-    """A known cost: head's `ratio` over base of one metric of a function, `low` to `high`, was accepted for a `reason`.
-
-    `base` and `head` name the revisions it was seen between. It holds up to and including the day `until`, for ever where that is None.
-    """
-
-    function: str
-    file: str
-    metric: str
-    ratio: float
-    low: float
-    high: float
-    reason: str
-    base: str = ""
-    head: str = ""
-    day: date | None = None
-    until: date | None = None
-
-    def holds(self, today: date) -> bool:
-        """Return whether it has not expired."""
-        return self.until is None or today <= self.until
-
-    def is_of(self, info: FunctionInfo) -> bool:
-        """Return whether it speaks of a function, whose parameters may be left out."""
-        return self.file in ("", info.file) and self.function in (info.name, info.name.partition("(")[0])
-
-
-@dataclass(frozen=True, slots=True)
 class LineGrowth:
     """A line of head that runs more often: `base` and `head` times in one run of the workload `point` where most is added.
 
@@ -311,7 +283,8 @@ class FunctionFinding:
     `accepted`, by one entry a metric, does not count in the verdict on the whole.
     `lines` run more often, its own or those of functions where its change shows, and `line_counts` is how often each of its lines in head
     ran there, by number. `warm_up` tells how the first calls of a run cost more than later ones, on either side where they do.
-    `machines_say` tells where machines disagree on it, "" where they do not. `rests_on` is the metric that the verdict rests on.
+    `machines_say` tells where machines disagree on it, "" where they do not. `rests_on` is the metric that the verdict rests on, `rule` the
+    rule that decided.
     """
 
     info: FunctionInfo
@@ -336,6 +309,7 @@ class FunctionFinding:
     warm_up: Mapping[Side, WarmUp] = field(default_factory=dict)
     machines_say: str = ""
     rests_on: str | None = None
+    rule: str = ""
 
     @property
     def is_open_regression(self) -> bool:
@@ -447,3 +421,4 @@ class Findings:
     reach: Reach | None = None  # how much of what changed ran
     met: tuple[str, ...] = ()  # files that differ, and that slower runs open or ask after
     behaviour: tuple[PointBehaviour, ...] = ()
+    rules: tuple[str, ...] = ()  # by which the verdict was reached, the one that decided first

@@ -29,11 +29,10 @@ from perfdiff.analysis.telling.folded import folded_work
 from perfdiff.analysis.telling.headline import Spot
 from perfdiff.analysis.telling.metric import Machines, finding, of_one_side, spot, with_shift, with_spot
 from perfdiff.analysis.trends.lines import MatchedLines
-from perfdiff.analysis.verdicts.behaviour import behaviours, weighed
+from perfdiff.analysis.verdicts.behaviour import behaviours
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
 from perfdiff.analysis.verdicts.disagreement import disagreeing, settled
-from perfdiff.analysis.verdicts.parallel import allowed, apart_in_time
 from perfdiff.analysis.verdicts.requests import without_waiting
 from perfdiff.analysis.verdicts.rules import Decision
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
@@ -156,7 +155,19 @@ def gathered(of: Known, studies: Sequence[Study], lines: MatchedLines | None = N
     work = work_of(of.counted, len(experiment.points), of.leaving)
     judged = without_waiting(of.runs.without(of.clocked), experiment, work, config)
     is_timed = any(run.phase is Phase.TIMED for run in experiment.runs)
-    evidence = Evidence(judged, work, experiment.same_code, suspects, lines, savers, is_timed, experiment.reach, experiment.met)
+    evidence = Evidence(
+        judged,
+        work,
+        experiment.same_code,
+        suspects,
+        lines,
+        savers,
+        is_timed,
+        experiment.reach,
+        experiment.met,
+        behaviours(experiment, work, config),
+        tuple(run for run in experiment.runs if run.phase is Phase.COUNTED),
+    )
     return Gathered(cases, q_values, own, attribution, of.counted, of.runs, evidence, Machines(of.names, _q_of_machines(studies)))
 
 
@@ -250,9 +261,7 @@ def _shifts(case: Case, metrics: Sequence[str], samples: Samples) -> dict[str, S
 
 def concluded(experiment: Experiment, functions: Sequence[FunctionFinding], evidence: Evidence, config: CompareConfig) -> Findings:
     """Return findings of functions, with what the experiment says of itself."""
-    witnessed = behaviours(experiment, evidence.work, config)
-    concluded = allowed(conclude(functions, evidence, config), apart_in_time(witnessed), evidence.work, experiment.runs)
-    concluded = weighed(concluded, witnessed, config)
+    concluded = conclude(functions, evidence, config)
     return Findings(
         verdict=concluded.verdict,
         sentence=concluded.sentence,
@@ -273,7 +282,8 @@ def concluded(experiment: Experiment, functions: Sequence[FunctionFinding], evid
         stages=experiment.stages,
         reach=experiment.reach,
         met=experiment.met,
-        behaviour=witnessed,
+        behaviour=evidence.witnessed,
+        rules=concluded.rules,
     )
 
 

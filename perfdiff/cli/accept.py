@@ -16,7 +16,8 @@ from perfdiff.cli.explain import is_named, last
 from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
-    from perfdiff.analysis.findings import Acceptance, Findings, FunctionFinding, Ratio
+    from perfdiff.analysis.acceptances import Acceptance
+from perfdiff.analysis.findings import Findings, FunctionFinding, Ratio
 
 app = options.application()
 
@@ -122,7 +123,7 @@ def _chosen(finding: FunctionFinding, metric: str | None, findings: Findings) ->
 
 def _known(finding: FunctionFinding, findings: Findings, reason: str, until: date | None) -> Acceptance:
     """Return what all entries on a function share."""
-    from perfdiff.analysis.findings import Acceptance
+    from perfdiff.analysis.acceptances import Acceptance
     from perfdiff.report import wording
 
     return Acceptance(

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from perfdiff.analysis.acceptances import Acceptance
 from perfdiff.analysis.findings import (
-    Acceptance,
     Anomaly,
     Cause,
     CoefficientShift,

@@ -8,13 +8,13 @@ from dataclasses import replace
 from datetime import date
 
 from perfdiff import units
+from perfdiff.analysis.acceptances import Acceptance
 from perfdiff.analysis.compare.shares import ALLOCATION
-from perfdiff.analysis.findings import RUN, Acceptance, Findings, FunctionFinding, Ratio, Verdict
+from perfdiff.analysis.findings import RUN, Findings, FunctionFinding, Ratio, Verdict
 from perfdiff.analysis.policy import MATERIAL
-from perfdiff.analysis.verdicts.behaviour import weighed
-from perfdiff.analysis.verdicts.conclusion import Conclusion, Evidence, conclude
+from perfdiff.analysis.verdicts.conclusion import Evidence, Program, first_conclusion, reserved
 from perfdiff.analysis.verdicts.doubt import WORK
-from perfdiff.analysis.verdicts.parallel import allowed, apart_in_time
+from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
 from perfdiff.models.prices import LEAST_NS
@@ -36,10 +36,10 @@ def apply(findings: Findings, accepted: Sequence[Acceptance], today: date, confi
     live = [entry for entry in accepted if entry.holds(today)]
     functions = tuple(_marked(finding, live, findings) for finding in findings.functions)
     notes = tuple(_notes(functions, accepted, findings, today))
-    found = Conclusion(findings.verdict, findings.sentence, findings.rung, findings.excluded)
+    found = Conclusion(findings.verdict, findings.sentence, findings.rung, findings.excluded, findings.rules)
     if found.verdict is Verdict.REGRESSION and any(finding.accepted for finding in functions):
-        found = allowed(_whole(functions, findings, config), apart_in_time(findings.behaviour), None, ())
-        found = weighed(found, findings.behaviour, config)
+        program = _unaccepted(functions, findings, config)
+        found = reserved(_whole(program, functions), program)
     return replace(
         findings,
         functions=functions,
@@ -47,6 +47,7 @@ def apply(findings: Findings, accepted: Sequence[Acceptance], today: date, confi
         sentence=found.sentence,
         rung=found.rung,
         excluded=found.excluded,
+        rules=found.rules,
         notes=(*findings.notes, *notes),
     )
 
@@ -109,19 +110,22 @@ def _grants(entry: Acceptance, claim: str, finding: FunctionFinding, findings: F
     return is_same and seen is not None and seen.low <= entry.high
 
 
-def _whole(functions: Sequence[FunctionFinding], findings: Findings, config: CompareConfig) -> Conclusion:
-    """Return the verdict on what nobody accepted.
+def _unaccepted(functions: Sequence[FunctionFinding], findings: Findings, config: CompareConfig) -> Program:
+    """Return a program without what was accepted: whole runs that are slower speak no more where accepted functions explain them."""
+    runs = WholeRuns(findings.end_to_end).where(lambda end: end.judges)
+    are_explained = _are_explained(runs, [finding for finding in functions if finding.accepted], findings.min_effect)
+    others = [replace(finding, verdict=Verdict.UNCHANGED) if finding.accepted else finding for finding in functions]
+    evidence = Evidence(WholeRuns() if are_explained else runs, met=findings.met, witnessed=findings.behaviour)
+    return Program(others, evidence, config)
 
-    Whole runs that are slower speak no more where accepted functions explain them; then nothing is left of a program that alone is judged.
-    """
+
+def _whole(program: Program, functions: Sequence[FunctionFinding]) -> Conclusion:
+    """Return the verdict on what nobody accepted; nothing is left of a program that alone is judged and whose runs are explained."""
     known = [finding for finding in functions if finding.accepted]
     says = ", ".join(f"`{finding.info.name}` ({units.ratio(finding.accepted[0].ratio)})" for finding in known)
-    runs = WholeRuns(findings.end_to_end).where(lambda end: end.judges)
-    are_explained = _are_explained(runs, known, findings.min_effect)
-    others = [replace(finding, verdict=Verdict.UNCHANGED) if finding.accepted else finding for finding in functions]
-    found = conclude(others, Evidence() if are_explained else Evidence(runs, met=findings.met), config)
-    if found.verdict is Verdict.UNCHANGED or (are_explained and config.judge == "program"):
-        return Conclusion(Verdict.UNCHANGED, f"No regression beyond what is accepted: {says}", found.rung, found.excluded)
+    found = first_conclusion(program)
+    if found.verdict is Verdict.UNCHANGED or (program.is_judged_alone and not program.runs.ends):
+        return replace(found, verdict=Verdict.UNCHANGED, sentence=f"No regression beyond what is accepted: {says}")
     return replace(found, sentence=f"{found.sentence}; accepted: {says}")
 
 

@@ -16,8 +16,8 @@ from perfdiff import units
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import Rung, Verdict
 from perfdiff.analysis.policy import CHANCE, CLEARLY_LESS, FEW_BYTES_ELSEWHERE, MESSAGE_LINES, SMALL_PART
-from perfdiff.analysis.verdicts.conclusion import Conclusion
 from perfdiff.analysis.verdicts.parallel import average
+from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.config import OUTPUTS, CompareConfig
 from perfdiff.processes import signal_name
 from perfdiff.records.behaviour import Behaviour, Shape

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from perfdiff import units
@@ -13,9 +13,13 @@ from perfdiff.analysis.findings import EndToEnd, FunctionFinding, PointStanding,
 from perfdiff.analysis.policy import MATERIAL, PLACES
 from perfdiff.analysis.stats.pairs import MOST_PAIRS
 from perfdiff.analysis.trends.lines import MatchedLines
+from perfdiff.analysis.verdicts.behaviour import weighed
+from perfdiff.analysis.verdicts.parallel import allowed, apart_in_time
+from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Note, Reach
+from perfdiff.records.schema import Note, Reach, Run
+from perfdiff.records.witnessed import PointBehaviour
 
 SUSPECTS = 2  # named in a sentence
 NAMED = 4  # machines in a sentence
@@ -29,6 +33,7 @@ class Evidence:
     `suspects` are changed functions that execute more, those that take most of it first; `lines` is how often lines ran, None where that
     was not counted; `savers` are changed functions that execute less, those that save most first. `is_timed` tells whether calls were.
     `reach` is how much of what changed ran, None where that is not known; `met` are files that differ and that slower runs meet.
+    `witnessed` is what whole runs did, point by point, and `counted_runs` are those that were counted.
     """
 
     runs: WholeRuns = field(default_factory=WholeRuns)
@@ -40,6 +45,8 @@ class Evidence:
     is_timed: bool = True
     reach: Reach | None = None
     met: tuple[str, ...] = ()
+    witnessed: tuple[PointBehaviour, ...] = ()
+    counted_runs: tuple[Run, ...] = ()
 
     @property
     def where(self) -> str:
@@ -56,27 +63,171 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Conclusion:
-    """The verdict with its sentence, the rung of evidence that it rests on, and from which ratio on slow-downs are excluded."""
+class Program:
+    """All that is known of a program: its functions with their verdicts, and the evidence on the whole."""
 
+    functions: Sequence[FunctionFinding]
+    evidence: Evidence
+    config: CompareConfig
+
+    def of(self, verdict: Verdict) -> list[FunctionFinding]:
+        """Return the functions with a verdict."""
+        return [each for each in self.functions if each.verdict is verdict]
+
+    @property
+    def runs(self) -> WholeRuns:
+        """Return what whole runs show."""
+        return self.evidence.runs
+
+    @property
+    def is_judged_alone(self) -> bool:
+        """Return whether the user asked for the program alone, whatever single functions cost."""
+        return self.config.judge == "program"
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether whole runs leave more than what the places of code make, or seem to be slower at some point."""
+        is_bounded = not self.runs.ends or self.runs.excluded <= 1 + max(self.config.min_effect, PLACES)
+        return not is_bounded or any(end.low > 1 for end in self.runs.ends)
+
+    @property
+    def excluded(self) -> float | None:
+        """Return from which ratio on whole runs exclude slow-downs, None where that is no answer that anybody waits for."""
+        return self.runs.excluded if self.runs.excluded <= TOLD else None
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramRule:
+    """One way to a verdict on a program: the rung it rests on, what it asks, and the sentence, "" where it does not hold."""
+
+    name: str
     verdict: Verdict
-    sentence: str
     rung: Rung
-    excluded: float | None = None
+    asks: str
+    sentence: Callable[[Program], str]
+
+    def conclusion(self, sentence: str, program: Program) -> Conclusion:
+        """Return the conclusion that a sentence says."""
+        tells = self.verdict is not Verdict.REGRESSION and self.rung is not Rung.CODE
+        return Conclusion(self.verdict, sentence, self.rung, program.excluded if tells else None, (self.name,))
 
 
-def conclude(functions: Sequence[FunctionFinding], evidence: Evidence, config: CompareConfig) -> Conclusion:
-    """Return the verdict on the comparison, from the most certain evidence that decides it.
-
-    Whole runs judge *whether* the program is slower, single functions *where*: a function may be slower in a program that does not feel
-    it, and a program may be slower where nobody found the guilty function. A program that became faster is an improvement, as long as
-    its slower functions do not take most of that back. Where nothing that changed ran, no answer is that nothing is slower.
-    """
-    return _of_what_ran(_conclude(functions, evidence, config), evidence.reach)
+def _function_slower(program: Program) -> str:
+    guilty, runs = program.of(Verdict.REGRESSION), program.runs
+    if not guilty or program.is_judged_alone or _are_outweighed(guilty, runs):
+        return ""
+    not_felt = f" of a function, not of the program ({_excluded(runs, program.config)})" if runs.are_not_slower else ""
+    return f"Regression{not_felt}: {_guilty(guilty)}{_elsewhere(runs)}"
 
 
-def _of_what_ran(conclusion: Conclusion, reach: Reach | None) -> Conclusion:
+def _slower_by_function(program: Program) -> str:
+    guilty = program.of(Verdict.REGRESSION)
+    return f"Regression: {_guilty(guilty)}{_elsewhere(program.runs)}" if guilty and program.runs.slower else ""
+
+
+def _places(program: Program) -> str:
+    """Tell of whole runs that are slower by no more than places of code make, where counts say that no work was added."""
+    work, slower = program.evidence.work, program.runs.slower
+    if not slower or work is None or not work.adds_nothing or any(end.low > 1 + PLACES for end in slower):
+        return ""
+    return _undecided(f"{_takes(slower[0])}, but counts say that no work was added: the place of code in memory may make that", program)
+
+
+def _not_located(program: Program) -> str:
+    """Tell of slower whole runs that no function explains."""
+    evidence, slower = program.evidence, program.runs.slower
+    if not slower:
+        return ""
+    reasons = []
+    if evidence.met:
+        files = units.listed([f"`{name}`" for name in evidence.met], NAMED)
+        differ = "differs" if len(evidence.met) == 1 else "differ"
+        reasons.append(f"{files}, which runs open or ask after, {differ} between base and head")
+    if any(each.info.change.is_suspect for each in program.functions):
+        likely = " and ".join(f"`{each.name}` {each.says}" for each in evidence.suspects[:SUSPECTS])
+        calls = "no single call explains it" if evidence.is_timed else "no calls could be timed"
+        reasons.append(f"{calls}{f'; by counts, {likely}' if likely else ''}")
+    elif evidence.met:
+        reasons.append("no function that ran has changed")
+    else:
+        reasons.append("no function that ran has changed: look at data files, build options and libraries")
+    return f"Regression, not located: {_takes(slower[0])}; {'; '.join(reasons)}"
+
+
+def _same_code(program: Program) -> str:
+    is_same = program.evidence.same_code
+    return f"No regression: nothing that runs differs between base and head{_confirmed(program.runs)}" if is_same else ""
+
+
+def _faster(program: Program) -> str:
+    """Tell of whole runs that are faster at some point and slower nowhere: clearly, or beyond chance where calls of a function are, too."""
+    runs, improved = program.runs, program.of(Verdict.IMPROVEMENT)
+    faster = runs.of(PointStanding.FASTER) or [end for end in runs.ends if improved and end.high < 1]
+    if not runs.are_not_slower or not faster:
+        return ""
+    best = min(faster, key=lambda end: end.high)
+    return f"Improvement: {improved[0].headline if improved else f'{_takes(best)}{_saved(program.evidence.savers, faster)}'}"
+
+
+def _not_slower(program: Program) -> str:
+    runs = program.runs
+    return f"No regression{program.evidence.where}: {_excluded(runs, program.config)}" if runs.are_not_slower else ""
+
+
+def _runs_open(program: Program) -> str:
+    return _undecided(_needed(program.runs), program) if program.is_open or program.is_judged_alone else ""
+
+
+def _function_faster(program: Program) -> str:
+    improved, least = program.of(Verdict.IMPROVEMENT), 1 + program.config.min_effect
+    may_be_slower = any(end.high > least and end.ratio and end.ratio.value > 1 for end in program.runs.ends)
+    return f"Improvement: {improved[0].headline}" if improved and not may_be_slower else ""
+
+
+def _same_counts(program: Program) -> str:
+    work = program.evidence.work
+    is_same = work is not None and work.excludes_more and program.runs.ends
+    return f"No regression{program.evidence.where}: {work.says}{_beside(program)}" if work is not None and is_same else ""
+
+
+def _no_function_slower(program: Program) -> str:
+    is_open = program.of(Verdict.INCONCLUSIVE)
+    return "" if is_open else f"No regression{program.evidence.where}: {_looked_at(program.functions)}{_beside(program)}"
+
+
+def _function_open(program: Program) -> str:
+    return _undecided(program.of(Verdict.INCONCLUSIVE)[0].headline, program)
+
+
+_REGRESSION, _IMPROVEMENT, _UNCHANGED, _INCONCLUSIVE = Verdict.REGRESSION, Verdict.IMPROVEMENT, Verdict.UNCHANGED, Verdict.INCONCLUSIVE
+PROGRAM_RULES = (
+    ProgramRule("function-slower", _REGRESSION, Rung.CALLS, "is a function slower, by more than runs gained?", _function_slower),
+    ProgramRule("slower-by-function", _REGRESSION, Rung.RUNS, "judged alone: runs slower, and a function?", _slower_by_function),
+    ProgramRule("places", _INCONCLUSIVE, Rung.RUNS, "runs slower by little, and no work added, by counts?", _places),
+    ProgramRule("not-located", _REGRESSION, Rung.RUNS, "are whole runs slower?", _not_located),
+    ProgramRule("same-code", _UNCHANGED, Rung.CODE, "is nothing that runs observe different?", _same_code),
+    ProgramRule("faster", _IMPROVEMENT, Rung.RUNS, "are whole runs faster, and slower nowhere?", _faster),
+    ProgramRule("not-slower", _UNCHANGED, Rung.RUNS, "do whole runs exclude slow-downs of interest everywhere?", _not_slower),
+    ProgramRule("runs-open", _INCONCLUSIVE, Rung.RUNS, "do whole runs leave more than code's places make?", _runs_open),
+    ProgramRule("function-faster", _IMPROVEMENT, Rung.CALLS, "is a function faster, and do no runs seem slower?", _function_faster),
+    ProgramRule("same-counts", _UNCHANGED, Rung.COUNTS, "do exact counts exclude more work?", _same_counts),
+    ProgramRule("no-function-slower", _UNCHANGED, Rung.CALLS, "is no function open?", _no_function_slower),
+    ProgramRule("function-open", _INCONCLUSIVE, Rung.CALLS, "else", _function_open),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """What a conclusion must not say, whichever rule came to it: what it asks, and the conclusion that is left."""
+
+    name: str
+    asks: str
+    left: Callable[[Conclusion, Program], Conclusion]
+
+
+def _of_what_ran(conclusion: Conclusion, program: Program) -> Conclusion:
     """Return a conclusion that says nothing of changes that did not run."""
+    reach = program.evidence.reach
     if reach is None or not reach.is_none or conclusion.verdict not in (Verdict.UNCHANGED, Verdict.INCONCLUSIVE):
         return conclusion
     names = units.listed([f"`{name}`" for name in reach.idle], NAMED)
@@ -90,20 +241,47 @@ def _of_what_ran(conclusion: Conclusion, reach: Reach | None) -> Conclusion:
     return replace(conclusion, verdict=Verdict.INCONCLUSIVE, sentence=sentence)
 
 
-def _conclude(functions: Sequence[FunctionFinding], evidence: Evidence, config: CompareConfig) -> Conclusion:
-    """Return the verdict, whatever ran of the changes."""
-    by = {verdict: [each for each in functions if each.verdict is verdict] for verdict in Verdict}
-    program = _of_program(functions, by, evidence, config)
-    guilty, runs = by[Verdict.REGRESSION], evidence.runs
-    if config.judge == "program":
-        found = program or _undecided(_needed(runs), Rung.RUNS, runs)
-        names = units.listed([f"`{each.info.name}`" for each in guilty], NAMED)
-        told = f"; slower functions that it does not feel: {names}" if guilty and found.verdict is not Verdict.REGRESSION else ""
-        return replace(found, sentence=f"{found.sentence}{told}")
-    if guilty and not _are_outweighed(guilty, runs):
-        whose = f"Regression of a function, not of the program ({_excluded(runs, config)})" if runs.are_not_slower else "Regression"
-        return Conclusion(Verdict.REGRESSION, f"{whose}: {_guilty(guilty)}{_elsewhere(runs)}", Rung.CALLS)
-    return program or _open(functions, by, evidence, config)
+def _of_what_met(conclusion: Conclusion, program: Program) -> Conclusion:
+    evidence = program.evidence
+    return allowed(conclusion, apart_in_time(evidence.witnessed), evidence.work, evidence.counted_runs)
+
+
+def _of_same_work(conclusion: Conclusion, program: Program) -> Conclusion:
+    return weighed(conclusion, program.evidence.witnessed, program.config)
+
+
+RESERVATIONS = (
+    Reservation("nothing-ran", "no regression, or open, and nothing that changed ran?", _of_what_ran),
+    Reservation("tasks-apart", "no regression, and tasks of a program hardly met?", _of_what_met),
+    Reservation("other-work", "good news, and head may do less work?", _of_same_work),
+)
+
+
+def conclude(functions: Sequence[FunctionFinding], evidence: Evidence, config: CompareConfig) -> Conclusion:
+    """Return the verdict on the comparison: that of the first rule that holds, as far as no reservation takes it back.
+
+    Whole runs judge *whether* the program is slower, single functions *where*: a function may be slower in a program that does not feel
+    it, and a program may be slower where nobody found the guilty function. A program that became faster is an improvement, as long as
+    its slower functions do not take most of that back.
+    """
+    program = Program(functions, evidence, config)
+    return reserved(first_conclusion(program), program)
+
+
+def first_conclusion(program: Program) -> Conclusion:
+    """Return the conclusion of the first rule that holds."""
+    found = next(rule.conclusion(sentence, program) for rule in PROGRAM_RULES if (sentence := rule.sentence(program)))
+    guilty = program.of(Verdict.REGRESSION) if program.is_judged_alone and found.verdict is not Verdict.REGRESSION else []
+    names = units.listed([f"`{each.info.name}`" for each in guilty], NAMED)
+    return replace(found, sentence=f"{found.sentence}; slower functions that it does not feel: {names}") if guilty else found
+
+
+def reserved(conclusion: Conclusion, program: Program) -> Conclusion:
+    """Return what reservations leave of a conclusion, with the names of those that took something back."""
+    for each in RESERVATIONS:
+        left = each.left(conclusion, program)
+        conclusion = replace(left, rules=(*conclusion.rules, each.name) if left.verdict is not conclusion.verdict else conclusion.rules)
+    return conclusion
 
 
 def slower_beside(verdict: Verdict, functions: Sequence[FunctionFinding]) -> Iterator[Note]:
@@ -122,22 +300,6 @@ def _are_outweighed(guilty: Sequence[FunctionFinding], runs: WholeRuns) -> bool:
         return False
     by_time = all(each.extra_ci_ns is not None for each in guilty if each.info.change.is_suspect)
     return by_time and sum(each.extra_ns for each in guilty) < sum(end.base_ns - end.head_ns for end in runs.ends)
-
-
-def _of_program(
-    functions: Sequence[FunctionFinding], by: Mapping[Verdict, Sequence[FunctionFinding]], evidence: Evidence, config: CompareConfig
-) -> Conclusion | None:
-    """Return what whole runs or the machine code decide, None where they leave it open."""
-    runs = evidence.runs
-    if runs.slower:
-        guilty = by[Verdict.REGRESSION]
-        if guilty:
-            return Conclusion(Verdict.REGRESSION, f"Regression: {_guilty(guilty)}{_elsewhere(runs)}", Rung.RUNS)
-        return _of_places(runs) if _may_be_places(evidence) else _not_located(functions, evidence)
-    if evidence.same_code:
-        sentence = "No regression: nothing that runs differs between base and head"
-        return Conclusion(Verdict.UNCHANGED, f"{sentence}{_confirmed(runs)}", Rung.CODE)
-    return _not_slower(by, evidence, config) if runs.are_not_slower else None
 
 
 def _confirmed(runs: WholeRuns) -> str:
@@ -168,48 +330,6 @@ def _elsewhere(runs: WholeRuns) -> str:
     return f"; whole runs are {', '.join(where)}"
 
 
-def _not_located(functions: Sequence[FunctionFinding], evidence: Evidence) -> Conclusion:
-    """Tell of slower whole runs that no function explains."""
-    worst, reasons = evidence.runs.slower[0], []
-    if evidence.met:
-        files = units.listed([f"`{name}`" for name in evidence.met], NAMED)
-        differ = "differs" if len(evidence.met) == 1 else "differ"
-        reasons.append(f"{files}, which runs open or ask after, {differ} between base and head")
-    if any(each.info.change.is_suspect for each in functions):
-        likely = " and ".join(f"`{each.name}` {each.says}" for each in evidence.suspects[:SUSPECTS])
-        calls = "no single call explains it" if evidence.is_timed else "no calls could be timed"
-        reasons.append(f"{calls}{f'; by counts, {likely}' if likely else ''}")
-    elif evidence.met:
-        reasons.append("no function that ran has changed")
-    else:
-        reasons.append("no function that ran has changed: look at data files, build options and libraries")
-    return Conclusion(Verdict.REGRESSION, f"Regression, not located: {_takes(worst)}; {'; '.join(reasons)}", Rung.RUNS)
-
-
-def _may_be_places(evidence: Evidence) -> bool:
-    """Return whether counts say that nothing was added, so that slower whole runs may be what the places of code and data make."""
-    work = evidence.work
-    return work is not None and work.adds_nothing and all(end.low <= 1 + PLACES for end in evidence.runs.slower)
-
-
-def _of_places(runs: WholeRuns) -> Conclusion:
-    """Tell of whole runs that are slower by no more than the same instructions in other places are."""
-    why = f"{_takes(runs.slower[0])}, but counts say that no work was added: the place of code in memory may make that"
-    return _undecided(why, Rung.RUNS, runs)
-
-
-def _not_slower(by: Mapping[Verdict, Sequence[FunctionFinding]], evidence: Evidence, config: CompareConfig) -> Conclusion:
-    """Tell that slow-downs of interest are excluded at every point, and of a program that became faster."""
-    runs, excluded = evidence.runs, evidence.runs.excluded
-    faster = runs.of(PointStanding.FASTER)
-    if faster:
-        best = min(faster, key=lambda end: end.high)
-        improved = by[Verdict.IMPROVEMENT]
-        said = improved[0].headline if improved else f"{_takes(best)}{_saved(evidence.savers, faster)}"
-        return Conclusion(Verdict.IMPROVEMENT, f"Improvement: {said}", Rung.RUNS, excluded)
-    return Conclusion(Verdict.UNCHANGED, f"No regression{evidence.where}: {_excluded(runs, config)}", Rung.RUNS, excluded)
-
-
 def _saved(savers: Sequence[ExtraWork], faster: Sequence[EndToEnd]) -> str:
     """Return what counts say of a faster program, "" where no changed function certainly saves a material part of the faster runs."""
     run_ns = sum(end.base_ns for end in faster)
@@ -217,33 +337,14 @@ def _saved(savers: Sequence[ExtraWork], faster: Sequence[EndToEnd]) -> str:
     return f"; by counts, {' and '.join(likely[:SUSPECTS])}" if likely else ""
 
 
-def _open(
-    functions: Sequence[FunctionFinding], by: Mapping[Verdict, Sequence[FunctionFinding]], evidence: Evidence, config: CompareConfig
-) -> Conclusion:
-    """Decide by functions and counts where whole runs do not, as far as they exclude what those cannot see."""
-    runs = evidence.runs
-    is_bounded = not runs.ends or runs.excluded <= 1 + max(config.min_effect, PLACES)
-    is_suspicious = any(end.low > 1 for end in runs.ends)
-    excluded = runs.excluded if runs.ends and is_bounded else None
-    beside = f"; whole runs exclude {_slow_downs(runs.excluded)}" if excluded is not None else ""
-    if is_bounded and not is_suspicious:
-        if by[Verdict.IMPROVEMENT] and not any(end.high > 1 + config.min_effect and end.ratio and end.ratio.value > 1 for end in runs.ends):
-            return Conclusion(Verdict.IMPROVEMENT, f"Improvement: {by[Verdict.IMPROVEMENT][0].headline}", Rung.CALLS, excluded)
-        if evidence.work is not None and evidence.work.excludes_more and runs.ends:
-            return Conclusion(Verdict.UNCHANGED, f"No regression{evidence.where}: {evidence.work.says}{beside}", Rung.COUNTS, excluded)
-        if not by[Verdict.INCONCLUSIVE]:
-            return Conclusion(Verdict.UNCHANGED, f"No regression{evidence.where}: {_looked_at(functions)}{beside}", Rung.CALLS, excluded)
-    if is_suspicious or not is_bounded or not by[Verdict.INCONCLUSIVE]:
-        return _undecided(_needed(runs), Rung.RUNS, runs)
-    return _undecided(by[Verdict.INCONCLUSIVE][0].headline, Rung.CALLS, runs)
-
-
-def _undecided(why: str, rung: Rung, runs: WholeRuns) -> Conclusion:
+def _undecided(why: str, program: Program) -> str:
     """Tell that a slow-down of interest may be there, and how large it cannot be."""
-    if runs.excluded > TOLD:
-        return Conclusion(Verdict.INCONCLUSIVE, f"Inconclusive: {why}", rung)
-    told = f"Inconclusive, with {_slow_downs(runs.excluded)} excluded: {why}"
-    return Conclusion(Verdict.INCONCLUSIVE, told, rung, runs.excluded)
+    excluded = program.excluded
+    return f"Inconclusive: {why}" if excluded is None else f"Inconclusive, with {_slow_downs(excluded)} excluded: {why}"
+
+
+def _beside(program: Program) -> str:
+    return f"; whole runs exclude {_slow_downs(program.excluded)}" if program.excluded is not None else ""
 
 
 def _excluded(runs: WholeRuns, config: CompareConfig) -> str:

@@ -10,7 +10,7 @@ from perfdiff import units
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import Rung, Verdict
 from perfdiff.analysis.policy import MET, WAITS
-from perfdiff.analysis.verdicts.conclusion import Conclusion
+from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.analysis.verdicts.wholeruns import comparable
 from perfdiff.records.behaviour import Concurrency
 from perfdiff.records.schema import Note, Phase, Run
