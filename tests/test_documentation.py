@@ -14,6 +14,9 @@ from types import ModuleType
 
 import pytest
 
+from perfdiff.analysis.verdicts.conclusion import PROGRAM_RULES, RESERVATIONS
+from perfdiff.analysis.verdicts.ruling import JOINT_RULES
+from perfdiff.analysis.verdicts.verdict import RULES
 from perfdiff.cli import COMMANDS, COMPARISON
 from perfdiff.cli.whole import Command, command, commands
 from perfdiff.configuration.settings import SECTIONS
@@ -188,3 +191,10 @@ def test_completion_prints_the_shells_script(shell: str) -> None:
     assert "_PERFDIFF_COMPLETE" in done.stdout
     if shell == "bash":
         assert subprocess.run(["bash", "-n"], input=done.stdout, text=True, check=False).returncode == 0
+
+
+def test_the_methods_list_the_rules_of_the_judge_in_their_order() -> None:
+    text = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
+    rows = [f"| `{rule.name}` | {rule.asks} | {rule.verdict.value} |" for rule in (*RULES, *JOINT_RULES, *PROGRAM_RULES)]
+    rows += [f"| `{rule.name}` | {rule.asks} |" for rule in RESERVATIONS]
+    assert [line for line in text.splitlines() if line in rows] == rows

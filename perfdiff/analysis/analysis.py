@@ -151,7 +151,7 @@ def _function(
         info=case.info,
         verdict=decision.verdict,
         reason=decision.reason,
-        rule=decision.rule,
+        rules=decision.rules,
         rank=ruling.rank(function),
         calls_base=case.ledger.calls(function, Side.BASE),
         calls_head=case.ledger.calls(function, Side.HEAD),

@@ -36,6 +36,14 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class FiredRule:
+    """A rule of the judge that held: its name, and what it asks."""
+
+    name: str
+    asks: str
+
+
+@dataclass(frozen=True, slots=True)
 class Ratio:
     """Head over base with its confidence interval, over `runs_base` and `runs_head` runs. 1.0 means no difference."""
 
@@ -283,8 +291,8 @@ class FunctionFinding:
     `accepted`, by one entry a metric, does not count in the verdict on the whole.
     `lines` run more often, its own or those of functions where its change shows, and `line_counts` is how often each of its lines in head
     ran there, by number. `warm_up` tells how the first calls of a run cost more than later ones, on either side where they do.
-    `machines_say` tells where machines disagree on it, "" where they do not. `rests_on` is the metric that the verdict rests on, `rule` the
-    rule that decided.
+    `machines_say` tells where machines disagree on it, "" where they do not. `rests_on` is the metric that the verdict rests on, `rules`
+    are those that held, the last of which decided.
     """
 
     info: FunctionInfo
@@ -309,7 +317,7 @@ class FunctionFinding:
     warm_up: Mapping[Side, WarmUp] = field(default_factory=dict)
     machines_say: str = ""
     rests_on: str | None = None
-    rule: str = ""
+    rules: tuple[FiredRule, ...] = ()
 
     @property
     def is_open_regression(self) -> bool:
@@ -421,4 +429,4 @@ class Findings:
     reach: Reach | None = None  # how much of what changed ran
     met: tuple[str, ...] = ()  # files that differ, and that slower runs open or ask after
     behaviour: tuple[PointBehaviour, ...] = ()
-    rules: tuple[str, ...] = ()  # by which the verdict was reached, the one that decided first
+    rules: tuple[FiredRule, ...] = ()  # that held: the one that decided, then those that took something back

@@ -119,7 +119,7 @@ def _verdict_alone(case: Case, ruling: Ruling, metrics: Mapping[str, MetricFindi
         info=case.info,
         verdict=decision.verdict,
         reason=decision.reason,
-        rule=decision.rule,
+        rules=decision.rules,
         rank=None,
         calls_base=None,
         calls_head=None,

@@ -12,7 +12,7 @@ from perfdiff import units
 from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding
 from perfdiff.records.schema import Floats, Side
 from perfdiff.report import terminal, wording
-from perfdiff.report.blocks import Cell, Column, Table
+from perfdiff.report.blocks import Cell, Column, Items, Table
 from perfdiff.report.document import SampleLoader
 from perfdiff.report.function import function_section
 from perfdiff.report.printable import printable, printable_values
@@ -31,8 +31,15 @@ def explain(
     clean: FunctionFinding = printable_values(finding)
     section = function_section(clean, replace(findings, points=printable_values(findings.points)))
     strata = _strata(finding, samples) if samples else None
-    details = section.details if strata is None else (strata, *section.details)
+    details = (*([strata] if strata else []), *section.details, *_rules(clean, findings))
     return terminal.render_section(replace(section, details=details), width=width, colour=colour)
+
+
+def _rules(finding: FunctionFinding, findings: Findings) -> Iterator[Items]:
+    """Yield the rules that decided on a function, and on the comparison: the last one of a function, the first one of a comparison."""
+    for title, rules in (("Rules that held", finding.rules), ("Rules that held for the whole", findings.rules)):
+        if rules:
+            yield Items(title, tuple(f"{rule.name}: {rule.asks}" for rule in rules), ordered=True)
 
 
 def _strata(finding: FunctionFinding, samples: SampleLoader) -> Table | None:

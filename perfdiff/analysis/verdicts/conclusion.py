@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from perfdiff import units
 from perfdiff.analysis.counts.suspects import ExtraWork
 from perfdiff.analysis.counts.work import Work
-from perfdiff.analysis.findings import EndToEnd, FunctionFinding, PointStanding, Rung, Verdict
+from perfdiff.analysis.findings import EndToEnd, FiredRule, FunctionFinding, PointStanding, Rung, Verdict
 from perfdiff.analysis.policy import MATERIAL, PLACES
 from perfdiff.analysis.stats.pairs import MOST_PAIRS
 from perfdiff.analysis.trends.lines import MatchedLines
@@ -109,7 +109,7 @@ class ProgramRule:
     def conclusion(self, sentence: str, program: Program) -> Conclusion:
         """Return the conclusion that a sentence says."""
         tells = self.verdict is not Verdict.REGRESSION and self.rung is not Rung.CODE
-        return Conclusion(self.verdict, sentence, self.rung, program.excluded if tells else None, (self.name,))
+        return Conclusion(self.verdict, sentence, self.rung, program.excluded if tells else None, (FiredRule(self.name, self.asks),))
 
 
 def _function_slower(program: Program) -> str:
@@ -277,10 +277,11 @@ def first_conclusion(program: Program) -> Conclusion:
 
 
 def reserved(conclusion: Conclusion, program: Program) -> Conclusion:
-    """Return what reservations leave of a conclusion, with the names of those that took something back."""
+    """Return what reservations leave of a conclusion, with those that took something back."""
     for each in RESERVATIONS:
         left = each.left(conclusion, program)
-        conclusion = replace(left, rules=(*conclusion.rules, each.name) if left.verdict is not conclusion.verdict else conclusion.rules)
+        held = (FiredRule(each.name, each.asks),) if left.verdict is not conclusion.verdict else ()
+        conclusion = replace(left, rules=(*conclusion.rules, *held))
     return conclusion
 
 

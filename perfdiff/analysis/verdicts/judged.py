@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from perfdiff.analysis.findings import Verdict
+from perfdiff.analysis.findings import FiredRule, Verdict
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import Evidence
 from perfdiff.analysis.verdicts.rules import Decision, Reason
@@ -44,5 +44,8 @@ class JointRule:
 
     def applied(self, judged: Judged) -> Judged:
         """Return the same functions with its decisions."""
-        new = {function: Decision(self.verdict, each.says, each.grown, self.name) for function, each in self.reasons(judged).items()}
-        return Judged(judged.cases, {**judged.decisions, **new}, judged.evidence)
+        decisions = dict(judged.decisions)
+        for function, reason in self.reasons(judged).items():
+            held = (*decisions[function].rules, FiredRule(self.name, self.asks))
+            decisions[function] = Decision(self.verdict, reason.says, reason.grown, held)
+        return Judged(judged.cases, decisions, judged.evidence)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from perfdiff.analysis.findings import Rung, Verdict
+from perfdiff.analysis.findings import FiredRule, Rung, Verdict
 
 Known = TypeVar("Known")
 
@@ -21,12 +21,17 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The verdict on a function with its reason, and the rule by which it came to it; `grown` as of the reason."""
+    """The verdict on a function with its reason, and the `rules` that held, the last of which decided; `grown` as of the reason."""
 
     verdict: Verdict
     reason: str
     grown: tuple[str, ...] = ()
-    rule: str = ""
+    rules: tuple[FiredRule, ...] = ()
+
+    @property
+    def rule(self) -> str:
+        """Return the name of the rule that decided."""
+        return self.rules[-1].name if self.rules else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +46,7 @@ class Rule(Generic[Known]):
     def decision(self, reason: Reason | str) -> Decision:
         """Return the decision for a reason."""
         found = reason if isinstance(reason, Reason) else Reason(reason)
-        return Decision(self.verdict, found.says, found.grown, self.name)
+        return Decision(self.verdict, found.says, found.grown, (FiredRule(self.name, self.asks),))
 
 
 def decided(rules: Sequence[Rule[Known]], known: Known) -> Decision:
@@ -53,11 +58,11 @@ def decided(rules: Sequence[Rule[Known]], known: Known) -> Decision:
 class Conclusion:
     """The verdict on a comparison with its sentence, the rung of evidence below it, and from which ratio on slow-downs are excluded.
 
-    `rules` are the one that decided, and those that weakened what it said.
+    `rules` are those that held: the one that decided, then those that took something back.
     """
 
     verdict: Verdict
     sentence: str
     rung: Rung
     excluded: float | None = None
-    rules: tuple[str, ...] = ()
+    rules: tuple[FiredRule, ...] = ()
