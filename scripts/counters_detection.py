@@ -20,7 +20,7 @@ import sharing
 from perfdiff import pipeline
 from perfdiff.analysis.counts import anomaly
 from perfdiff.analysis.findings import FunctionFinding, Verdict
-from perfdiff.analysis.policy import ANOMALOUS
+from perfdiff.analysis.policy import POLICY
 from perfdiff.config import CompareConfig
 from perfdiff.languages.packs import Packs
 from perfdiff.models.detectors.kinds import DetectorKind
@@ -168,7 +168,7 @@ def _alarm(suspects: Sequence[FunctionFinding], samples: Samples, config: Compar
         usual = max(each.share for each in found.errors if each.side is Side.BASE)
         of_head = [each for each in found.errors if each.side is Side.HEAD]
         # Beyond the share of each of base's held-out runs by what is told.
-        anomalous |= {each.run for each in of_head if each.share >= usual + ANOMALOUS}
+        anomalous |= {each.run for each in of_head if each.share >= usual + POLICY.anomalous}
         runs |= {each.run for each in of_head}
     return Alarm(raised, len(anomalous), len(runs)) if runs else None
 

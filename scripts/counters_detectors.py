@@ -20,7 +20,7 @@ import numpy as np
 
 from perfdiff.analysis.counts.anomaly import COSTLY, concluded
 from perfdiff.analysis.counts.scoring import Judged, Scored, Tables, counters_of, judge, judge_together, prepare
-from perfdiff.analysis.policy import ANOMALOUS
+from perfdiff.analysis.policy import POLICY
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.kinds import DetectorKind, learn
 from perfdiff.records.schema import Floats
@@ -106,7 +106,7 @@ def flagged(judged: Judged) -> tuple[int, int]:
     found = []
     for shares, calls in (base, head):
         chance = np.sqrt(smoothed * (1 - smoothed) / calls)
-        found.append(int((shares > usual + np.maximum(ANOMALOUS, DEVIATIONS * np.maximum(spread, chance))).sum()))
+        found.append(int((shares > usual + np.maximum(POLICY.anomalous, DEVIATIONS * np.maximum(spread, chance))).sum()))
     return found[0], found[1]
 
 

@@ -13,7 +13,7 @@ from perfdiff.analysis.counts import anomaly
 from perfdiff.analysis.counts.anomaly import MIN_RUNS, concluded, find, find_all
 from perfdiff.analysis.counts.scoring import judge_together
 from perfdiff.analysis.findings import Anomaly
-from perfdiff.analysis.policy import EVIDENCE
+from perfdiff.analysis.policy import POLICY
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.kinds import DetectorKind
 from perfdiff.records.schema import Floats, SampleTable
@@ -270,4 +270,4 @@ def test_shares_of_anomalous_calls_differ_by_chance_as_often_as_p_says() -> None
     """Of 60 comparisons of base with itself, p ≤ 0.05 in at most 8 (binomial, 99.5 %)."""
     p = [judged(replace(TICKET, calls=15), runs=8, threads=4, seed=seed).p for seed in range(60)]
     assert sum(each <= 0.05 for each in p) <= 8
-    assert min(p) > EVIDENCE
+    assert min(p) > POLICY.evidence

@@ -20,8 +20,8 @@ import typer
 
 from findings import findings
 from perfdiff import cli, pipeline
-from perfdiff.analysis import policy
 from perfdiff.analysis.findings import CountFinding, Ratio, Verdict
+from perfdiff.analysis.policy import POLICY
 from perfdiff.cli import comparison, exits, explain, options, waiting
 from perfdiff.config import RUNS_FOR_TIME, PythonConfig
 from perfdiff.errors import BuildError, ConfigError, PerfdiffError, RecordingError, RevisionError
@@ -284,7 +284,7 @@ def test_suffix_of_the_output_chooses_the_format(
 def test_runs_too_few_for_a_verdict_on_time_are_told_at_the_start(
     seam: Comparison, run: Callable[..., int], capsys: pytest.CaptureFixture[str], runs: int, noted: bool
 ) -> None:
-    assert policy.MIN_RUNS == 2 * RUNS_FOR_TIME == 8
+    assert POLICY.min_runs == 2 * RUNS_FOR_TIME == 8
     run("a", "b", "--runs", str(runs), "--build", "make", "--", "./a")
     first = capsys.readouterr().err.splitlines()[0]
     assert first.startswith(

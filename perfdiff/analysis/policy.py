@@ -1,4 +1,4 @@
-"""What perfdiff calls slower, material, excluded, explained and guilty: every threshold that decides an answer, with its reason.
+"""What perfdiff calls slower, material, excluded, explained and guilty: every number that decides an answer, with its reason.
 
 What the user decides stands in `config.CompareConfig`: the smallest effect of interest, the rate of false discoveries, the confidence of
 intervals. Numbers of one algorithm alone (rounds, rows, draws, levels of preliminary tests) stand with it.
@@ -6,105 +6,126 @@ intervals. Numbers of one algorithm alone (rounds, rows, draws, levels of prelim
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
 from perfdiff.config import RUNS_FOR_TIME
 
-# Slower, faster, the same: single functions ------------------------------------------------------------------------------------------
-
-MIN_RUNS = 2 * RUNS_FOR_TIME  # of both sides, at all points together; with fewer, no interval deserves trust
 # False alarms are the worst failure, and a comparison is repeated at every commit: a rate of false discoveries that suits a single one is
 # not enough. Simulated, five runs a side: at 0.005, one comparison of six functions in 75 reports a regression under 30 % of noise.
-EVIDENCE = 0.001
-# Sums of several functions, or of one that the other side lacks, have no test of their own: they must differ at this confidence.
-SUMS = 1 - EVIDENCE
-# The code around an unchanged function moves it in memory. In pairs of builds without any change, ±11 % was seen where they did not run in
-# turn, and ±10 % by the alignment of code alone. Less than this is no effect of a change made elsewhere.
-LAYOUT_SHIFT = 0.15
-CLASS_LEVEL = 0.01  # joint test of all interactions, version × term: stricter than 5 %, for a change of class is a headline
-# A mode is told to have moved if its share of the calls did by this much; a smaller shift of a few runs' calls is their mix.
-MOVED_MODE = 0.05
-# More of head's calls than of base's, by this share of all calls, are anomalous: every call off by 0.6 of base's standard deviations, or
-# one call in ten by much. The machine's own state, such as what its caches hold, moves calls by less.
-ANOMALOUS = 0.10
-# Exact counts differ by the smallest change of work; less than this is not worth a word.
-LEAST_WORK = 0.001
-CHANCE = 0.01  # a counter that is told as a cause has grown beyond this chance, over all points that could be told
-# Times of one program differ by so much from day to day: clock rates, neighbours, versions of libraries. About 12 % were seen on a shared
-# machine; runs that are not interleaved cannot tell that from a change of the code.
-DRIFT = 0.15
+_EVIDENCE = 0.001
 
-# Slower, faster, the same: whole runs ------------------------------------------------------------------------------------------------
 
-# A run that waits, or uses several threads, in its quietest execution has a CPU time that says little of how long it takes: from this
-# share on, of time without CPU or of CPU beyond one, its time by the clock is judged as well. A process's start and end wait that much.
-WAITS = 0.15
-# Of what runs take longer, at most this share is CPU time where they only wait longer for a service: answers that came 3 ms late made 0.03
-# to 0.06 of it (a server in Python, load 5 on 2 CPUs).
-BUSIER = 0.2
-TAKEN_OVER = 2.0  # times as many calls into a recursion, at most, are taken for those of a caller that is gone
-LAYOUTS_KNOWN = 3  # from so many layouts on, what layouts make of the same code is part of the interval; else `LAYOUT_SHIFT` allows for it
-# Where exact counts or single calls say that nothing was added, what remains are the places of code and data, which were seen to make ±10 %
-# of the same instructions' time: whole runs must exclude more than that, or be slower by more.
-PLACES = 0.10
-# Larger inputs and more calls that no change hands on are said to be why runs take longer, before what is left is told, from this part of
-# the extra time of all functions on.
-MOSTLY_GROWN = 0.5
+def _rewritten() -> Mapping[str, float]:
+    return {"atomics": 1.0, "blocks": 1.5, "bytecode_blocks": 1.5, "lines": 4.0, "opcodes": 1.5}
 
-# Same work ---------------------------------------------------------------------------------------------------------------------------
 
-# Other words for the same result change its length by tens of percent, a result that is missing by more than half.
-CLEARLY_LESS = 0.5
-# Less than a page is what threads and event loops signal each other by pipes, not a result.
-FEW_BYTES_ELSEWHERE = 4096
-# Where nothing that a program prints or writes shows its work, this part of it, or less, may be left by skipping the rest: heads that stop
-# halfway do half, and start as before. Most improvements of whole programs are smaller, and a workload's check tells the others.
-SMALL_PART = 2 / 3
-MESSAGE_LINES = 10  # of text that is the same at all points: so many say that a program ended, more of them are a result
-# Of the CPUs that tasks could use at the same time they had this part at least: then three quarters or more of what they do to each other
-# shows, and where 5 % is excluded, 7 % is on a quiet machine.
-MET = 0.75
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The numbers that decide; each answers one question, wherever that is asked."""
 
-# Material ----------------------------------------------------------------------------------------------------------------------------
+    # Parts of a whole ----------------------------------------------------------------------------------------------------------------
 
-MATERIAL = 0.01  # a difference counts where it is at least this share of what a whole run costs at some workload point
+    # Half of something is most of it. What makes up so much explains or carries it (extra time by larger inputs, by more work, by first
+    # calls, by waiting), owns it (what is new by a suspect, or moved from elsewhere); what excludes so much of a claim contradicts it, and
+    # a result that is smaller by more is missing.
+    most: float = 0.5
+    # A cause must be able to explain at least this part of the function's extra cost, at the most that each event may take, to be told,
+    # and to confirm it; a counter must grow by as much. What does less of the work of folded functions is not named.
+    telling: float = 0.2
+    material: float = 0.01  # a difference counts where it is at least this share of what a whole run costs at some workload point
+    most_work: float = 0.8  # of what changed functions execute more names one by that alone: four times as much as all others together
+    followed: float = 0.1  # a caller that makes less than this part of a function's new calls is not followed further up
+    # Two suspects whose extra costs differ by less than this are ranked by how direct the evidence is.
+    tie: float = 0.10
 
-# What speaks against extra time --------------------------------------------------------------------------------------------------------
+    # Slower, faster, the same: single functions --------------------------------------------------------------------------------------
 
-# Probes that cost more than the program itself (tiny functions, called by one another) measure another program: caches, inlining and the
-# order of instructions are not the user's.
-DISTORTED = 1.0
-# Whole runs that exclude this part of what counts, or the calls of a function, claim contradict them.
-CLAIMED = 0.5
+    min_runs: int = 2 * RUNS_FOR_TIME  # of both sides, at all points together; with fewer, no interval deserves trust
+    evidence: float = _EVIDENCE
+    # Sums of several functions, or of one that the other side lacks, have no test of their own: they must differ at this confidence.
+    sums: float = 1 - _EVIDENCE
+    class_level: float = 0.01  # joint test of all interactions, version × term: stricter than 5 %, for a change of class is a headline
+    # A mode is told to have moved if its share of the calls did by this much; a smaller shift of a few runs' calls is their mix.
+    moved_mode: float = 0.05
+    # More of head's calls than of base's, by this share of all calls, are anomalous: every call off by 0.6 of base's standard deviations,
+    # or one call in ten by much. The machine's own state, such as what its caches hold, moves calls by less.
+    anomalous: float = 0.10
+    least_work: float = 0.001  # exact counts differ by the smallest change of work; less than this is not worth a word
+    chance: float = 0.01  # a counter that is told as a cause has grown beyond this chance, over all points that could be told
+    # Times of one program differ by so much from day to day: clock rates, neighbours, versions of libraries. About 12 % were seen on a
+    # shared machine; runs that are not interleaved cannot tell that from a change of the code.
+    drift: float = 0.15
+    asked_about: float = 0.05  # of what a call took: a wait that is longer by less is not what somebody asks about
+    least_wait_ns: float = 50_000.0  # so long a wait a scheduler alone does not make of a short call
+    # Other work on the machine stretches some calls of a run, and a counted run allocates slower: each call of a library takes longer where
+    # all runs of head say so by this factor.
+    library_slower: float = 1.5
 
-# What explains it, and who is guilty ---------------------------------------------------------------------------------------------------
+    # What the place of code makes ----------------------------------------------------------------------------------------------------
 
-# A cause must be able to explain at least this part of the function's extra cost, at the most that each event may take, to be told, and to
-# confirm it; a counter must grow by as much.
-TELLING = 0.2
-WORK_CARRIES = 0.5  # work explains a growth of time where it grew by this much of it; less, and time is what must be followed
-# Compilers turn conditions into moves and back, and move code between blocks: a function that does the same may execute so many times as
-# many blocks. Atomic operations they leave as they are. A statement that is broken into several lines begins each of them: a call of two
-# arguments four, with each on a line of its own.
-REWRITTEN = {"atomics": 1.0, "blocks": 1.5, "bytecode_blocks": 1.5, "lines": 4.0, "opcodes": 1.5}
-REMAINS = 0.5  # of a function's extra work the runs as a whole must have at least this part; the rest moved to it from elsewhere
-# Of what all changed functions execute more, one must have this part to be named by that alone: four times as much as all others together.
-MOST_WORK = 0.8
-MOSTLY_NEW = 2.0  # from so many times the calls on, most are new: they cost what new calls cost, not what old ones have come to cost
-# Of the calls that a caller makes more of a function, more than this part must be calls that others make no longer: then they are the same
-# work in another place, and what it takes in all counts. Where fewer moved, new calls are most of them, and cost what new calls cost.
-MOSTLY_MOVED = 0.5
-# A function whose text is the same and that reads other data costs what its new calls cost, where it is called so many times as often: a
-# third of its calls then need only take four times as long as those that base made to double what a call takes on average.
-PARTLY_NEW = 1.5
-# A cost is told as one of the first call of a run where that has more of it than all later calls together.
-MOSTLY_ONCE = 0.5
-FOLLOWED = 0.1  # a caller that makes less than this part of a function's new calls is not followed further up
-MORE_ALLOCATED = 1.2  # allocations that grew by less leave what frees them as it was, but for what cannot be told from noise
-OWNED = 0.5  # a suspect owns what is new if it accounts for at least this part of all that a run allocates more
-TIE = 0.10  # two suspects whose extra costs differ by less than this are ranked by how direct the evidence is
-NAMED = 0.2  # of the work of the folded function that does most: which does less than this part is not named
+    # The code around an unchanged function moves it in memory. In pairs of builds without any change, ±11 % was seen where they did not run
+    # in turn, and ±10 % by the alignment of code alone. Less than this is no effect of a change made elsewhere.
+    layout_shift: float = 0.15
+    layouts_known: int = 3  # from so many layouts on, what they make of the same code is part of the interval; else `layout_shift` allows
+    # Where exact counts or single calls say that nothing was added, what remains are the places of code and data, which were seen to make
+    # ±10 % of the same instructions' time: whole runs must exclude more than that, or be slower by more.
+    places: float = 0.10
 
-# Settled -------------------------------------------------------------------------------------------------------------------------------
+    # Whole runs ----------------------------------------------------------------------------------------------------------------------
 
-SETTLED = 2.0  # smallest effects of interest: a finding that stands so far from none stays one, however often it is looked at
-# From so few calls a side, one disturbed run can name the class of a cost; what is told of it gets all its runs.
-CLASS_CALLS = 40
+    # A run that waits, or uses several threads, in its quietest execution has a CPU time that says little of how long it takes: from this
+    # share on, of time without CPU or of CPU beyond one, its time by the clock is judged as well. A process's start and end wait that much.
+    waits: float = 0.15
+    # Of what runs take longer, at most this share is CPU time where they only wait longer for a service: answers that came 3 ms late made
+    # 0.03 to 0.06 of it (a server in Python, load 5 on 2 CPUs).
+    busier: float = 0.2
+    # Of the CPUs that tasks could use at the same time they had this part at least: then three quarters or more of what they do to each
+    # other shows, and where 5 % is excluded, 7 % is on a quiet machine.
+    met: float = 0.75
+    awaited: float = 2.0  # slow-downs that are excluded only beyond this ratio are no answer that anybody waits for
+
+    # Same work -----------------------------------------------------------------------------------------------------------------------
+
+    # Less than a page is what threads and event loops signal each other by pipes, not a result.
+    few_bytes_elsewhere: int = 4096
+    # Where nothing that a program prints or writes shows its work, this part of it, or less, may be left by skipping the rest: heads that
+    # stop halfway do half, and start as before. Most improvements of whole programs are smaller, and a workload's check tells the others.
+    small_part: float = 2 / 3
+    message_lines: int = 10  # of text that is the same at all points: so many say that a program ended, more of them are a result
+    # An allocation costs as much as some hundred basic blocks, not as one: runs that make few are not held to a share of that little.
+    few_allocations: float = 100.0
+    few_bytes: float = 1e6
+    few_divisions: float = 1e4  # take a quarter of a millisecond at most
+
+    # What speaks against extra time, what explains it, and who is guilty -------------------------------------------------------------
+
+    # Probes that cost more than the program itself (tiny functions, called by one another) measure another program: caches, inlining and
+    # the order of instructions are not the user's.
+    distorted: float = 1.0
+    # Compilers turn conditions into moves and back, and move code between blocks: a function that does the same may execute so many times
+    # as many blocks. Atomic operations they leave as they are. A statement that is broken into several lines begins each of them: a call of
+    # two arguments four, with each on a line of its own.
+    rewritten: Mapping[str, float] = field(default_factory=_rewritten)
+    taken_over: float = 2.0  # times as many calls into a recursion, at most, are taken for those of a caller that is gone
+    mostly_new: float = 2.0  # from so many times the calls on, most are new: they cost what new calls cost, not what old ones have come to
+    # A function whose text is the same and that reads other data costs what its new calls cost, where it is called so many times as often:
+    # a third of its calls then need only take four times as long as those that base made to double what a call takes on average.
+    partly_new: float = 1.5
+    more_allocated: float = 1.2  # allocations that grew by less leave what frees them as it was, but for what cannot be told from noise
+    # A suspect whose changed lines mention the shared field by name is so many times likelier behind it than one that only writes it; so is
+    # the nearest change among the callers or callees of the reader.
+    mentioned: float = 10.0
+    near: float = 10.0
+    # A changed function that writes nothing others read can act on its callers through its value alone; one that also writes has two more
+    # ways, what is written and what is freed.
+    pure: float = 3.0
+    handed_down: int = 3  # levels of unchanged callers that are climbed for who hands a value down: further up, a main calls all there is
+
+    # Settled -------------------------------------------------------------------------------------------------------------------------
+
+    settled: float = 2.0  # smallest effects of interest: a finding that stands so far from none stays one, however often it is looked at
+    class_calls: int = 40  # a side: of fewer, one disturbed run can name the class of a cost; what is told of it gets all its runs
+
+
+POLICY = Policy()

@@ -13,7 +13,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from perfdiff.analysis.policy import WAITS
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.parallel import has_several
 from perfdiff.analysis.verdicts.wholeruns import waits
 from perfdiff.collect.abreast import Collected, may_meet, prints_otherwise
@@ -153,7 +153,7 @@ def _keeps_one_cpu_busy(run: Run) -> bool:
     """Return whether a run took as long as its CPU time, but for what others made it wait for a CPU, and had one task to do."""
     if has_several(run.concurrency):
         return False
-    return (1 - WAITS) * (1 - (run.waited or 0.0)) * run.wall_ns <= run.cpu_ns <= (1 + WAITS) * run.wall_ns
+    return (1 - POLICY.waits) * (1 - (run.waited or 0.0)) * run.wall_ns <= run.cpu_ns <= (1 + POLICY.waits) * run.wall_ns
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from perfdiff.analysis.findings import EndToEnd, PointStanding
-from perfdiff.analysis.policy import LAYOUT_SHIFT
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.pairs import MOST_PAIRS, next_look
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, logs, pairs_of, whole_runs
 from perfdiff.collect import schedule
@@ -99,7 +99,7 @@ class WholePairs:
         """Return the point at which head takes longest beside base, if that is by more than layout makes; `closed` ones as well."""
         excess = [(_excess(point, runs), point) for point in (self.bench.points if closed else self._turns.open)]
         worst, point = max(excess, key=lambda each: each[0], default=(0.0, None))
-        return point if worst > math.log1p(LAYOUT_SHIFT) else None
+        return point if worst > math.log1p(POLICY.layout_shift) else None
 
     def would_decide(self, runs: list[Run]) -> bool:
         """Return whether nothing is slower yet, but what is open would be decided within the time that more pairs may take."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.findings import FunctionFinding, LineGrowth, MetricFinding, Prediction, Ratio, Verdict
-from perfdiff.analysis.policy import LAYOUT_SHIFT
+from perfdiff.analysis.policy import POLICY
 from perfdiff.models.annotation import Annotation, Scope, Term, shape
 from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.records.metrics import METRICS, metric_of
@@ -205,7 +205,7 @@ def standing(finding: FunctionFinding, min_effect: float) -> str:
     ratio = metric.ratio if metric is not None else None
     if finding.verdict is not Verdict.UNCHANGED or ratio is None:
         return finding.verdict.value
-    least = 1 + (min_effect if finding.info.change.is_suspect else max(min_effect, LAYOUT_SHIFT))
+    least = 1 + (min_effect if finding.info.change.is_suspect else max(min_effect, POLICY.layout_shift))
     if 1 / least <= ratio.high and ratio.low <= least:
         return finding.verdict.value
     return "negligible" if finding.info.change.is_suspect else "unexplained"

@@ -15,7 +15,7 @@ import numpy as np
 
 from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.findings import Ratio
-from perfdiff.analysis.policy import DRIFT, EVIDENCE, MATERIAL
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import Contrast, false_discovery
 from perfdiff.analysis.stats.panel import Bools
 from perfdiff.config import RUNS_FOR_TIME, CompareConfig
@@ -29,8 +29,6 @@ from perfdiff.records.metrics import metric_of
 from perfdiff.records.schema import Floats, Point, SampleTable
 
 LEAST_RUNS = RUNS_FOR_TIME
-# Of the calls at least this share must lie within the annotated inputs: else those that do are not what the function is used for.
-LEAST_KNOWN = 0.5
 _ROUNDING = 1e-9  # of a feature's bound
 
 # An annotation with the calls of its function, or the reason why there are none.
@@ -137,7 +135,7 @@ def check(cases: Iterable[Case], setting: Setting) -> list[Assertion]:
 def least_effect(metric: str, config: CompareConfig) -> float:
     """Return the effect (log scale) from which on an annotation counts as violated: `min_effect`, for times `DRIFT` at least."""
     noisy = metric_of(metric).noisy
-    return math.log1p(max(config.min_effect, DRIFT) if noisy else config.min_effect)
+    return math.log1p(max(config.min_effect, POLICY.drift) if noisy else config.min_effect)
 
 
 def _judged(seen: _Seen, q: float, config: CompareConfig) -> Assertion:
@@ -145,7 +143,7 @@ def _judged(seen: _Seen, q: float, config: CompareConfig) -> Assertion:
     found = replace(seen.assertion, q=q)
     least = least_effect(found.annotation.metric, config)
     low, high = seen.overall.interval(config.confidence)
-    sure = q <= config.fdr and found.p <= EVIDENCE and seen.resolved
+    sure = q <= config.fdr and found.p <= POLICY.evidence and seen.resolved
     if sure and seen.material and seen.worst.interval(config.confidence, seen.tested)[0] > least:
         return replace(found, standing=AssertionStanding.VIOLATED)
     if sure and high < -least:
@@ -177,7 +175,7 @@ def _seen(annotation: Annotation, table: SampleTable, setting: Setting) -> _Seen
     within, outside = _within(annotation, calls)
     known = calls.rows(within & judged(annotation, calls))
     found = Assertion(annotation, AssertionStanding.NOT_JUDGED, calls=len(known), outside=outside)
-    if len(known) < LEAST_KNOWN * len(calls) or not len(known):
+    if len(known) < POLICY.most * len(calls) or not len(known):
         return replace(found, reason="most of its calls have other inputs than were annotated: annotate anew")
     if len(np.unique(known.run)) < LEAST_RUNS:
         return replace(found, reason=f"only {len(np.unique(known.run))} runs: add runs")
@@ -230,7 +228,7 @@ def _is_material(metric: str, calls: Calls, setting: Setting) -> bool:
     own = np.bincount(place, calls.weight * calls.cost)
     share = np.array([cost / whole[run] if whole.get(run) else 1.0 for run, cost in zip(runs.tolist(), own.tolist(), strict=True)])
     points = calls.point[first]
-    return any(median(share[points == point]) >= MATERIAL for point in np.unique(points))
+    return any(median(share[points == point]) >= POLICY.material for point in np.unique(points))
 
 
 def against(levels: RunLevels, learnt: Levels | None) -> Contrast:

@@ -12,7 +12,7 @@ from perfdiff.analysis.annotations.annotating import MOST_ROWS, USUAL, annotate,
 from perfdiff.analysis.annotations.assertion import Assertion, AssertionStanding, Setting, check
 from perfdiff.analysis.annotations.checking import calls_against, whole_runs
 from perfdiff.analysis.findings import Ratio
-from perfdiff.analysis.policy import DRIFT
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.analysis.sums.profile import calls_of
 from perfdiff.config import CompareConfig
@@ -26,7 +26,7 @@ SAME_CALLS = 0.01  # where threads share work, the calls of a run vary a little
 TIMED_APART = Note(
     "recorded-apart",
     "the revisions were recorded one after the other, and the machine itself may change meanwhile: times count as changed from "
-    f"{100 * DRIFT:.0f} % on; `perfdiff BASE HEAD` measures two revisions in turn and sees smaller changes",
+    f"{100 * POLICY.drift:.0f} % on; `perfdiff BASE HEAD` measures two revisions in turn and sees smaller changes",
 )
 
 BY_MACHINES = Note(
@@ -106,7 +106,7 @@ def history(  # noqa: PLR0913 (what is followed, through what, and how it is jud
 
     Each revision is held against the annotation of the one that began the current level, not against its neighbour, so that many small
     changes add up to one. It begins a new level where `assertion.check` finds the annotation violated or the function faster: beyond
-    chance, and for times beyond what a machine drifts by from one recording to another (`policy.DRIFT`); exact counts need no such
+    chance, and for times beyond what a machine drifts by from one recording to another (`drift` of the policy); exact counts need no such
     allowance, only `min_effect`. No `metrics` means the usual ones that tell something in some revision.
 
     Where a `relay` of machines recorded the revisions, the level goes over to the next machine by the revision that both recorded: it is

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from perfdiff.analysis.annotations.annotating import MOST_ROWS, annotate
 from perfdiff.analysis.annotations.history import SAME_CALLS, History, Recording, Step, history, notes_of
-from perfdiff.analysis.policy import MATERIAL
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.analysis.sums.profile import Line, Profile, profile
 from perfdiff.config import CompareConfig
@@ -86,7 +86,7 @@ def profiles(
 ) -> Profiles:
     """Return the profiles of what was recorded, and the growth of every function that is material in one of them, the largest first.
 
-    A function is material from `MATERIAL` of a revision's own time on. `told` hears the name of each function that was studied.
+    A function is material from `POLICY.material` of a revision's own time on. `told` hears the name of each function that was studied.
     """
     found = tuple(None if isinstance(recording, str) else profile(recording) for _, recording in recordings)
     measured = [place for place, each in enumerate(found) if each is not None]
@@ -129,7 +129,7 @@ def classes(found: Recorded, lines: Sequence[Line], config: CompareConfig) -> di
 
 def material(each: Profile) -> tuple[Line, ...]:
     """Return the functions whose own time is a share of all that is worth looking at."""
-    return tuple(line for line in each.lines if each.share(line) >= MATERIAL)
+    return tuple(line for line in each.lines if each.share(line) >= POLICY.material)
 
 
 def _material(found: Sequence[Profile | None]) -> list[tuple[str, str]]:
@@ -150,7 +150,7 @@ def _lines(found: Sequence[Profile | None], paces: Mapping[int, _Pace], name: st
         before, after = paces.get(place, (None, None))
         if before and after:
             one, other = _line(before, name, file), _line(after, name, file)
-            if one and other and min(before.share(one), after.share(other)) >= MATERIAL:
+            if one and other and min(before.share(one), after.share(other)) >= POLICY.material:
                 faster *= one.self_ns / other.self_ns
             elif before.self_ns > 0 and after.self_ns > 0:  # too little of it for a pace of its own
                 faster *= before.self_ns / after.self_ns

@@ -9,18 +9,16 @@ from enum import StrEnum
 
 import numpy as np
 
+from perfdiff.analysis.policy import POLICY
 from perfdiff.models.annotation import Annotation, CostClass, Trend
 from perfdiff.models.correlation import LEAST_PCC, MOST_ERROR, ORIGINS, CorrelationKind, Selection, select
 from perfdiff.models.growth import order
 from perfdiff.models.observations import columns_of, ranks
 from perfdiff.records.schema import Floats, Ints, SampleTable
 
-# Of what a cost varies, so much must an annotation explain, so that its inputs are the reason.
-EXPLAINED = 0.5
 # Costs follow the calls before where neighbours resemble each other so much, and beyond chance by so many standard errors; or where so much
 # of what they vary lies between runs.
 RESEMBLANCE, BEYOND_CHANCE = 0.2, 4.0
-BETWEEN_RUNS = 0.5
 # Fewer outliers than this share of the calls are worth no word.
 DELAYED = 0.01
 _FEWEST_NEIGHBOURS = 30
@@ -86,7 +84,7 @@ def _names(names: Sequence[str]) -> str:
 
 def _reason(annotation: Annotation, paper: Selection, table: SampleTable, residuals: Floats) -> tuple[Reason, str]:
     """Return why no single feature correlates: by our annotation where it explains the costs, else by the order of the calls."""
-    if annotation.features and annotation.r2 >= EXPLAINED:
+    if annotation.features and annotation.r2 >= POLICY.most:
         return _by_inputs(annotation, paper, table)
     if share := _state(table, annotation.metric, residuals):
         return Reason.HIDDEN_STATE, share
@@ -122,7 +120,7 @@ def _state(table: SampleTable, metric: str, residuals: Floats) -> str:
     sequence = np.lexsort((call, thread, run))
     rank, run, thread = rank[sequence] - rank.mean(), run[sequence], thread[sequence]
     between = _between(rank, run)
-    if between >= BETWEEN_RUNS:
+    if between >= POLICY.most:
         return f"{between:.0%} of what the costs vary lies between runs"
     same = (run[1:] == run[:-1]) & (thread[1:] == thread[:-1])
     if same.sum() < _FEWEST_NEIGHBOURS:

@@ -22,7 +22,7 @@ from perfdiff.analysis.blame.netting import Transfer, move, netted
 from perfdiff.analysis.blame.parts import ChangeParts, take_apart
 from perfdiff.analysis.blame.resampling import Drawn, blocks_of, draw, intervals, scaled
 from perfdiff.analysis.compare.comparison import Comparison
-from perfdiff.analysis.policy import MATERIAL, PARTLY_NEW, SUMS, TIE
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import Group, contrasts_at_point
 from perfdiff.analysis.stats.panel import Bools
 from perfdiff.analysis.sums.ledger import Ledger
@@ -60,7 +60,7 @@ class Attribution:
 
     def is_material(self, ns: Floats, effect: float, against: Floats) -> bool:
         """Return whether a cost is, at some point, a material share of the run and more than `effect` of what it is seen against."""
-        return bool(np.any((ns >= MATERIAL * self.run_ns) & (ns > effect * against)))
+        return bool(np.any((ns >= POLICY.material * self.run_ns) & (ns > effect * against)))
 
     def share(self, ns: float) -> float | None:
         """Return the part that `ns` has in all extra cost, or None where nothing got slower."""
@@ -82,7 +82,7 @@ class Attribution:
         def order(suspect: int) -> tuple[float, bool, int, int]:
             guilt = self.guilt[suspect]
             strongest = max(guilt.blames, key=lambda blame: blame.total_ns)
-            step = round(np.log(max(guilt.total_ns + self._others_part(guilt), 1.0)) / np.log1p(TIE))
+            step = round(np.log(max(guilt.total_ns + self._others_part(guilt), 1.0)) / np.log1p(POLICY.tie))
             is_only_affected = self.web.functions[suspect].change is Change.AFFECTED
             return (-step, is_only_affected, _EVIDENCE.index(strongest.kind), suspect)
 
@@ -189,7 +189,7 @@ def _cost(function: int, ledger: Ledger, web: Web, parts: tuple[ChangeParts, ...
 
 def _is_partly_new(part: ChangeParts, place: int) -> bool:
     """Return whether so many of head's calls at a point are new that they can be what its calls cost more."""
-    return bool(part.calls_base[place] > 0 and part.calls_head[place] > PARTLY_NEW * part.calls_base[place])
+    return bool(part.calls_base[place] > 0 and part.calls_head[place] > POLICY.partly_new * part.calls_base[place])
 
 
 def _behind_cost(web: Web, function: int) -> list[Link]:
@@ -316,7 +316,7 @@ def sums_noise(families: Sequence[frozenset[int]], ledger: Ledger) -> list[Float
         books = ledger.pair(point)
         sums = [np.array([book.self_ns[:, columns[place]].sum(axis=1) for place in known]) for book in books]
         seen = contrasts_at_point(*(Group(each, book.blocks, book.machines) for each, book in zip(sums, books, strict=True)))
-        widths[known, at] = [each.half_width(SUMS) if each else np.inf for each in seen]
+        widths[known, at] = [each.half_width(POLICY.sums) if each else np.inf for each in seen]
     return list(widths)
 
 

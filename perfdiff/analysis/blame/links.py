@@ -14,19 +14,11 @@ import numpy as np
 
 from perfdiff.analysis.blame.newcalls import NewCalls, new_calls
 from perfdiff.analysis.blame.texts import Texts, frees
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.records.schema import Change, Feature, FunctionInfo, Origin
 
-# A suspect whose changed lines mention the shared field by name is so many times likelier behind it than one that only writes it; so is
-# the nearest change among the callers or callees of the reader.
-MENTIONED = 10.0
-NEAR = 10.0
-# A changed function that writes nothing others read can act on its callers through its value alone; one that also writes has two more ways,
-# what is written and what is freed.
-PURE = 3.0
-# So many levels of unchanged callers are climbed for who hands a value down: further up, a program's main function calls all that there is.
-HANDED_DOWN = 3
 _MOST_NAMED = 3  # names of shared data that a link tells
 _RECKONED = re.compile(r"[/%<>]=?\s*\(*sizeof|sizeof[^;]*[<>]")
 _TYPES = frozenset(("struct", "union", "class", "type", "typedef"))
@@ -85,7 +77,7 @@ class Passed:
 
     def weight(self, names: frozenset[str]) -> float:
         """Return how much speaks for the suspect where it passes on these names: its changed lines mention them."""
-        return len(names) + (MENTIONED - 1.0) * len(names & self.mentioned)
+        return len(names) + (POLICY.mentioned - 1.0) * len(names & self.mentioned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,8 +260,8 @@ def _returns(web: Web, function: int) -> list[Link]:
     found = near or next((sure for level in around if (sure := [each for each in sorted(level) if _hands_out_another(web, each)])), [])
     links = []
     for each in found:
-        touched = MENTIONED if _hands_out_another(web, each) else 1.0
-        weight = touched * (NEAR if each in below else 1.0) * (1.0 if web.functions[each].writes else PURE)
+        touched = POLICY.mentioned if _hands_out_another(web, each) else 1.0
+        weight = touched * (POLICY.near if each in below else 1.0) * (1.0 if web.functions[each].writes else POLICY.pure)
         links.append(Link(each, LinkKind.RETURN, weight))
     return links
 
@@ -277,7 +269,7 @@ def _returns(web: Web, function: int) -> list[Link]:
 def _around(web: Web, function: int) -> Iterator[set[int]]:
     """Yield the suspects that are called beside a function by unchanged code above it: by its callers, by theirs, and so on."""
     above = {function}
-    for _ in range(HANDED_DOWN):
+    for _ in range(POLICY.handed_down):
         callers = {caller for each in above for caller in web.callers.get(each, frozenset()) if caller and not web.suspect(caller)}
         yield {each for caller in callers - {function} for each in web.callees.get(caller, frozenset()) - {function} if web.suspect(each)}
         above = callers
@@ -298,7 +290,7 @@ def _by_memory(web: Web, function: int) -> list[Link]:
         return []
     roots = [each for each in web.ran if web.is_root(each)]
     owners = web.new.owners(roots, web.has_new_text, lambda each: reached(web.callees, each))
-    return [Link(each, LinkKind.MEMORY, MENTIONED * NEAR) for each in sorted(owners)]
+    return [Link(each, LinkKind.MEMORY, POLICY.mentioned * POLICY.near) for each in sorted(owners)]
 
 
 def _by_data(web: Web, function: int) -> list[Link]:
@@ -342,7 +334,7 @@ def _data_weights(web: Web, function: int, shared: Mapping[int, frozenset[str]])
     """Yield how much speaks for each suspect that shares data with a function: what its changed lines mention, and how near it is."""
     near = _near(web, function, web.callees) | _near(web, function, web.callers) if shared else set()
     for each, names in shared.items():
-        yield each, web.passed[each].weight(names) * (NEAR if each in near else 1.0)
+        yield each, web.passed[each].weight(names) * (POLICY.near if each in near else 1.0)
 
 
 def _near(web: Web, function: int, steps: Mapping[int, frozenset[int]]) -> set[int]:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from perfdiff.analysis.blame.links import Web, are_neighbours
-from perfdiff.analysis.policy import MOSTLY_MOVED
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.sums.ledger import Book
 from perfdiff.records.schema import Floats
@@ -54,7 +54,7 @@ def mostly_moved(added: Floats, net: Floats) -> Floats:
     """Return the calls that moved (f, f + 1), of functions whose calls did so for the most part: else the rest is what matters."""
     moved = added - net
     more, of_them = (np.where(calls > 0, calls, 0.0).sum(axis=1, keepdims=True) for calls in (added, moved))
-    return np.where(of_them > MOSTLY_MOVED * more, moved, 0.0)
+    return np.where(of_them > POLICY.most * more, moved, 0.0)
 
 
 def moved_through_others(
@@ -71,7 +71,7 @@ def moved_through_others(
     moved: Floats | float = 0.0
     for callee, extra in extra_ns.items():
         part = web.new.moved_part(callee, dearer)
-        if part > MOSTLY_MOVED:
+        if part > POLICY.most:
             saved = sum(ns for through, ns in saved_ns.items() if callee in reached(web.callees, through))
             moved = moved + np.minimum(part * extra, saved)
     return moved

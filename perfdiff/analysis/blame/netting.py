@@ -10,7 +10,7 @@ import numpy as np
 from perfdiff.analysis.blame.guilt import Extra, Guilt
 from perfdiff.analysis.blame.links import Web, are_neighbours, work_moved
 from perfdiff.analysis.blame.moved import moved_through_others
-from perfdiff.analysis.policy import MOSTLY_MOVED
+from perfdiff.analysis.policy import POLICY
 from perfdiff.records.schema import Floats
 
 
@@ -70,7 +70,7 @@ def may_move(web: Web, one: int, other: int) -> bool:
     """Return whether work of two functions may be set against each other, whatever their calls turn out to cost."""
     if work_moved(web, one, other) or work_moved(web, other, one):
         return True
-    by_calls = any(web.new.moved_part(callee, each) > MOSTLY_MOVED for each in (one, other) for callee in web.callees.get(each, ()))
+    by_calls = any(web.new.moved_part(callee, each) > POLICY.most for each in (one, other) for callee in web.callees.get(each, ()))
     return by_calls and are_neighbours(web, one, other)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from perfdiff.analysis.policy import FOLLOWED, MORE_ALLOCATED, MOSTLY_NEW, OWNED
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.models.middle import median
 from perfdiff.records.schema import Floats, Ints, Side
@@ -33,7 +33,7 @@ class NewCalls:
     def is_mostly_new(self, function: int) -> bool:
         """Return whether base never made most of the calls of a function that head makes."""
         base, head = self.calls.get(function, (0.0, 0.0))
-        return head > MOSTLY_NEW * base
+        return head > POLICY.mostly_new * base
 
     def moved_part(self, callee: int, caller: int) -> float:
         """Return which part of the calls of a function that each call of a caller makes more are made no longer elsewhere.
@@ -49,7 +49,7 @@ class NewCalls:
     def allocates_below(self, function: int, below: Collection[int]) -> bool:
         """Return whether most of what a function allocates more is allocated by functions that it calls (`below`)."""
         more = {each: self.allocations[each][1] - self.allocations[each][0] for each in (function, *below) if each in self.allocations}
-        return any(more[each] > OWNED * more.get(function, 0.0) for each in below if each in more)
+        return any(more[each] > POLICY.most * more.get(function, 0.0) for each in below if each in more)
 
     def makers(self, function: int, is_changed: Callable[[int], bool]) -> dict[int, float]:
         """Return the changed functions that make the new calls of a function, directly or through unchanged ones, with their parts.
@@ -62,7 +62,7 @@ class NewCalls:
             above: dict[int, float] = {}
             for at, part in frontier.items():
                 for caller, share in self._callers(at).items():
-                    if caller in seen or share < FOLLOWED:
+                    if caller in seen or share < POLICY.followed:
                         continue
                     into = found if is_changed(caller) and self._calls_more(at, caller) else above
                     into[caller] = into.get(caller, 0.0) + part * share
@@ -87,9 +87,11 @@ class NewCalls:
         `roots` are the functions that together allocate what a run does; `below` gives all that a function calls, directly or not.
         """
         base, head = (sum(self.allocations.get(each, (0.0, 0.0))[side] for each in roots) for side in range(2))
-        if head <= MORE_ALLOCATED * base:
+        if head <= POLICY.more_allocated * base:
             return frozenset()
-        more = {each for each, (before, after) in self.allocations.items() if is_changed(each) and after - before >= OWNED * (head - base)}
+        more = {
+            each for each, (before, after) in self.allocations.items() if is_changed(each) and after - before >= POLICY.most * (head - base)
+        }
         return frozenset(each for each in more if not below(each) & more)
 
 

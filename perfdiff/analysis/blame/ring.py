@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfdiff.analysis.policy import TAKEN_OVER
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.panel import Bools
 from perfdiff.analysis.sums.ledger import Book
 from perfdiff.records.schema import Floats
@@ -81,7 +81,7 @@ def _took_over(edge: Edge, former: Edge, base: Ring, head: Ring, after: Book) ->
     (callee, caller), (old_callee, old_caller) = edge, former
     is_wrapped = callee == old_callee and (caller, old_caller) in after.edges
     times = head.entries[edge] / base.entries[former]
-    return (caller == old_caller or is_wrapped) and 1 / TAKEN_OVER <= times <= TAKEN_OVER
+    return (caller == old_caller or is_wrapped) and 1 / POLICY.taken_over <= times <= POLICY.taken_over
 
 
 def expected(base: Ring, head: Ring) -> float | None:

@@ -13,7 +13,7 @@ from perfdiff.analysis.compare.mix import OCTAVE, Question, Sides, Yardstick, co
 from perfdiff.analysis.compare.ratios import as_ratio, as_resolved
 from perfdiff.analysis.compare.strata import Stratum
 from perfdiff.analysis.findings import BLURRED, Ratio
-from perfdiff.analysis.policy import MATERIAL
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import Contrast, contrasts
 from perfdiff.analysis.stats.panel import Bools, Panel, machines_of, noise_floor, on_machine, panel
 from perfdiff.analysis.sums.ledger import Book, Ledger
@@ -370,7 +370,7 @@ def _materials(question: Question, masks: Sequence[Bools], ledger: Ledger) -> Bo
         for point, cost, whole in zip(points.tolist(), of_strata.T, costs.sum(axis=1).tolist(), strict=True):
             book = ledger.pair(point)[side] if point in ledger.points else None
             if book is not None and (own := float(book.medians[metric][column])) > 0:
-                found |= (cost > 0) & (cost >= MATERIAL * _whole_run(book, metric) / own * whole)
+                found |= (cost > 0) & (cost >= POLICY.material * _whole_run(book, metric) / own * whole)
     return found
 
 

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff.analysis.compare.phases import Phased
-from perfdiff.analysis.policy import MOSTLY_ONCE
+from perfdiff.analysis.policy import POLICY
 from perfdiff.models.middle import median
 from perfdiff.models.warmup import joined
 from perfdiff.records.schema import SampleTable
 
 METRIC = "self_ns"
-# Of a point's runs, those whose first calls are among the recorded ones; with fewer, it is not known what they cost there.
-LEAST_RECORDED = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,7 @@ class FirstCalls:
 
     def make_most_of(self, extra_ns: float) -> bool:
         """Return whether most of what one run of each point takes more is in its first calls."""
-        return 0 < MOSTLY_ONCE * extra_ns <= self.extra_ns
+        return 0 < POLICY.most * extra_ns <= self.extra_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +66,7 @@ def _side(table: SampleTable, point: int, calls: int) -> _Side | None:
     here = (table.point == point) & np.isfinite(costs)
     first, later = here & (table.call <= calls), here & (table.call > calls)
     runs, place = np.unique(table.run[first], return_inverse=True)
-    if not later.any() or not len(runs) or len(runs) < LEAST_RECORDED * len(np.unique(table.run[here])):
+    if not later.any() or not len(runs) or len(runs) < POLICY.most * len(np.unique(table.run[here])):
         return None
     of_runs = np.bincount(place, weights=costs[first]) / np.bincount(place)
     threads = len(np.unique(np.column_stack([table.run[first], table.thread[first]]), axis=0)) / len(runs)

@@ -8,7 +8,7 @@ from enum import Enum
 
 from perfdiff import units
 from perfdiff.analysis.compare.comparison import Comparison
-from perfdiff.analysis.policy import EVIDENCE, LAYOUT_SHIFT, MIN_RUNS
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import Contrast
 from perfdiff.config import CompareConfig
 
@@ -31,7 +31,7 @@ class Judgement:
 
 def smallest(config: CompareConfig, *, suspect: bool) -> float:
     """Return the smallest effect that counts (log scale): of unchanged code only one that its place in the program cannot make."""
-    return math.log1p(config.min_effect if suspect else max(config.min_effect, LAYOUT_SHIFT))
+    return math.log1p(config.min_effect if suspect else max(config.min_effect, POLICY.layout_shift))
 
 
 def judge(comparison: Comparison, q: float, config: CompareConfig, *, resolved: bool, suspect: bool) -> Judgement:
@@ -47,7 +47,7 @@ def judge(comparison: Comparison, q: float, config: CompareConfig, *, resolved: 
         return Judgement(Direction.NONE, f"only {worst.contrast.runs_base} and {worst.contrast.runs_head} runs: add runs")
     least = math.exp(smallest(config, suspect=suspect))
     is_beyond = ratio.low > least or ratio.high < 1 / least
-    if is_beyond and q <= config.fdr and comparison.p <= EVIDENCE and resolved and worst.material:
+    if is_beyond and q <= config.fdr and comparison.p <= POLICY.evidence and resolved and worst.material:
         return Judgement(Direction.UP if worst.contrast.effect > 0 else Direction.DOWN)
     return Judgement(Direction.NONE, _open(comparison, config))
 
@@ -61,7 +61,7 @@ def hidden(own: Comparison, config: CompareConfig) -> float:
 
 def enough_runs(seen: Contrast) -> bool:
     """Return whether a contrast rests on enough runs to conclude anything."""
-    return seen.runs_base + seen.runs_head >= MIN_RUNS
+    return seen.runs_base + seen.runs_head >= POLICY.min_runs
 
 
 def _open(comparison: Comparison, config: CompareConfig) -> str:

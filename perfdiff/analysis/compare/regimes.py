@@ -8,7 +8,7 @@ from itertools import groupby
 import numpy as np
 
 from perfdiff.analysis.findings import BorderShift, ModeShift
-from perfdiff.analysis.policy import MOVED_MODE
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import Contrast, Group, Pair, contrast, false_discovery
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, Operator, Scope
@@ -45,7 +45,7 @@ def moved_modes(annotation: Annotation, base: SampleTable, head: SampleTable, co
     return tuple(
         ModeShift(_typical(annotation, mode), before, after, *seen.interval(config.confidence), float(q))
         for (mode, seen, before, after), q in zip(found, q_values, strict=True)
-        if abs(seen.effect) >= MOVED_MODE and q <= config.fdr and abs(seen.effect) > seen.half_width(config.confidence)
+        if abs(seen.effect) >= POLICY.moved_mode and q <= config.fdr and abs(seen.effect) > seen.half_width(config.confidence)
     )
 
 

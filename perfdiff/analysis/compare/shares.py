@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from perfdiff.analysis.policy import MATERIAL
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.panel import Bools
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.records.schema import Floats, FunctionInfo
@@ -37,14 +37,16 @@ def _light(shares: Mapping[int, float]) -> set[int]:
     """Return the functions whose shares of a run are the least, as far as all together are no material one."""
     order = sorted(shares, key=lambda function: shares[function])
     together = np.cumsum([shares[function] for function in order])
-    return {*order[: int(np.searchsorted(together, MATERIAL))]}
+    return {*order[: int(np.searchsorted(together, POLICY.material))]}
 
 
 def small_of(functions: Sequence[FunctionInfo], ledger: Ledger) -> dict[int, float]:
     """Return those of many functions that each cost no material share of a run, with their shares; none of few."""
     if len(functions) <= MANY:
         return {}
-    return {function: share for function, share in zip(ledger.ids, _shares(functions, ledger).tolist(), strict=True) if share < MATERIAL}
+    return {
+        function: share for function, share in zip(ledger.ids, _shares(functions, ledger).tolist(), strict=True) if share < POLICY.material
+    }
 
 
 def alike_of(small: Mapping[int, float], ledger: Ledger) -> set[int]:

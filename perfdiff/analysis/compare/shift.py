@@ -9,7 +9,7 @@ import numpy as np
 
 from perfdiff.analysis.compare.regimes import moved_borders, moved_modes
 from perfdiff.analysis.findings import BorderShift, CoefficientShift, ModeShift, Prediction
-from perfdiff.analysis.policy import CLASS_LEVEL
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import false_discovery
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.config import CompareConfig
@@ -67,7 +67,7 @@ def describe(annotation: Annotation, base: SampleTable, head: SampleTable, *, di
         own = fit(head, metric, seed=config.seed, function=annotation.function)
         gained = _information(kept, head) - _information(own, head)
         better = gained > MARGIN or (gained > 0 and _falls_below_zero(kept, head))
-        if own.cost_class is kept.cost_class or (better and joint.p <= CLASS_LEVEL):
+        if own.cost_class is kept.cost_class or (better and joint.p <= POLICY.class_level):
             chosen = own if better else kept
             changed = chosen.growth is not annotation.growth
     if not changed and chosen.growth is not annotation.growth:

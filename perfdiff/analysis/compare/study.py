@@ -19,7 +19,7 @@ from perfdiff.analysis.compare.shift import Shift, describe
 from perfdiff.analysis.compare.trend import over_runs
 from perfdiff.analysis.compare.waits import Waits, waits
 from perfdiff.analysis.findings import MetricFinding, Ratio
-from perfdiff.analysis.policy import MATERIAL
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import clear_shifts, contrasts
 from perfdiff.analysis.stats.panel import panel
 from perfdiff.analysis.stats.rows import thinned, without_features
@@ -256,7 +256,7 @@ def _must_be_learnt(subject: _Subject, found: Mapping[str, Comparison]) -> bool:
     ground, own = subject.ground, found.get(PRIMARY)
     if subject.both is None:
         return False
-    if own is not None and ground.small[subject.info.id] * hidden(own, ground.config) >= MATERIAL:
+    if own is not None and ground.small[subject.info.id] * hidden(own, ground.config) >= POLICY.material:
         return True
     differs = own is None or own.disjoint or own.p_anywhere <= SEEN
     return differs and subject.info.id not in ground.alike and _moved_inputs(*subject.both.sides)

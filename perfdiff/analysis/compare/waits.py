@@ -7,12 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfdiff.analysis.policy import POLICY
 from perfdiff.records.schema import Floats, Point, SampleTable
 
-# Of what a call takes longer, this part at least is waiting; and so long at least, which a scheduler alone does not make of a short call.
-WAITED_SHARE = 0.5
-LEAST_WAIT_NS = 50_000.0
-LONGER = 0.05  # of what a call took: less is not what somebody asks about
 _FEWEST_RUNS = 3  # a side, of which each of head's waits longer than all of base's: by chance once in 20
 
 
@@ -37,7 +34,7 @@ def waits(base: SampleTable, head: SampleTable, points: Sequence[Point]) -> Wait
         return None
     found = [each for point in points if (each := _at(point, base, head))]
     longest = max(found, key=lambda each: each.more_ns, default=None)
-    if longest is None or longest.more_ns < LEAST_WAIT_NS or longest.more_ns < WAITED_SHARE * longest.extra_ns:
+    if longest is None or longest.more_ns < POLICY.least_wait_ns or longest.more_ns < POLICY.most * longest.extra_ns:
         return None
     return longest
 
@@ -47,7 +44,7 @@ def _at(point: Point, base: SampleTable, head: SampleTable) -> Waits | None:
     if min(len(waited) for waited, _ in sides) < _FEWEST_RUNS:
         return None
     (before, took), (after, takes) = sides
-    if after.min() <= before.max() or np.median(after) - np.median(before) < LONGER * np.median(took):
+    if after.min() <= before.max() or np.median(after) - np.median(before) < POLICY.asked_about * np.median(took):
         return None
     return Waits(point.label, float(np.median(before)), float(np.median(after)), float(np.median(takes) - np.median(took)))
 

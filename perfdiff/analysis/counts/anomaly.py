@@ -16,7 +16,7 @@ from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.compare.study import both_tables
 from perfdiff.analysis.counts.scoring import Judged, Scored, Tables, judge_calls, judge_together
 from perfdiff.analysis.findings import Anomaly, FunctionFinding, OddCall, RunErrors, Verdict, Vote
-from perfdiff.analysis.policy import ANOMALOUS, EVIDENCE
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import Contrast, Group, Pair, contrast
 from perfdiff.config import CompareConfig
 from perfdiff.engines.engine import Engine
@@ -130,7 +130,7 @@ def _tested(judged: Judged) -> _Tested:
         runs = [sum(len(getattr(pair, side).values) for pair in pairs) for side in Side]
         return _Tested(1.0, is_anomalous=False, open=f"only {runs[0]} and {runs[1]} runs of the same points: add runs")
     p = min(1.0, len(enough) * min((found.p for found in enough if found.effect > 0), default=1.0))
-    alarms = [found for found in enough if len(enough) * found.p <= EVIDENCE and _stands(found)]
+    alarms = [found for found in enough if len(enough) * found.p <= POLICY.evidence and _stands(found)]
     return _Tested(p, bool(alarms), "")
 
 
@@ -163,7 +163,7 @@ def _contrast(pairs: Sequence[Pair], judged: Judged) -> Contrast | None:
 
 def _stands(seen: Contrast) -> bool:
     """Return whether a difference of shares is material, and one that the runs agree on."""
-    return seen.effect >= ANOMALOUS and _agree(seen)
+    return seen.effect >= POLICY.anomalous and _agree(seen)
 
 
 def _votes(judged: Judged, config: CompareConfig) -> tuple[Vote, ...]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from perfdiff.analysis.counts.queries import is_query
-from perfdiff.analysis.policy import LEAST_WORK
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Book, Ledger, open_counts
 from perfdiff.config import CompareConfig
 from perfdiff.models.prices import DEAREST_NS, WORK_NS
@@ -21,9 +21,6 @@ RANKED_RUNS = 6
 # Telling of an event that a call begins or ends takes 50 to 100 ns (CPython 3.10 to 3.13), which is in its time: shorter calls have none.
 _LEAST_TIMED_NS = 500.0
 _LEAST_COUNTED = 0.8  # of what a call takes without counting it takes with it, at the least (docs/howto/python.md)
-# Other work on the machine stretches some calls of a run, and a counted run allocates slower: each call takes longer where all runs of head
-# say so by this factor.
-_SLOWER = 1.5
 _QUALIFIED = re.compile(r"::|->|[. ]")
 
 # Functions of the C library that are one system call each time. Those of which some calls stay in user mode are left out: stdio's buffers,
@@ -196,7 +193,7 @@ def _with_predecessor(one: Departure, others: Sequence[Departure]) -> Departure:
         return one
     for other in others:
         is_gone = other.name != one.name and method_name(other.name) == method_name(one.name) and not other.head_rates.any()
-        if is_gone and np.allclose(other.base_rates, one.head_rates, rtol=LEAST_WORK, atol=0.0):
+        if is_gone and np.allclose(other.base_rates, one.head_rates, rtol=POLICY.least_work, atol=0.0):
             return replace(one, instead_of=other.name)
     return one
 
@@ -227,7 +224,7 @@ def _side(book: Book, calls: LibraryCalls, columns: Ints) -> _Side:
 def _longer(base: _Side, head: _Side) -> Floats:
     """Return of each pair (p,) what head's calls take more in a run because each takes longer, 0 where they do not clearly."""
     before, after = (np.where(np.isnan(side.spans), bound, side.spans) for side, bound in ((base, np.inf), (head, -np.inf)))
-    clear = after.min(axis=1) > _SLOWER * np.maximum(before.max(axis=1), _LEAST_TIMED_NS)
+    clear = after.min(axis=1) > POLICY.library_slower * np.maximum(before.max(axis=1), _LEAST_TIMED_NS)
     more = np.where(clear, after.min(axis=1) - before.min(axis=1), 0.0)
     longer: Floats = more * head.sums
     return longer
@@ -237,6 +234,6 @@ def _grew(base: _Side, head: _Side, config: CompareConfig) -> Floats:
     """Return of each pair (p,) whether head certainly makes more calls per call; a function that base does not run calls nothing there."""
     exact = (np.ptp(base.rates, axis=1) == 0) & (np.ptp(head.rates, axis=1) == 0)
     apart = (head.rates.min(axis=1) > base.rates.max(axis=1)) & (min(base.rates.shape[1], head.rates.shape[1]) >= RANKED_RUNS)
-    least = np.where(exact, LEAST_WORK, config.min_effect)
+    least = np.where(exact, POLICY.least_work, config.min_effect)
     grew: Floats = (exact | apart) & (head.rate > base.rate * (1 + least)) & (head.made > 0)
     return grew

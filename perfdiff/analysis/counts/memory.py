@@ -15,7 +15,7 @@ from perfdiff import units
 from perfdiff.analysis.counts.library import Departure
 from perfdiff.analysis.counts.tallies import work_finding
 from perfdiff.analysis.findings import Cause, CountFinding, Evidence
-from perfdiff.analysis.policy import MATERIAL
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig
 from perfdiff.models.prices import LEAST_NS
@@ -52,7 +52,7 @@ def contended(function: int, counts: Counts, ledger: Ledger, config: CompareConf
             continue
         cost = finding.extra * price
         own = float(np.median(ledger.books[finding.point.id, Side.BASE].self_ns[:, ledger.place[function]]))
-        if cost >= MATERIAL * ledger.cost_ns(finding.point.id) and cost > config.min_effect * own:
+        if cost >= POLICY.material * ledger.cost_ns(finding.point.id) and cost > config.min_effect * own:
             found.append(counter)
     return tuple(found)
 

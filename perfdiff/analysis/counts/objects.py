@@ -8,7 +8,7 @@ from perfdiff import units
 from perfdiff.analysis.counts.memory import MemoryEvidence, compared
 from perfdiff.analysis.counts.tallies import work_finding
 from perfdiff.analysis.findings import Cause, CountFinding, Evidence
-from perfdiff.analysis.policy import TELLING
+from perfdiff.analysis.policy import POLICY
 from perfdiff.models.prices import DEAREST_NS
 
 OBJECTS, BYTES, HEAP, COLLECTIONS, PEAK = "objects", "object_bytes", "heap_bytes", "collections", "peak_bytes"
@@ -50,7 +50,7 @@ def _collected(place: MemoryEvidence, who: str, lines: str) -> Iterator[tuple[fl
 def _grew_beyond_work(counts: Mapping[str, CountFinding], name: str) -> bool:
     found, work = counts[name], work_finding(counts)
     usual = work.head / work.base if work is not None and work.grew and work.base else 1.0
-    return found.grew and found.head > (1 + TELLING) * max(usual, 1.0) * found.base
+    return found.grew and found.head > (1 + POLICY.telling) * max(usual, 1.0) * found.base
 
 
 def _dearest_ns(found: CountFinding) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from perfdiff import units
 from perfdiff.analysis.counts.library import Departure
 from perfdiff.analysis.counts.memory import MISSES
-from perfdiff.analysis.policy import MATERIAL, REWRITTEN
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.models.middle import median
 from perfdiff.models.prices import DEAREST_NS, WORK_NS
@@ -53,7 +53,7 @@ class ExtraWork:
     @property
     def beyond_rewriting(self) -> tuple[str, ...]:
         """Return the counters, atomic operations first, that another way to write the same, or to compile it, does not explain."""
-        counts = [(counter, factor, self.by_counter.get(counter, (0.0, 0.0))) for counter, factor in REWRITTEN.items()]
+        counts = [(counter, factor, self.by_counter.get(counter, (0.0, 0.0))) for counter, factor in POLICY.rewritten.items()]
         return tuple(counter for counter, factor, (base, head) in counts if head > base * factor)
 
     @property
@@ -65,7 +65,7 @@ class ExtraWork:
         sign, word = (1, "more") if self.total_ns >= 0 else (-1, "fewer")
         differing = [(sign * (head - base), counter) for counter, (base, head) in self.by_counter.items() if sign * (head - base) > 0]
         dearest = sorted(differing, key=lambda each: -each[0] * WORK_NS.get(each[1], _CALL_NS))[:TOLD]
-        least_ns = MATERIAL * max((extra * WORK_NS.get(counter, _CALL_NS) for extra, counter in dearest), default=0.0)
+        least_ns = POLICY.material * max((extra * WORK_NS.get(counter, _CALL_NS) for extra, counter in dearest), default=0.0)
         told = [(extra, counter) for extra, counter in dearest if extra * DEAREST_NS.get(counter, math.inf) >= least_ns]
         counts = " and ".join(f"{units.count(extra)} {word} {_plain(counter)}" for extra, counter in told)
         return f"executes {counts} in one run of each point"

@@ -11,7 +11,7 @@ import numpy as np
 from perfdiff.analysis.compare.judgement import enough_runs
 from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.findings import CountFinding
-from perfdiff.analysis.policy import EVIDENCE, LEAST_WORK
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import Contrast, contrasts, false_discovery
 from perfdiff.analysis.stats.panel import Runs, panel
 from perfdiff.analysis.sums.ledger import Ledger
@@ -121,9 +121,9 @@ def _direction(seen: _Seen, q: float, config: CompareConfig) -> int:
     """Return 1 where the counts clearly grew, -1 where they shrank, else 0."""
     # Misses, even where they repeat, move with the addresses of unrelated data.
     is_work = seen.exact and not metric_of(seen.counter).noisy
-    least = math.log1p(LEAST_WORK if is_work else config.min_effect)
+    least = math.log1p(POLICY.least_work if is_work else config.min_effect)
     low, high = seen.contrast.interval(config.confidence)
-    clear = seen.exact or (enough_runs(seen.contrast) and q <= config.fdr and seen.contrast.p <= EVIDENCE)
+    clear = seen.exact or (enough_runs(seen.contrast) and q <= config.fdr and seen.contrast.p <= POLICY.evidence)
     return (low > least) - (high < -least) if clear else 0
 
 

@@ -10,17 +10,14 @@ import numpy as np
 from perfdiff import units
 from perfdiff.analysis.counts.library import Departure
 from perfdiff.analysis.counts.tallies import ACCESSES
-from perfdiff.analysis.policy import MATERIAL
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.models.prices import LEAST_NS, WORK_NS
 from perfdiff.models.workcounter import WorkCounter, is_bounded, work_counters
 
 # An allocation costs as much as some hundred basic blocks, not as one: runs that allocate little are not held to a share of that little.
 ACCESS_NS = 1.0  # of an access that finds its line, on average at least
-FEW_ALLOCATIONS = 100.0
-FEW_BYTES = 1e6
-FEW_DIVISIONS = 1e4  # take a quarter of a millisecond at most
-_FEW: Mapping[str, float] = {"divisions": FEW_DIVISIONS, "alloc_count": FEW_ALLOCATIONS, "alloc_bytes": FEW_BYTES}
+_FEW: Mapping[str, float] = {"divisions": POLICY.few_divisions, "alloc_count": POLICY.few_allocations, "alloc_bytes": POLICY.few_bytes}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +42,12 @@ class Work:
     @property
     def is_same(self) -> bool:
         """Return whether no work and no waiting that matters was added anywhere, and none saved that could hide a slow-down."""
-        return self.repeats and max(self.more, self.less, self.waiting, self.outside) <= MATERIAL
+        return self.repeats and max(self.more, self.less, self.waiting, self.outside) <= POLICY.material
 
     @property
     def adds_nothing(self) -> bool:
         """Return whether no work and no waiting that matters was added, as far as was counted: runs of several threads seldom repeat."""
-        return self.is_bounded and max(self.more, self.waiting, self.outside) <= MATERIAL
+        return self.is_bounded and max(self.more, self.waiting, self.outside) <= POLICY.material
 
     @property
     def excludes_more(self) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from perfdiff.analysis.findings import Verdict
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.search.bisection import Alike, CommitStanding, Passed
 from perfdiff.analysis.trends.differences import differences
 from perfdiff.analysis.trends.findings import Difference, TrendFindings
@@ -16,9 +17,6 @@ from perfdiff.models.threads import one_thread
 from perfdiff.models.trend import Fit
 from perfdiff.records.places import Place, PlaceExperiment
 from perfdiff.records.schema import Revision, Side
-
-# A commit is bad from most of what the bad end adds on: of several that add something, the one is found that brings it past the half.
-MOST = 0.5
 
 _Name = tuple[str, str]  # file and function
 
@@ -134,7 +132,7 @@ def reading(
     shown = [
         each for each in found if places is None or (each.kind is symptom.difference.kind and places & {*_head_places(experiment, each)})
     ]
-    least = MOST * _extra(symptom.difference)
+    least = POLICY.most * _extra(symptom.difference)
     bad = next((each for each in shown if each.verdict is Verdict.REGRESSION and _extra(each) >= least), None)
     if bad is not None:
         return CommitStanding.BAD, bad

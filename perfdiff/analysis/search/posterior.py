@@ -20,7 +20,7 @@ from perfdiff.records.schema import Floats, Ints
 Bools = npt.NDArray[np.bool_]
 
 # Two builds of the same function differ in where its code lies; most by less than this (a standard deviation of the logarithm). The rare
-# large ones, see `policy.LAYOUT_SHIFT`, are what MISLED is for.
+# large ones, see `layout_shift` of the policy, are what MISLED is for.
 LAYOUT = 0.02
 # Other commits of the range change the cost a little as well: the culprit's effect is known to about an eighth of itself.
 LEAN = 0.125

@@ -10,7 +10,7 @@ from statistics import NormalDist
 
 from perfdiff import units
 from perfdiff.analysis.findings import RUN, CountFinding, Findings, FunctionFinding, MetricFinding, PointStanding, Ratio, Rung
-from perfdiff.analysis.policy import WORK_CARRIES
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.search.posterior import LAYOUT, Reading
 from perfdiff.models.workcounter import WORK_METRICS
 from perfdiff.records.metrics import metric_of
@@ -79,9 +79,7 @@ def symptoms(findings: Findings, function: FunctionFinding, metric: str | None) 
         for count in _counts(function)
         if (reading := reading_of(count.ratio, findings.confidence)) is not None and (count.grew or count.shrank)
     ]
-    work = [
-        each for each in counts if each.exact and each.metric in WORK and abs(each.expected.effect) >= max(least, WORK_CARRIES * slower)
-    ]
+    work = [each for each in counts if each.exact and each.metric in WORK and abs(each.expected.effect) >= max(least, POLICY.most * slower)]
     ordered = [*work, *found, *(each for each in counts if each not in work)]
     return [each for each in ordered if metric is None or metric in (each.metric, _plain(each))]
 

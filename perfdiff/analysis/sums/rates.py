@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfdiff.analysis.policy import CHANCE
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import Pair, contrast
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.models.clock import RESOLUTION_NS
@@ -76,7 +76,7 @@ def grew(function: int, metric: str, ledger: Ledger) -> bool:
         with np.errstate(divide="ignore"):
             groups.append(book.group(np.log(np.maximum(sums[:, column], 0.5) / calls)))
     seen = contrast([Pair(*groups)])
-    return seen is not None and seen.effect > 0 and seen.p * len(ledger.points) < CHANCE
+    return seen is not None and seen.effect > 0 and seen.p * len(ledger.points) < POLICY.chance
 
 
 def too_short(function: int, metric: str, ledger: Ledger) -> bool:

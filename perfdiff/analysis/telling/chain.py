@@ -11,7 +11,7 @@ from perfdiff import units
 from perfdiff.analysis.blame.guilt import Blame, Extra
 from perfdiff.analysis.blame.links import LinkKind, is_named_in
 from perfdiff.analysis.findings import MetricFinding
-from perfdiff.analysis.policy import MATERIAL
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.rates import calls_per_call, one_run, too_short
 from perfdiff.analysis.telling.amounts import calls_per_run, times
 from perfdiff.analysis.verdicts.case import Case
@@ -43,7 +43,7 @@ def chain(case: Case, metrics: Mapping[int, Mapping[str, MetricFinding]]) -> tup
     if guilt is None:
         return ()
     steps: list[str] = []
-    least = MATERIAL * sum(max(blame.total_ns, 0.0) for blame in guilt.blames)
+    least = POLICY.material * sum(max(blame.total_ns, 0.0) for blame in guilt.blames)
     for blame in [blame for blame in joined(guilt.blames) if blame.total_ns > least][:CHAIN_STEPS]:
         steps += _way(blame, case, metrics)
     return tuple(steps)

@@ -32,7 +32,7 @@ from perfdiff.analysis.counts.objects import asked
 from perfdiff.analysis.counts.suspects import CALLS_OF
 from perfdiff.analysis.counts.tallies import work_finding, works_more
 from perfdiff.analysis.findings import Cause, CountFinding, Evidence, MetricFinding
-from perfdiff.analysis.policy import MOSTLY_ONCE, TELLING
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.rates import calls_per_call, extra_calls_ns, grew, one_run, per_call, too_short
@@ -117,7 +117,7 @@ def diagnose(patient: Patient) -> tuple[Cause, ...]:
         return (*_dependency(info), *(_done_once(patient, lines) or _unexplained(patient)))
     waiting = _waiting(patient, guilt)
     found = [*_more_calls(patient, guilt, lines), *_through_data(patient, guilt, lines), *_own(patient, guilt, lines)]
-    telling = sorted((each for each in found if each.ns > TELLING * guilt.total_ns), key=lambda each: -each.ns)
+    telling = sorted((each for each in found if each.ns > POLICY.telling * guilt.total_ns), key=lambda each: -each.ns)
     # Threads that share data wait for each other longer than the fetches take: where nothing else explains the time, or only waiting for
     # locks, this does.
     silent = [each for each in waiting if not each.ns] if all(each.cause.name in _LOCKS for each in telling) else []
@@ -155,7 +155,7 @@ def _waiting(patient: Patient, guilt: Guilt) -> list[Explanation]:
         extra_ns = guilt.total_ns if at is None else float(guilt.ns[at])
         explained = seen.extra * DEAREST_NS[counter]
         found.append(
-            Explanation(explained if explained > TELLING * extra_ns else 0.0, contention(place, counter, who, because(patient.info)))
+            Explanation(explained if explained > POLICY.telling * extra_ns else 0.0, contention(place, counter, who, because(patient.info)))
         )
     return found
 
@@ -182,7 +182,7 @@ def _more_calls(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanat
     shown = [blame for blame in guilt.blames if blame.extra is Extra.CALLS]
     more = [blame for blame in shown if blame.total_ns > 0]
     gained, whole = sum(blame.total_ns for blame in more), sum(blame.total_ns for blame in shown)
-    is_direct = any(blame.kind is LinkKind.CALLS and blame.total_ns > TELLING * guilt.total_ns for blame in more)
+    is_direct = any(blame.kind is LinkKind.CALLS and blame.total_ns > POLICY.telling * guilt.total_ns for blame in more)
     for blame in more:
         explained = blame.total_ns * max(whole, 0.0) / gained  # where others are called less often instead
         if blame.kind is LinkKind.CALLS or not is_direct:
@@ -246,7 +246,7 @@ def _own(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
     ns = sum(blame.total_ns for blame in guilt.blames if blame.kind is LinkKind.OWN and blame.at == info.id)
     if ns <= 0:
         return
-    once = [Explanation(min(extra_ns, ns), cause) for extra_ns, cause in one_off(patient.study.first, MOSTLY_ONCE * guilt.total_ns, lines)]
+    once = [Explanation(min(extra_ns, ns), cause) for extra_ns, cause in one_off(patient.study.first, POLICY.most * guilt.total_ns, lines)]
     yield from once
     found = metrics.get("wall_ns") or metrics.get("self_ns")
     grown = [Explanation(explained, _grown(metric, patient, "it ")) for metric in _GREW if (explained := _explains(metric, patient, ns))]
@@ -259,7 +259,7 @@ def _own(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
     at_counted = guilt.own_ns(info.id, np.isin(patient.attribution.points, patient.places[0].points)) if patient.places else 0.0
     part = at_counted if at_counted > 0 else ns  # of the points that were counted: counts explain none of the others
     counted = [replace(each, ns=each.ns * ns / part) for each in _by_counts(patient, part, lines)]
-    telling = [each for each in counted if each.ns > TELLING * ns]
+    telling = [each for each in counted if each.ns > POLICY.telling * ns]
     if not once and found.class_changed and {before, after} <= set(RISING) and RISING.index(after) > RISING.index(before):
         evidence = tuple(item for each in counted for item in each.cause.evidence)
         beside = [each for each in telling if each.cause.name in _BESIDE]
@@ -304,7 +304,11 @@ def _by_counts(patient: Patient, ns: float, lines: str) -> Iterator[Explanation]
     if works_more(counts):
         return
     for counter in MISSES:
-        if counter in counts and is_denser(counts[counter], patient.config) and counts[counter].extra * DEAREST_NS[counter] > TELLING * ns:
+        if (
+            counter in counts
+            and is_denser(counts[counter], patient.config)
+            and counts[counter].extra * DEAREST_NS[counter] > POLICY.telling * ns
+        ):
             yield Explanation(min(ns, counts[counter].extra * DEAREST_NS[counter]), locality(patient.places[0], counter, "it ", lines))
             break
 
@@ -313,7 +317,7 @@ def _beyond_work(departures: Sequence[Departure], counts: Mapping[str, CountFind
     """Return the calls that grew by more than the work that makes them: more of the same work is no other cause."""
     found = work_finding(counts)
     grown = found.head / found.base if found is not None and found.grew and found.base else 1.0
-    return tuple(each for each in departures if each.head > (1 + TELLING) * grown * each.base or grown == 1.0)
+    return tuple(each for each in departures if each.head > (1 + POLICY.telling) * grown * each.base or grown == 1.0)
 
 
 def _departed(patient: Patient, departures: Sequence[Departure], ns: float) -> Iterator[Explanation]:
@@ -353,11 +357,11 @@ def _longer(patient: Patient) -> str:
 def _explains(metric: str, patient: Patient, ns: float) -> float:
     """Return how much of the extra time `ns` the growth of a counter can explain, 0 where it did not clearly grow."""
     base, head = per_call(patient.info.id, metric, patient.ledger)
-    if head <= base * (1 + TELLING) or not grew(patient.info.id, metric, patient.ledger):
+    if head <= base * (1 + POLICY.telling) or not grew(patient.info.id, metric, patient.ledger):
         return 0.0
     before, after = (patient.ledger.of_a_run(metric, side, patient.info.id).item() for side in Side)
     dearest = (after - before) * DEAREST_NS[metric]
-    return min(dearest, ns) if dearest > TELLING * ns else 0.0
+    return min(dearest, ns) if dearest > POLICY.telling * ns else 0.0
 
 
 def _grown(metric: str, patient: Patient, who: str, lines: str = "") -> Cause:
@@ -374,7 +378,7 @@ def _also(patient: Patient, causes: list[Cause]) -> Iterator[Cause]:
     if "waits-outside" not in told:
         yield from _waits(patient)
     base, head = per_call(patient.info.id, "alloc_bytes", patient.ledger)
-    clear = head > base * (1 + TELLING) and head - base >= LEAST_BLOCK and grew(patient.info.id, "alloc_bytes", patient.ledger)
+    clear = head > base * (1 + POLICY.telling) and head - base >= LEAST_BLOCK and grew(patient.info.id, "alloc_bytes", patient.ledger)
     if clear and "more-allocation" not in told:
         yield _grown("alloc_bytes", patient, "it also ")
     held = patient.metrics.get("lock_hold_ns")
@@ -382,7 +386,7 @@ def _also(patient: Patient, causes: list[Cause]) -> Iterator[Cause]:
         held is not None
         and held.ratio is not None
         and held.q < patient.config.fdr
-        and held.ratio.low > 1 + TELLING
+        and held.ratio.low > 1 + POLICY.telling
         and "lock-hold" not in told
     ):
         yield _grown("lock_hold_ns", patient, "it also ")

@@ -9,13 +9,10 @@ from perfdiff.analysis.compare.shares import ALLOCATION
 from perfdiff.analysis.counts.library import Departure
 from perfdiff.analysis.counts.suspects import ExtraWork, work_by_counts
 from perfdiff.analysis.findings import Cause, Evidence, FunctionFinding, Verdict
-from perfdiff.analysis.policy import NAMED
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import open_counts
 from perfdiff.analysis.telling.citation import DEPENDENCY, cited_lines
 from perfdiff.records.schema import Change, Experiment, Folded
-
-# A caller explains the further calls of what it calls where it has half as many further ones itself: most of them are its one call of it.
-PASSED_ON = 0.5
 
 
 def folded_work(experiment: Experiment, leaving: Mapping[int, Sequence[Departure]]) -> tuple[ExtraWork, ...]:
@@ -141,7 +138,7 @@ def _behind(finding: FunctionFinding, folded: Sequence[Folded], works: Mapping[i
     held = rewritten or held
     working = sorted((each for each in held if each.info.id in works), key=lambda each: -works[each.info.id].total_ns)
     if working:
-        least = NAMED * works[working[0].info.id].total_ns
+        least = POLICY.telling * works[working[0].info.id].total_ns
         return [each for each in working if works[each.info.id].total_ns >= least]
     if len(held) < 2:
         return held
@@ -156,7 +153,7 @@ def _caller_behind(called: Folded, held: Sequence[Folded], host: FunctionFinding
     """
     callers = [each for each in held if called.info.id in each.info.calls and each.info.id not in called.info.calls | {called.info.id}]
     if called.info.id in host.info.calls:
-        callers = [each for each in callers if _more_calls(each) >= PASSED_ON * _more_calls(called)]
+        callers = [each for each in callers if _more_calls(each) >= POLICY.most * _more_calls(called)]
     if not callers:
         return called
     rest = [each for each in held if each is not called]

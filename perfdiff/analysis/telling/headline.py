@@ -13,6 +13,7 @@ from perfdiff.analysis.compare.comparison import MEAN, is_mean
 from perfdiff.analysis.compare.judgement import Direction
 from perfdiff.analysis.compare.shift import leading_term
 from perfdiff.analysis.findings import Cause, MetricFinding, Ratio, Verdict
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.rates import one_run, too_short
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.rules import Decision
@@ -24,8 +25,6 @@ from perfdiff.records.schema import Side
 
 # Cost functions are told where they meet the costs that the sentence quotes by this much; else a reader would find it contradicts itself.
 EXPLAINED = 0.2
-# Of what a change costs, the part that a function's own calls must take more before a sentence about it speaks of these.
-TELLING_ITSELF = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ def _shows_elsewhere(case: Case, metric: str) -> bool:
     if case.guilt is None or case.guilt.total_ns <= 0 or metric_of(metric).unit != "ns":
         return False
     base, head = (case.ledger.at_points(metric, side, case.info.id) for side in Side)
-    return float((head - base).sum()) < TELLING_ITSELF * case.guilt.total_ns
+    return float((head - base).sum()) < POLICY.most * case.guilt.total_ns
 
 
 def _all_calls(case: Case, metric: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from perfdiff.analysis.findings import FunctionFinding, LineGrowth, Verdict
-from perfdiff.analysis.policy import TELLING
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.telling.citation import excerpt
 from perfdiff.analysis.telling.uncounted import by_lines
 from perfdiff.analysis.trends.lines import MatchedLines
@@ -53,7 +53,7 @@ def _shown_at(case: Case | None, cases: Iterable[Case]) -> Iterator[FunctionInfo
         return
     for other in cases:
         ns = sum(blame.total_ns for blame in case.guilt.blames if blame.at == other.info.id)
-        if other.info.id != case.info.id and ns > TELLING * case.guilt.total_ns > 0:
+        if other.info.id != case.info.id and ns > POLICY.telling * case.guilt.total_ns > 0:
             yield other.info
 
 

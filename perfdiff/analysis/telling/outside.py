@@ -14,6 +14,7 @@ from perfdiff.analysis.counts.library import Departure, method_name
 from perfdiff.analysis.counts.queries import noun, prepares
 from perfdiff.analysis.counts.suspects import CALLS_OF
 from perfdiff.analysis.findings import Cause, Evidence
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.rates import per_call_at
 from perfdiff.analysis.telling.amounts import times
@@ -24,7 +25,6 @@ _NEARLY = 0.9
 TOLD = 2  # functions named in a sentence, those that may cost most
 _SEVERAL = 2.0  # times as many are more than chance makes
 _SENT = 0.5  # queries a call, from which on a function is one that sends them
-ALIKE = 0.5  # of the most that one kind of calls may cost: prices of calls that were not timed are no nearer to the truth
 _SHOWN_LINES = 2  # of a function's text that make a call
 
 
@@ -56,7 +56,7 @@ def likeliest(info: FunctionInfo, departures: Sequence[Departure]) -> tuple[Depa
     before.
     """
     most = max((float(each.dearest_ns.sum()) for each in departures), default=0.0)
-    alike = [each for each in departures if each.dearest_ns.sum() >= ALIKE * most]
+    alike = [each for each in departures if each.dearest_ns.sum() >= POLICY.most * most]
     if any(each.spans_ns.any() for each in alike):
         return tuple(departures[:TOLD])
     changed = [text for _, text in changed_lines(info)]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff.analysis.findings import Verdict
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.trends.clusters import shared, varying
 from perfdiff.analysis.trends.findings import COSTLY_SHARE, Cause, Difference, DifferenceKind
 from perfdiff.analysis.trends.functions import Function, functions
@@ -23,8 +24,6 @@ from perfdiff.models.trendlines import fit
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.schema import Floats, Side
 
-# A new line is the cause, not what it makes run more often, where it makes up this share of the extra count of the line that grew most.
-_CAUSE_SHARE = 0.5
 # What grows by two powers more than the whole run gains a factor of 100 on it by ten times the size: less than this share of every run
 # cannot become costly there.
 _SLIGHT_SHARE = COSTLY_SHARE / 100
@@ -282,7 +281,7 @@ def _grown(experiment: PlaceExperiment, function: Function) -> list[int]:
     extra = experiment.sides[Side.HEAD].counts[function.places] - function.before
     change = np.abs(extra[:, int(np.argmax(np.abs(extra).sum(axis=0)))])
     fresh = np.where(np.isin(np.arange(len(change)), function.new), change, 0.0)
-    told = fresh if fresh.max() >= _CAUSE_SHARE * change.max() else change
+    told = fresh if fresh.max() >= POLICY.most * change.max() else change
     most = np.flatnonzero(told == told.max()).tolist()
     texts = [experiment.sides[Side.HEAD].places[function.places[number]].text for number in most]
     lead = next(

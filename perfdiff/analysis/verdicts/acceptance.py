@@ -11,7 +11,7 @@ from perfdiff import units
 from perfdiff.analysis.acceptances import Acceptance
 from perfdiff.analysis.compare.shares import ALLOCATION
 from perfdiff.analysis.findings import RUN, Findings, FunctionFinding, Ratio, Verdict
-from perfdiff.analysis.policy import MATERIAL
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.conclusion import Evidence, Program, first_conclusion, reserved
 from perfdiff.analysis.verdicts.doubt import WORK
 from perfdiff.analysis.verdicts.rules import Conclusion
@@ -67,8 +67,8 @@ def claims(finding: FunctionFinding, findings: Findings) -> dict[str, Ratio]:
 
 
 def _least(metric: str, least: float) -> float:
-    """Return from which ratio on a metric speaks for a regression; of whole runs a small share is much (`MATERIAL`)."""
-    return 1 + MATERIAL if metric == WHOLE else least
+    """Return from which ratio on a metric speaks for a regression; of whole runs a small share is much (`POLICY.material`)."""
+    return 1 + POLICY.material if metric == WHOLE else least
 
 
 def figure(finding: FunctionFinding, metric: str, findings: Findings) -> Ratio | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.findings import EndToEnd, PointStanding
-from perfdiff.analysis.policy import LAYOUT_SHIFT, LAYOUTS_KNOWN, PLACES
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.conclusion import NAMED
 from perfdiff.analysis.verdicts.wholeruns import comparable, logs, pairs_of
 from perfdiff.config import CompareConfig
@@ -62,12 +62,13 @@ def few_layouts_note(runs: Sequence[Run], ends: Sequence[EndToEnd], config: Comp
         if run.phase is Phase.PLAIN:
             layouts.setdefault(run.point, set()).add(run.layout)
     is_open = (end for end in ends if end.standing is PointStanding.OPEN and end.low > 1 + config.min_effect)
-    found = [end.point.label for end in is_open if len(layouts[end.point.id]) < LAYOUTS_KNOWN]
+    found = [end.point.label for end in is_open if len(layouts[end.point.id]) < POLICY.layouts_known]
     if found:
         yield Note(
             "few-layouts",
             f"whole runs at {units.listed(found, NAMED)} are slower in the layouts that were measured, but these are fewer than "
-            f"{LAYOUTS_KNOWN}, and the place of code in memory may make up to {100 * LAYOUT_SHIFT:.0f} %: raise measure.layouts",
+            f"{POLICY.layouts_known}, and the place of code in memory may make up to {100 * POLICY.layout_shift:.0f} %: "
+            "raise measure.layouts",
         )
 
 
@@ -81,7 +82,7 @@ def _seen(end: EndToEnd, runs: Sequence[Run]) -> _Seen | None:
     built, built_in = _shifts(base, head, end.by)  # few pairs are of the builds themselves: those that were made apart count as well
     layouts = np.array([shifts[made == number].mean() for number in np.unique(made)])
     seen = _Seen(end, built[built_in == 0], layouts)
-    if len(seen.built) < FEWEST or len(layouts) < LAYOUTS or abs(seen.effect) <= math.log1p(PLACES):
+    if len(seen.built) < FEWEST or len(layouts) < LAYOUTS or abs(seen.effect) <= math.log1p(POLICY.places):
         return None
     is_told_already = PointStanding.SLOWER if seen.effect > 0 else PointStanding.FASTER
     outside = seen.effect > math.log(end.ratio.high) if seen.effect > 0 else seen.effect < math.log(end.ratio.low)

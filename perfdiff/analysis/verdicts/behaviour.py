@@ -15,7 +15,7 @@ import numpy as np
 from perfdiff import units
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import Rung, Verdict
-from perfdiff.analysis.policy import CHANCE, CLEARLY_LESS, FEW_BYTES_ELSEWHERE, MESSAGE_LINES, SMALL_PART
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.parallel import average
 from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.config import OUTPUTS, CompareConfig
@@ -44,7 +44,7 @@ def behaviours(experiment: Experiment, work: Work | None, config: CompareConfig)
         differences = tuple(_differences(base, head, config.min_effect))
         part = work.parts.get(point.id, 1.0) if work else head.cpu_ns / max(base.cpu_ns, 1.0)
         others = [each for each in experiment.points if each.workload == point.workload and each.id in sides and each is not point]
-        if part <= SMALL_PART and not _shows_work(base, [sides[other.id][0] for other in others], config.min_effect):
+        if part <= POLICY.small_part and not _shows_work(base, [sides[other.id][0] for other in others], config.min_effect):
             executed = f"{'executes' if work else 'takes'} {units.significant(100 * part)} % of what base does"
             says = f"{executed}, and nothing that it prints or writes shows that the work was done"
             differences += (Difference(DifferenceKind.LESS_WORK, says),)
@@ -172,12 +172,12 @@ def _shows_work(side: _Side, others: Sequence[_Side], least: float) -> bool:
     More of it than a message holds is a result as well, which no head that skips its work would have. Of a workload with one point anything
     that there is may be one.
     """
-    if any(written.lines.least > MESSAGE_LINES for written in (side.all.output, side.all.errors, *side.all.files.values())):
+    if any(written.lines.least > POLICY.message_lines for written in (side.all.output, side.all.errors, *side.all.files.values())):
         return True
     if others:
         return any(True for other in others for pair in ((side, other), (other, side)) for _ in _differences(*pair, least))
     elsewhere = side.all.elsewhere_bytes.most if side.all.elsewhere_bytes else math.inf
-    return bool(side.all.output.runs or side.all.errors.runs or side.all.files) or elsewhere >= FEW_BYTES_ELSEWHERE
+    return bool(side.all.output.runs or side.all.errors.runs or side.all.files) or elsewhere >= POLICY.few_bytes_elsewhere
 
 
 def _differences(base: _Side, head: _Side, least: float) -> Iterator[Difference]:
@@ -202,7 +202,7 @@ def _differences(base: _Side, head: _Side, least: float) -> Iterator[Difference]
 
 def _of_elsewhere(base: Amount | None, head: Amount | None) -> Iterator[Difference]:
     """Yield that head writes less than base outside of what is looked at more closely."""
-    if base and head and base.least >= FEW_BYTES_ELSEWHERE and _is_clearly_less(base, head, CLEARLY_LESS):
+    if base and head and base.least >= POLICY.few_bytes_elsewhere and _is_clearly_less(base, head, POLICY.most):
         says = f"writes {units.size(head.most)} to pipes, sockets and files outside of its tree, where base writes {units.size(base.most)}"
         yield Difference(DifferenceKind.LESS_ELSEWHERE, says)
 
@@ -265,7 +265,7 @@ def _agree_alone(sides: Sequence[Counter[str]]) -> bool:
 def _less_or(otherwise: DifferenceKind | None, base: Sequence[Shape], head: Sequence[Shape], least: float) -> DifferenceKind | None:
     """Return that head writes less where it clearly does, something else where it writes more, or what else is known."""
     before, after = _written(base), _written(head)
-    if _is_clearly_less(before.lines, after.lines, 1 - least) or _is_clearly_less(before.bytes, after.bytes, CLEARLY_LESS):
+    if _is_clearly_less(before.lines, after.lines, 1 - least) or _is_clearly_less(before.bytes, after.bytes, POLICY.most):
         return DifferenceKind.LESS_OUTPUT
     return DifferenceKind.OTHER_OUTPUT if _is_clearly_less(after.lines, before.lines, 1 - least) else otherwise
 
@@ -282,12 +282,12 @@ def _differ(base: Mapping[T, int], head: Mapping[T, int]) -> bool:
         return base.keys() != head.keys()
     values = {*base, *head}
     of_base, of_head = sum(base.values()), sum(head.values())
-    return any(_chance(head.get(value, 0), of_head, base.get(value, 0), of_base) * len(values) <= CHANCE for value in values)
+    return any(_chance(head.get(value, 0), of_head, base.get(value, 0), of_base) * len(values) <= POLICY.chance for value in values)
 
 
 def _is_more_often(head: int, of_head: int, base: int, of_base: int) -> bool:
     """Return whether something is always so on one side and never on the other, or more often beyond chance."""
-    return (head == of_head and not base) or _chance(head, of_head, base, of_base) <= CHANCE
+    return (head == of_head and not base) or _chance(head, of_head, base, of_base) <= POLICY.chance
 
 
 def _chance(head: int, of_head: int, base: int, of_base: int) -> float:

@@ -10,7 +10,7 @@ from perfdiff import units
 from perfdiff.analysis.counts.suspects import ExtraWork
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import EndToEnd, FiredRule, FunctionFinding, PointStanding, Rung, Verdict
-from perfdiff.analysis.policy import MATERIAL, PLACES
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.pairs import MOST_PAIRS
 from perfdiff.analysis.trends.lines import MatchedLines
 from perfdiff.analysis.verdicts.behaviour import weighed
@@ -23,7 +23,6 @@ from perfdiff.records.witnessed import PointBehaviour
 
 SUSPECTS = 2  # named in a sentence
 NAMED = 4  # machines in a sentence
-TOLD = 2.0  # slow-downs that are excluded only beyond this ratio are no answer that anybody waits for
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +86,13 @@ class Program:
     @property
     def is_open(self) -> bool:
         """Return whether whole runs leave more than what the places of code make, or seem to be slower at some point."""
-        is_bounded = not self.runs.ends or self.runs.excluded <= 1 + max(self.config.min_effect, PLACES)
+        is_bounded = not self.runs.ends or self.runs.excluded <= 1 + max(self.config.min_effect, POLICY.places)
         return not is_bounded or any(end.low > 1 for end in self.runs.ends)
 
     @property
     def excluded(self) -> float | None:
         """Return from which ratio on whole runs exclude slow-downs, None where that is no answer that anybody waits for."""
-        return self.runs.excluded if self.runs.excluded <= TOLD else None
+        return self.runs.excluded if self.runs.excluded <= POLICY.awaited else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +127,7 @@ def _slower_by_function(program: Program) -> str:
 def _places(program: Program) -> str:
     """Tell of whole runs that are slower by no more than places of code make, where counts say that no work was added."""
     work, slower = program.evidence.work, program.runs.slower
-    if not slower or work is None or not work.adds_nothing or any(end.low > 1 + PLACES for end in slower):
+    if not slower or work is None or not work.adds_nothing or any(end.low > 1 + POLICY.places for end in slower):
         return ""
     return _undecided(f"{_takes(slower[0])}, but counts say that no work was added: the place of code in memory may make that", program)
 
@@ -334,7 +333,7 @@ def _elsewhere(runs: WholeRuns) -> str:
 def _saved(savers: Sequence[ExtraWork], faster: Sequence[EndToEnd]) -> str:
     """Return what counts say of a faster program, "" where no changed function certainly saves a material part of the faster runs."""
     run_ns = sum(end.base_ns for end in faster)
-    likely = [f"`{each.name}` {each.says}" for each in savers if each.repeats and -each.total_ns >= MATERIAL * run_ns]
+    likely = [f"`{each.name}` {each.says}" for each in savers if each.repeats and -each.total_ns >= POLICY.material * run_ns]
     return f"; by counts, {' and '.join(likely[:SUSPECTS])}" if likely else ""
 
 

@@ -12,7 +12,7 @@ from perfdiff import units
 from perfdiff.analysis.blame.guilt import Extra, Guilt
 from perfdiff.analysis.compare.judgement import Direction
 from perfdiff.analysis.compare.shares import ALLOCATION
-from perfdiff.analysis.policy import CLAIMED, DISTORTED, LAYOUT_SHIFT, MATERIAL, TELLING
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.models.prices import DEAREST_NS
@@ -47,9 +47,9 @@ def _is_distorted(case: Case, guilt: Guilt) -> bool:
     work = [case.counts[counter] for counter in WORK if counter in case.counts]
     if any(each.grew and each.ratio.low > 1 + case.config.min_effect for each in work):
         return False
-    material = guilt.ns >= MATERIAL * case.attribution.run_ns
+    material = guilt.ns >= POLICY.material * case.attribution.run_ns
     ends = [case.ends.get(point) for point, counts in zip(case.attribution.points, material, strict=True) if counts]
-    return bool(ends) and all(end is not None and end.overhead is not None and end.overhead > DISTORTED for end in ends)
+    return bool(ends) and all(end is not None and end.overhead is not None and end.overhead > POLICY.distorted for end in ends)
 
 
 def _excluded(case: Case, guilt: Guilt) -> dict[int, float]:
@@ -60,7 +60,7 @@ def _excluded(case: Case, guilt: Guilt) -> dict[int, float]:
     return {
         point: claimed[point]
         for point, end in case.ends.items()
-        if end.ratio is not None and claimed.get(point, 0.0) > case.config.min_effect and end.ratio.high - 1 < CLAIMED * claimed[point]
+        if end.ratio is not None and claimed.get(point, 0.0) > case.config.min_effect and end.ratio.high - 1 < POLICY.most * claimed[point]
     }
 
 
@@ -71,7 +71,7 @@ def shown_with_probes(point: int, share: float, case: Case) -> bool:
     """
     place = case.attribution.points.index(point)
     part = case.attribution.parts[place]
-    return bool(float(part.head.sum() - part.base.sum()) / share > CLAIMED * case.attribution.run_ns[place])
+    return bool(float(part.head.sum() - part.base.sum()) / share > POLICY.most * case.attribution.run_ns[place])
 
 
 def _may_be_layout(case: Case, guilt: Guilt) -> float:
@@ -86,7 +86,7 @@ def _may_be_layout(case: Case, guilt: Guilt) -> float:
     if any(blame.at != case.info.id or blame.extra is not Extra.COST for blame in shown) or explained(case, guilt):
         return 0.0
     effect = own.worst.contrast.effect
-    return math.exp(effect) if effect < math.log1p(LAYOUT_SHIFT) else 0.0
+    return math.exp(effect) if effect < math.log1p(POLICY.layout_shift) else 0.0
 
 
 def is_time(metric: str) -> bool:
@@ -120,5 +120,6 @@ def explained_by_counts(case: Case, extra_ns: Mapping[int, float], counters: Ite
     total_ns = sum(extra_ns.values())
     found = [case.counts[counter] for counter in counters]
     return any(
-        each.grew and each.extra * DEAREST_NS.get(each.counter, 0.0) > TELLING * extra_ns.get(each.point.id, total_ns) for each in found
+        each.grew and each.extra * DEAREST_NS.get(each.counter, 0.0) > POLICY.telling * extra_ns.get(each.point.id, total_ns)
+        for each in found
     )

@@ -14,7 +14,7 @@ from perfdiff.analysis.compare.comparison import tested
 from perfdiff.analysis.compare.judgement import enough_runs
 from perfdiff.analysis.counts.suspects import ExtraWork
 from perfdiff.analysis.findings import EndToEnd
-from perfdiff.analysis.policy import MATERIAL, MOST_WORK, REMAINS, REWRITTEN, TELLING
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import Evidence
 from perfdiff.analysis.verdicts.judged import Judged
@@ -48,7 +48,7 @@ def by_most_work(judged: Judged) -> dict[int, Reason]:
     work, total_ns = evidence.suspects[0], sum(each.total_ns for each in evidence.suspects)
     sees_all = all(is_bounded(case.counts) for case in candidates.values() if work_counters(case.counts))
     slower = [function for function, case in candidates.items() if _is_slower(case)]
-    is_most = work.function in candidates and work.repeats and work.total_ns >= MOST_WORK * total_ns
+    is_most = work.function in candidates and work.repeats and work.total_ns >= POLICY.most_work * total_ns
     is_told_otherwise = slower and work.function not in slower and not _is_certain(work, evidence)
     if not is_most or is_told_otherwise or not _is_enough(work, evidence, sees_all):
         return {}
@@ -78,7 +78,7 @@ def _is_enough(work: ExtraWork, evidence: Evidence, sees_all: bool) -> bool:
 
     Unless counts see all work, it must certainly explain such a part.
     """
-    telling = [(least, most, TELLING * (end.head_ns - end.base_ns)) for end, least, most in _where_slower(work, evidence)]
+    telling = [(least, most, POLICY.telling * (end.head_ns - end.base_ns)) for end, least, most in _where_slower(work, evidence)]
     if sees_all:
         return _is_certain(work, evidence) or any(most >= ns > 0 for _, most, ns in telling)
     return bool(work.beyond_rewriting) and any(least >= ns > 0 for least, _, ns in telling)
@@ -86,7 +86,7 @@ def _is_enough(work: ExtraWork, evidence: Evidence, sees_all: bool) -> bool:
 
 def _is_certain(work: ExtraWork, evidence: Evidence) -> bool:
     """Return whether extra work is a material part of a run where runs are slower, at the least that it can take."""
-    return any(least >= MATERIAL * end.base_ns for end, least, _ in _where_slower(work, evidence))
+    return any(least >= POLICY.material * end.base_ns for end, least, _ in _where_slower(work, evidence))
 
 
 def _where_slower(work: ExtraWork, evidence: Evidence) -> Iterator[tuple[EndToEnd, float, float]]:
@@ -114,8 +114,12 @@ def _grown(suspects: Sequence[Case], evidence: Evidence) -> Case | None:
     base, head = (np.array([lines.blocks_of(lines.of([case.info]), side)[columns] for case in suspects]) for side in Side)
     of_run = (lines.blocks_of_run(Side.HEAD) - lines.blocks_of_run(Side.BASE))[columns]
     extra, all_extra = head - base, np.maximum(head - base, 0.0).sum(axis=0)
-    explains = (head > REWRITTEN["blocks"] * base) & (of_run >= REMAINS * extra) & (extra * DEAREST_NS["blocks"] >= TELLING * slower_ns)
-    found = np.flatnonzero(np.logical_and.reduce(explains & (slower_ns > 0) & (extra >= MOST_WORK * all_extra), axis=1))
+    explains = (
+        (head > POLICY.rewritten["blocks"] * base)
+        & (of_run >= POLICY.most * extra)
+        & (extra * DEAREST_NS["blocks"] >= POLICY.telling * slower_ns)
+    )
+    found = np.flatnonzero(np.logical_and.reduce(explains & (slower_ns > 0) & (extra >= POLICY.most_work * all_extra), axis=1))
     return suspects[int(found[0])] if points and len(found) else None  # no two make up most
 
 

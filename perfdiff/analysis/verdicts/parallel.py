@@ -9,7 +9,7 @@ import numpy as np
 from perfdiff import units
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import Rung, Verdict
-from perfdiff.analysis.policy import MET, WAITS
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.analysis.verdicts.wholeruns import comparable
 from perfdiff.records.behaviour import Concurrency
@@ -33,12 +33,12 @@ def average(runs: Sequence[Run]) -> Concurrency | None:
 
 def has_several(concurrency: Concurrency | None) -> bool:
     """Return whether several tasks of a run could work at the same time, for more than its start and end."""
-    return concurrency is not None and concurrency.several > WAITS
+    return concurrency is not None and concurrency.several > POLICY.waits
 
 
 def is_met(concurrency: Concurrency) -> bool:
     """Return whether tasks ran at the same time about as much as they would have on a quiet machine."""
-    return concurrency.ran >= MET * concurrency.wanted
+    return concurrency.ran >= POLICY.met * concurrency.wanted
 
 
 def apart_in_time(witnessed: Sequence[PointBehaviour]) -> tuple[PointBehaviour, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 from perfdiff import units
 from perfdiff.analysis.compare.judgement import enough_runs
 from perfdiff.analysis.compare.study import LEARNT
-from perfdiff.analysis.policy import CLAIMED, MATERIAL, REMAINS
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.rates import too_short
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.rules import Reason
@@ -26,7 +26,7 @@ def proved_by_counts(case: Case) -> Reason | None:
     work = case.work
     if work is None or not work.repeats or not work.beyond_rewriting or not case.attribution.web.has_new_text(case.info.id):
         return None
-    extra_ns = np.minimum(work.priced_ns, case.run_extra_ns / REMAINS)
+    extra_ns = np.minimum(work.priced_ns, case.run_extra_ns / POLICY.most)
     if not any(_counts_at(point, ns, case) for point, ns in zip(work.points, extra_ns.tolist(), strict=True)):
         return None
     doubt = "" if _is_told_by_time(case) else "its time alone does not tell, but "
@@ -42,13 +42,13 @@ def _is_told_by_time(case: Case) -> bool:
 def _counts_at(point: int, extra_ns: float, case: Case) -> bool:
     end = case.ends.get(point)
     run_ns = end.base_ns if end is not None else case.ledger.cost_ns(point) if point in case.ledger.points else np.inf
-    if extra_ns < MATERIAL * run_ns or _is_excluded(point, extra_ns, case):
+    if extra_ns < POLICY.material * run_ns or _is_excluded(point, extra_ns, case):
         return False
     if end is None or end.ratio is None:
         return extra_ns > case.config.min_effect * run_ns
     if end.ratio.low > 1:
         return True
-    return extra_ns > case.config.min_effect * run_ns and end.ratio.high >= 1 + CLAIMED * extra_ns / run_ns
+    return extra_ns > case.config.min_effect * run_ns and end.ratio.high >= 1 + POLICY.most * extra_ns / run_ns
 
 
 def _is_excluded(point: int, extra_ns: float, case: Case) -> bool:
@@ -58,4 +58,4 @@ def _is_excluded(point: int, extra_ns: float, case: Case) -> bool:
     if seen is None or not enough_runs(seen) or too_short(case.info.id, "self_ns", case.ledger) or point not in case.ledger.points:
         return False
     before = case.ledger.pair(point)[0].medians["self_ns"][case.ledger.place[case.info.id]]
-    return bool(math.expm1(seen.interval(case.config.confidence)[1]) * before < CLAIMED * extra_ns)
+    return bool(math.expm1(seen.interval(case.config.confidence)[1]) * before < POLICY.most * extra_ns)

@@ -9,7 +9,7 @@ import numpy as np
 
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio, RequestFinding
-from perfdiff.analysis.policy import BUSIER
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.pairs import PairedDifference, paired_difference
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, comparable, difference_of, in_blocks
 from perfdiff.config import CompareConfig
@@ -70,7 +70,7 @@ def _longer_waits(experiment: Experiment, end: EndToEnd, config: CompareConfig) 
         float(np.median([getattr(run, cost) for run in head]) - np.median([getattr(run, cost) for run in base]))
         for cost in ("wall_ns", "cpu_ns")
     )
-    return seen if busier_ns <= BUSIER * longer_ns else None
+    return seen if busier_ns <= POLICY.busier * longer_ns else None
 
 
 def _plain(runs: Sequence[Run], point: Point, side: Side) -> list[Run]:

@@ -12,7 +12,7 @@ from perfdiff.analysis.blame.guilt import Extra
 from perfdiff.analysis.blame.links import LinkKind
 from perfdiff.analysis.compare.judgement import Direction
 from perfdiff.analysis.findings import Verdict
-from perfdiff.analysis.policy import OWNED
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import Evidence
@@ -73,7 +73,7 @@ def _is_allocated_below(function: int, metrics: Sequence[str], heavy: Set[int], 
     below = {each: further for each, further in below.items() if function not in further}
     outermost = below.keys() - set().union(*below.values())
     return bool(below) and all(
-        sum(_extra(cases[each], metric) for each in outermost) >= OWNED * _extra(cases[function], metric) for metric in metrics
+        sum(_extra(cases[each], metric) for each in outermost) >= POLICY.most * _extra(cases[function], metric) for metric in metrics
     )
 
 

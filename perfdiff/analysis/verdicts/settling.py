@@ -8,7 +8,7 @@ from perfdiff.analysis.blame.links import Web
 from perfdiff.analysis.blame.netting import may_move
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import RUN, CountFinding, Findings, PointStanding, Ratio, Verdict
-from perfdiff.analysis.policy import CLASS_CALLS, SETTLED
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.contention import may_be_acquitted
 from perfdiff.analysis.verdicts.verdict import is_open_alone
@@ -34,13 +34,13 @@ def settled(findings: Findings, config: CompareConfig) -> bool:
             if not any(_stands_clear(ratio, config) for ratio in ratios):
                 return False
             learnt = [each for metric in function.metrics.values() for each in (metric.base, metric.head) if metric.metric != RUN and each]
-            if any(annotation.n < CLASS_CALLS for annotation in learnt):
+            if any(annotation.n < POLICY.class_calls for annotation in learnt):
                 return False
     return findings.verdict is not Verdict.INCONCLUSIVE
 
 
 def _stands_clear(ratio: Ratio, config: CompareConfig) -> bool:
-    margin = 1 + SETTLED * config.min_effect
+    margin = 1 + POLICY.settled * config.min_effect
     return ratio.low > margin or ratio.high < 1 / margin
 
 

@@ -8,7 +8,7 @@ from perfdiff import units
 from perfdiff.analysis.compare.comparison import Comparison
 from perfdiff.analysis.compare.judgement import Direction
 from perfdiff.analysis.findings import Verdict
-from perfdiff.analysis.policy import MATERIAL
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.rules import Rule
 from perfdiff.config import CompareConfig
@@ -88,7 +88,7 @@ def _no_difference(case: Case) -> str:
     """Say why a difference is none, by the interval that is told beside it."""
     own, config = _own(case), case.config
     if own is None or not own.is_material:
-        return f"its own cost is less than {units.significant(100 * MATERIAL)} % of a run: no difference of a call matters"
+        return f"its own cost is less than {units.significant(100 * POLICY.material)} % of a run: no difference of a call matters"
     least, ratio = 1 + config.min_effect, own.ratio
     if _differs(own, config):
         return "its cost differs by too little of a run to matter, or by no more than layout, probes and the machine make"

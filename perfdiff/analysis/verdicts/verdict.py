@@ -10,7 +10,7 @@ from perfdiff.analysis.compare.judgement import Direction, hidden
 from perfdiff.analysis.compare.shares import ALLOCATION
 from perfdiff.analysis.counts.memory import waits
 from perfdiff.analysis.findings import PointStanding, Verdict
-from perfdiff.analysis.policy import CLAIMED, MATERIAL
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.doubt import doubted, shown_with_probes
 from perfdiff.analysis.verdicts.proof import proved_by_counts
@@ -42,7 +42,7 @@ def _is_answered_without_calls(case: Case) -> bool:
     """Return whether the program is as fast as before at all points, and a function counts about as much as before."""
     is_as_fast = all(end.standing is PointStanding.NOT_SLOWER for end in case.ends.values())
     run_ns = sum(end.base_ns for end in case.ends.values())
-    return is_as_fast and len(case.run_extra_ns) > 0 and (case.work is None or abs(case.work.total_ns) <= MATERIAL * run_ns)
+    return is_as_fast and len(case.run_extra_ns) > 0 and (case.work is None or abs(case.work.total_ns) <= POLICY.material * run_ns)
 
 
 def _adding(case: Case) -> Guilt | None:
@@ -199,7 +199,7 @@ def _grows_the_run(case: Case, metric: str) -> bool:
     if head < own[1]:  # then the callers are not all there
         return True
     more = own[1] - own[0]
-    return more >= MATERIAL * base and head - base >= max(more / 2, MATERIAL * base)
+    return more >= POLICY.material * base and head - base >= max(more / 2, POLICY.material * base)
 
 
 def _may_cost(case: Case, metric: str) -> bool:
@@ -208,7 +208,7 @@ def _may_cost(case: Case, metric: str) -> bool:
     for point in ledger.points:
         base, head = (book.medians.get(metric) for book in ledger.pair(point))
         more = 0.0 if base is None or head is None else float(head[column] - base[column])
-        if more * DEAREST_NS[metric] >= MATERIAL * ledger.cost_ns(point):
+        if more * DEAREST_NS[metric] >= POLICY.material * ledger.cost_ns(point):
             return True
     return False
 
@@ -223,7 +223,7 @@ def _is_seen_to_save(case: Case, guilt: Guilt) -> bool:
         return True
     ends = {point: end.ratio for point, end in case.ends.items() if end.ratio is not None}
     saved = {point: share for point, share in case.claimed(guilt).items() if share < 0 and point in ends}
-    if any(ends[point].low > 1 + CLAIMED * share and shown_with_probes(point, share, case) for point, share in saved.items()):
+    if any(ends[point].low > 1 + POLICY.most * share and shown_with_probes(point, share, case) for point, share in saved.items()):
         return False
     totals = [case.study.totals[metric] for metric in ("self_ns", "wall_ns") if metric in case.study.totals]
     own = any(case.direction(metric) is Direction.DOWN for metric in ("self_ns", "wall_ns"))

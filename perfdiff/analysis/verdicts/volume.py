@@ -9,7 +9,7 @@ import numpy as np
 from perfdiff import units
 from perfdiff.analysis.blame.attribution import Attribution
 from perfdiff.analysis.compare.comparison import Comparison
-from perfdiff.analysis.policy import MOSTLY_GROWN
+from perfdiff.analysis.policy import POLICY
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Note
 
@@ -24,7 +24,7 @@ def volume_note(
     extra = np.array([float(part.head.sum() - part.base.sum()) for part in attribution.parts])
     grown = attribution.workload
     is_material = np.any(grown > config.min_effect * attribution.run_ns)
-    if not is_material or extra.sum() <= 0 or grown.sum() <= MOSTLY_GROWN * extra.sum():
+    if not is_material or extra.sum() <= 0 or grown.sum() <= POLICY.most * extra.sum():
         return
     inputs = np.sum([part.inputs for part in attribution.parts], axis=0)
     place = int(np.argmax(inputs))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio
-from perfdiff.analysis.policy import LAYOUT_SHIFT, LAYOUTS_KNOWN, WAITS
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, OF_A_LOOK, PairedDifference, paired_difference
 from perfdiff.analysis.sums.repeats import in_all_points
 from perfdiff.config import CompareConfig
@@ -202,7 +202,7 @@ class _Judge:
         low, high = seen.lower(config.confidence, points), seen.upper(config.confidence)
         ratio = Ratio(math.exp(seen.effect), math.exp(low), math.exp(high), seen.pairs, seen.pairs)
         found = _Judged(PointStanding.OPEN, ratio, (math.exp(seen.base), math.exp(seen.head)))
-        clear = least if seen.layouts >= LAYOUTS_KNOWN else math.log1p(max(config.min_effect, LAYOUT_SHIFT))
+        clear = least if seen.layouts >= POLICY.layouts_known else math.log1p(max(config.min_effect, POLICY.layout_shift))
         if low > clear:
             return replace(found, standing=PointStanding.SLOWER)
         if seen.upper(config.confidence, points) < -clear:
@@ -246,7 +246,9 @@ def _rank(judged: _Judged) -> int:
 
 def waits(runs: Sequence[Run]) -> bool:
     """Return whether runs wait for anything but a CPU, or use more than one: the least that any of them did so tells."""
-    return min(abs(run.took_ns - run.cpu_ns) / run.took_ns for run in runs) > WAITS if all(run.took_ns > 0 for run in runs) else False
+    return (
+        min(abs(run.took_ns - run.cpu_ns) / run.took_ns for run in runs) > POLICY.waits if all(run.took_ns > 0 for run in runs) else False
+    )
 
 
 def comparable(runs: Sequence[Run]) -> Sequence[Run]:

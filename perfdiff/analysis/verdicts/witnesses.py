@@ -20,7 +20,7 @@ from perfdiff.analysis.compare.judgement import Direction
 from perfdiff.analysis.counts.memory import MISSES
 from perfdiff.analysis.counts.suspects import work_extra_ns
 from perfdiff.analysis.findings import Ratio
-from perfdiff.analysis.policy import CLAIMED, MATERIAL, TELLING
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import Group, contrasts_at_point
 from perfdiff.analysis.stats.panel import Bools
 from perfdiff.analysis.sums.calls import reached
@@ -52,11 +52,11 @@ class Sums:
 
     def shows(self, claimed_ns: float, *, is_clear: bool = True) -> bool:
         """Return whether half of a claim is seen at least, and beyond chance where that `is_clear`ly needed."""
-        return self.extra_ns >= CLAIMED * claimed_ns and (self.extra_ns > self.half_ns or not is_clear)
+        return self.extra_ns >= POLICY.most * claimed_ns and (self.extra_ns > self.half_ns or not is_clear)
 
     def excludes(self, claimed_ns: float) -> bool:
         """Return whether half of a claim is excluded."""
-        return self.extra_ns + self.half_ns < CLAIMED * claimed_ns
+        return self.extra_ns + self.half_ns < POLICY.most * claimed_ns
 
 
 def moved_from_callees(case: Case, guilt: Guilt) -> str:
@@ -72,7 +72,7 @@ def moved_to_caller(case: Case, guilt: Guilt) -> str:
     for caller in sorted(web.callers.get(case.info.id, frozenset()) - {0, case.info.id}):
         grown = [blame.ns for other in case.attribution.guilt.values() for blame in other.blames if _is_own_growth(blame, caller)]
         claimed = np.sum(grown, axis=0) if grown else np.zeros(0)
-        if claimed.sum() >= CLAIMED * saved_ns and not _is_seen_with_callees(caller, claimed, case):
+        if claimed.sum() >= POLICY.most * saved_ns and not _is_seen_with_callees(caller, claimed, case):
             return f"what it takes less, its caller `{web.functions[caller].name}` takes more of its own"
     return ""
 
@@ -139,7 +139,7 @@ def _is_seen_in_callers(at: int, claimed: Floats, case: Case) -> bool:
 
 def _is_material(claimed: Floats, case: Case) -> Bools:
     """Return the points at which a claim is a material share of the run."""
-    return np.asarray(claimed >= MATERIAL * case.attribution.run_ns)
+    return np.asarray(claimed >= POLICY.material * case.attribution.run_ns)
 
 
 def _concerned(claimed: Floats, case: Case) -> list[tuple[int, float]]:
@@ -151,7 +151,7 @@ def _concerned(claimed: Floats, case: Case) -> list[tuple[int, float]]:
 def _is_felt(claimed: Floats, case: Case) -> bool:
     """Return whether whole runs without probes are slower at some point, beyond chance, by half of a claim at least."""
     ends = [(case.ends.get(point), ns) for point, ns in _concerned(claimed, case)]
-    return any(end and end.ratio and end.ratio.low > 1 and end.head_ns - end.base_ns >= CLAIMED * ns for end, ns in ends)
+    return any(end and end.ratio and end.ratio.low > 1 and end.head_ns - end.base_ns >= POLICY.most * ns for end, ns in ends)
 
 
 def _probes_cost_more(claimed: Floats, case: Case) -> bool:
@@ -166,7 +166,7 @@ def _sums_of_calls(at: int, claimed: Floats, case: Case) -> Sums | None:
     column = case.ledger.place[at]
     concerned = [(case.ledger.pair(point), ns) for point, ns in _concerned(claimed, case)]
     below = sum(max(float((book.medians["wall_ns"] - book.medians["self_ns"])[column]) for book in books) for books, _ in concerned)
-    if below < CLAIMED * sum(ns for _, ns in concerned):
+    if below < POLICY.most * sum(ns for _, ns in concerned):
         return None
     return _added([tuple(book.wall_ns[:, column] for book in books) for books, _ in concerned], [books for books, _ in concerned], case)
 
@@ -226,7 +226,7 @@ def _is_confirmed_by_counts(at: int, claimed: Floats, case: Case) -> bool:
     if explained_by_counts(case, extra_ns, [counter for counter in case.counts if counter not in MOVING]):
         return True
     outside_ns = sum(float((each.dearest_ns + each.longer_ns).sum()) for each in case.place.departures)
-    return outside_ns + _work_ns(case) > TELLING * float(claimed.sum())
+    return outside_ns + _work_ns(case) > POLICY.telling * float(claimed.sum())
 
 
 def _work_ns(case: Case) -> float:
@@ -243,7 +243,7 @@ def _is_moved_by_counts(at: int, case: Case) -> bool:
         return False
     below = reached(case.attribution.web.callees, at)
     own_ns, below_ns = (float(work_extra_ns(case.counted, functions).sum()) for functions in ({at}, below))
-    return own_ns > 0 and -below_ns > (1 - CLAIMED) * own_ns
+    return own_ns > 0 and -below_ns > (1 - POLICY.most) * own_ns
 
 
 def _says_moved(at: int, case: Case) -> str:
