@@ -114,6 +114,20 @@ def end_what_is_left(leader: int, others: Collection[int], mark: str) -> Left:
     return Left(tuple(sorted(names.values())), cpu_ns)
 
 
+def end_strays(known: Collection[int]) -> tuple[str, ...]:
+    """End the children of this process that are none of those `known`, whether they live or not; return their names.
+
+    Of what has ended, or hides its environment, nobody can tell by its `MARK` which command left it.
+    """
+    names = []
+    while strays := _children().difference(known, _staying, watchdog.processes()):
+        names += [_name(stray) for stray in strays]
+        for stray in strays:
+            if _kill(stray) is None:
+                _staying[stray] = _name(stray)
+    return tuple(sorted(names))
+
+
 def staying() -> tuple[str, ...]:
     """Return the names and numbers of processes that commands of `running` left, and that go on as they may not be killed."""
     there = _children()
@@ -237,6 +251,11 @@ def _stat(process: int) -> list[str]:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return []
+
+
+def is_stopped(process: int) -> bool:
+    """Return whether a signal stopped a process, which is there."""
+    return next(iter(_stat(process)), "") == "T"
 
 
 def _is_running(process: int) -> bool:

@@ -60,6 +60,11 @@ def begin() -> None:
     _tell("")
 
 
+def processes() -> frozenset[int]:
+    """Return the watchdogs that this process started."""
+    return frozenset(each.pid for each in _started.values())
+
+
 def _tell(line: str) -> None:
     with _STARTING:
         if os.getpid() not in _started:

@@ -62,6 +62,13 @@ def test_a_run_that_fails_beside_another_is_told_as_ever(command: Callable[..., 
     assert caught.value.slug == slug
 
 
+@pytest.mark.parametrize("text", ["(setsid sh -c 'exit 0' &) ; sleep 0.2", "(env -i setsid sleep 60 &) ; sleep 0.2"])
+def test_runs_whose_processes_nobody_can_tell_apart_are_not_made_together(command: Callable[..., Command], text: str) -> None:
+    with pytest.raises(WorkloadError) as caught:
+        ProcessExecutor().execute_together([command("true"), command(text)], {min(os.sched_getaffinity(0))})
+    assert caught.value.slug == "processes-left"
+
+
 def test_nothing_of_runs_together_outlives_them(command: Callable[..., Command], tmp_path: Path) -> None:
     left = f"(setsid sh -c 'sleep 0.5; touch {tmp_path}/left') & exit 0"
     ProcessExecutor().execute_together([command(left), command(left)], {min(os.sched_getaffinity(0))})

@@ -202,6 +202,26 @@ def test_times_of_runs_that_only_work_are_of_what_is_judged_though_others_kept_m
     assert (end.by, end.head_ns) == ("cpu_ns", pytest.approx(end.base_ns))
 
 
+@pytest.mark.parametrize("together", [False, True])
+def test_runs_that_wait_now_and_then_are_judged_by_the_clock_as_well(*, together: bool) -> None:
+    """Head waits in every other run for four times what it works; the kernel tells what runs waited for a CPU, shared or not."""
+    still = Pairs(np.zeros(40), np.zeros(40), np.zeros(40, int))
+    waiting = [
+        replace(
+            run,
+            wall_ns=run.wall_ns * (5.0 if run.side is Side.HEAD and run.block % 2 else 1.0),
+            waited=None if together else 0.0,
+            together=together and run.block < 20,
+        )
+        for run in runs({1: still})
+    ]
+    (end,) = whole_runs([Point(1, "w", {}, "")], waiting, CompareConfig()).ends
+    assert end.by == "wall_ns"
+    assert end.standing is not PointStanding.NOT_SLOWER
+    assert end.ratio is not None
+    assert end.ratio.value > 1.5
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_times_beside_a_ratio_are_those_that_it_is_of(seed: int) -> None:
     rng = np.random.default_rng(seed)

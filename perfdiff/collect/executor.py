@@ -149,7 +149,15 @@ class ProcessExecutor:
                 thread.start()
             for thread in waiting:
                 thread.join()
-        return _executions(runs, machine)
+            strays = processes.end_strays([*runs[0].others, *(run.process.pid for run in runs)])
+            executions = _executions(runs, machine)
+            if strays:
+                names = units.listed(sorted(set(strays)), _NAMES_LEFT)
+                raise WorkloadError(
+                    f"its runs leave processes ({names}), and of these nobody can tell whose they are; run one at a time",
+                    slug="processes-left",
+                )
+        return executions
 
 
 @dataclass(slots=True)

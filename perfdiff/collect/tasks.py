@@ -6,6 +6,7 @@ import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfdiff import processes
 from perfdiff.records.behaviour import Concurrency
 
 MOST_TASKS = 256  # of a run that are looked at: more would take a look milliseconds
@@ -27,8 +28,8 @@ class TaskCounter:
     _wanted_s: float = 0.0
 
     def look(self, seconds: float) -> None:
-        """Count the tasks, for so many seconds."""
-        working = _working(self.leader)
+        """Count the tasks, for so many seconds; none before the leader, the shell above the program, stands still (`held_shell`)."""
+        working = _working(self.leader) if processes.is_stopped(self.leader) else None
         if working is None:
             return
         self._seconds += seconds

@@ -59,7 +59,9 @@ class Duets:
         if together and self._has_several(pair, together, runs):
             together = None
         if together and not self._seems_clocked(pair, together, before):
-            return together
+            if not self._waits_at_times(pair, together, runs):
+                return together
+            together = None
         apart = list(self.collector.collect(pair, advance))
         name = pair[0].point.workload
         if together and self._seems_clocked(pair, together, [run for run, _ in apart]):
@@ -85,6 +87,15 @@ class Duets:
         """
         alike = [run for run in runs if run.phase is Phase.PLAIN and run.point == pair[0].point.id]
         if not _have_several([*alike, *(run for run, _ in together)]) or self._is_one_thread(pair):
+            return False
+        self._alone.add(pair[0].point.workload)
+        return True
+
+    def _waits_at_times(self, pair: Sequence[Slot], together: Collected, runs: Sequence[Run]) -> bool:
+        """Return whether runs made together show that the program waits now and then; then the others are made apart, and timed as well."""
+        alike = [run for run in runs if run.phase is Phase.PLAIN and run.point == pair[0].point.id and run.together]
+        made = [*alike, *(run for run, _ in together)]
+        if self.collector.takes_turns(pair[0]) or not any(waits([run for run in made if run.side is side]) for side in Side):
             return False
         self._alone.add(pair[0].point.workload)
         return True

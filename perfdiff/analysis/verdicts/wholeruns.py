@@ -12,7 +12,7 @@ from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, OF_A_LOOK, PairedDifference, paired_difference
 from perfdiff.analysis.sums.repeats import in_all_points
-from perfdiff.config import CompareConfig
+from perfdiff.config import RUNS_FOR_TIME, CompareConfig
 from perfdiff.records.schema import Floats, Phase, Point, Run, Side
 
 FEWEST_ALIKE = 3  # runs of a point that tell, by their median, what probes cost
@@ -121,12 +121,14 @@ def logs(runs: Sequence[Run], cost: str) -> Floats:
 def _end(
     point: Point, plain: Mapping[tuple[int, Side], Sequence[Run]], timed: Mapping[tuple[int, Side], Sequence[Run]], judge: _Judge
 ) -> EndToEnd:
-    base, head = (comparable(plain[point.id, side]) for side in Side)
+    all_of = [plain[point.id, side] for side in Side]
+    base, head = map(comparable, all_of)
     by_cpu = judge.by(base, head, "cpu_ns")
     judged, by = by_cpu, "cpu_ns"
-    is_more_than_work = any(waits(runs) or runs[0].requests for runs in (base, head))
+    is_more_than_work = any(waits(runs) or runs[0].requests for runs in all_of)
     if not point.outside and is_more_than_work:
-        by_clock = judge.by(base, head, "wall_ns")
+        before, after = ([run for run in runs if not run.together or run.requests] for runs in all_of)
+        by_clock = judge.by(before, after, "wall_ns")
         if _rank(by_clock) >= _rank(by_cpu):
             judged, by = by_clock, "wall_ns"
     probed = {side: timed.get((point.id, side), ()) for side in Side}
@@ -245,10 +247,22 @@ def _rank(judged: _Judged) -> int:
 
 
 def waits(runs: Sequence[Run]) -> bool:
-    """Return whether runs wait for anything but a CPU, or use more than one: the least that any of them did so tells."""
-    return (
-        min(abs(run.took_ns - run.cpu_ns) / run.took_ns for run in runs) > POLICY.waits if all(run.took_ns > 0 for run in runs) else False
-    )
+    """Return whether runs wait for anything but a CPU, or use more than one: the least that any of them did so tells, or their sum."""
+    if not all(run.took_ns > 0 for run in runs):
+        return False
+    always = min(abs(run.took_ns - run.cpu_ns) / run.took_ns for run in runs) > POLICY.waits
+    return always or any(map(_wait_at_times, ([run for run in runs if run.together], [run for run in runs if run.waited is not None])))
+
+
+def _wait_at_times(runs: Sequence[Run]) -> bool:
+    """Return whether some runs wait for so much that it is a part of the time of all, beside others that do not.
+
+    These show that the kernel tells what runs of this kind wait for a CPU, which is no waiting of their own.
+    """
+    slept_ns = [max(0.0, (1 - (run.waited or 0.0)) * run.wall_ns - run.cpu_ns) for run in runs]
+    wall_ns = [run.wall_ns for run in runs]
+    is_told = len(runs) >= RUNS_FOR_TIME and any(slept <= POLICY.waits * wall for slept, wall in zip(slept_ns, wall_ns, strict=True))
+    return is_told and sum(slept_ns) > POLICY.waits * sum(wall_ns)
 
 
 def comparable(runs: Sequence[Run]) -> Sequence[Run]:
