@@ -30,6 +30,7 @@ _WAIT_S = 0.1  # without a look: a signal that another thread takes ends no wait
 # The shell stays above the command, whatever that is: a program that kills its parent kills no perfdiff. It outlives the group's signals.
 _BELOW_SHELL = "trap : HUP INT QUIT TERM USR1 USR2; ( :; {command}\n)\nexit $?"
 
+_leaders: set[int] = set()  # shells of commands that run
 _staying: dict[int, str] = {}  # processes that `running` may not kill, with their names
 
 
@@ -74,6 +75,7 @@ def running(  # noqa: PLR0913 (three of them are the standard streams)
                     stderr=stderr,
                     start_new_session=True,
                 )
+                _leaders.add(process.pid)
                 watchdog.watch(process.pid, mark)
             yield process
         finally:
@@ -85,6 +87,7 @@ def running(  # noqa: PLR0913 (three of them are the standard streams)
                 left |= {orphan for orphan in orphans if _kill(orphan) is None}
             _staying.update({each: _name(each) for each in left})
             if process is not None:
+                _leaders.discard(process.pid)
                 watchdog.forget(process.pid)
 
 
@@ -115,12 +118,13 @@ def end_what_is_left(leader: int, others: Collection[int], mark: str) -> Left:
 
 
 def end_strays(known: Collection[int]) -> tuple[str, ...]:
-    """End the children of this process that are none of those `known`, whether they live or not; return their names.
+    """End what commands left, whether it lives or not, but for children of this process that are `known`; return the names.
 
-    Of what has ended, or hides its environment, nobody can tell by its `MARK` which command left it.
+    Of what has ended, or hides its environment, nobody can tell by its `MARK` which command left it. Nothing of a command is of this
+    process's own session, in which helpers of its own are.
     """
     names = []
-    while strays := _children().difference(known, _staying, watchdog.processes()):
+    while strays := {child for child in _children().difference(known, _leaders, _staying, watchdog.processes()) if _is_elsewhere(child)}:
         names += [_name(stray) for stray in strays]
         for stray in strays:
             if _kill(stray) is None:
@@ -251,6 +255,14 @@ def _stat(process: int) -> list[str]:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return []
+
+
+def _is_elsewhere(process: int) -> bool:
+    """Return whether a process is of another session than this one."""
+    try:
+        return os.getsid(process) != os.getsid(0)
+    except ProcessLookupError:
+        return False
 
 
 def is_stopped(process: int) -> bool:
