@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from perfdiff.errors import DiskFilledError
-from perfdiff.measuring import unaltered
+from perfdiff.measuring import later, unaltered
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.making import Makers, OwnMachine
 from perfdiff.measuring.rounds import Rounds
@@ -19,7 +19,9 @@ def measure(bench: Bench, folder: Path, makers: Makers = OwnMachine) -> None:
     """
     try:
         with closing(bench.upkeep):
+            written = [workload.name for workload in bench.request.config.workloads if not workload.suite]
             bench, site = bench.with_benchmarks(bench.site(bench.plain()))
+            bench, site = later.with_later_runs(bench, site, written)
             rounds = Rounds(bench, unaltered.marked(bench, site), makers)
             with closing(bench.services):
                 rounds.confirm()

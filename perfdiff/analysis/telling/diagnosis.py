@@ -303,13 +303,10 @@ def _by_counts(patient: Patient, ns: float, lines: str) -> Iterator[Explanation]
         yield from (Explanation(min(ns, most_ns), cause) for most_ns, cause in asked(patient.places[0], "it ", lines))
     if works_more(counts):
         return
-    for counter in MISSES:
-        if (
-            counter in counts
-            and is_denser(counts[counter], patient.config)
-            and counts[counter].extra * DEAREST_NS[counter] > POLICY.telling * ns
-        ):
-            yield Explanation(min(ns, counts[counter].extra * DEAREST_NS[counter]), locality(patient.places[0], counter, "it ", lines))
+    denser = [counts[counter] for counter in MISSES if counter in counts and is_denser(counts[counter], patient.config)]
+    for found in denser:
+        if (most_ns := found.extra * DEAREST_NS[found.counter]) > POLICY.telling * ns:
+            yield Explanation(min(ns, most_ns), locality(patient.places[0], found.counter, "it ", lines))
             break
 
 
