@@ -74,6 +74,10 @@ class RunFailedError(WorkloadError):
     """A run of a workload, or a service of it, crashed, failed or hung."""
 
 
+class NothingCalledError(WorkloadError):
+    """A workload has no part of the project at work, as far as probes and the files that it opens tell."""
+
+
 class DiskFilledError(WorkloadError):
     """A workload wrote so much that the disk got full; what it wrote lies in the built tree."""
 

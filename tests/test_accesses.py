@@ -430,3 +430,14 @@ def test_a_workload_that_runs_nothing_of_what_was_built_is_an_error(tmp_path: Pa
     with pytest.raises(WorkloadError, match=r"workload sum never opened a file of base's build") as caught:
         pipeline.compare(asked(tmp_path, "true {n}", {"README.md": "two\n"}), Silent())
     assert caught.value.slug == "nothing-called"
+
+
+@pytest.mark.integration
+def test_slower_runs_that_call_no_function_and_meet_what_differs_are_the_project_s(tmp_path: Path) -> None:
+    loop, project = "i=0; while [ $i -lt {} ]; do i=$((i+1)); done\n", tmp_path / "project"
+    files = {"prog.c": C_PROGRAM, "perfdiff.toml": C_TOML.replace("COMMAND", "sh work.sh {n}"), "work.sh": loop.format(30_000)}
+    committed(project, (files, {"work.sh": loop.format(90_000)}))
+    config = configuration.load(project, environment={})
+    found = pipeline.compare(Request(project, ("v0", "v1"), config, runtimes.lent_to(tmp_path / "cache"), os.environ), Silent()).findings
+    assert (found.verdict, found.met) == (Verdict.REGRESSION, ("work.sh",))
+    assert "calls-not-timed" in {note.slug for note in found.notes}

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from perfdiff.build.builder import Built
 from perfdiff.collect.subjects import Subjects, is_of_tests
 from perfdiff.collect.workshop import Probes
-from perfdiff.errors import MeasurementError, WorkloadError
+from perfdiff.errors import MeasurementError, NothingCalledError, WorkloadError
 from perfdiff.languages.protocol import Counterpart, FunctionDefinition
 from perfdiff.records.schema import Reach, Side
 
@@ -57,9 +57,9 @@ def require_calls(called: Mapping[tuple[str, Side], Collection[int]], probes: Pr
         raise nothing_called(workload, f"called any of the {len(probes[side])} functions probed in {side}")
 
 
-def nothing_called(workload: str, what: str) -> WorkloadError:
+def nothing_called(workload: str, what: str) -> NothingCalledError:
     """Return the error that a workload has no part of the project at work; `what` it never did."""
-    return WorkloadError(
+    return NothingCalledError(
         f"workload {workload} never {what}: nothing is measured; workloads run in the built tree, so name the program by its path "
         "there, such as ./build/program",
         slug="nothing-called",

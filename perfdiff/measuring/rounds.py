@@ -21,7 +21,7 @@ from perfdiff.collect.abreast import Abreast
 from perfdiff.collect.assembly import Assembly
 from perfdiff.collect.collector import Collector
 from perfdiff.collect.counted import Counted
-from perfdiff.errors import BuildError, DiskFilledError, RunFailedError, WorkloadError
+from perfdiff.errors import BuildError, DiskFilledError, NothingCalledError, RunFailedError, WorkloadError
 from perfdiff.measuring import linecounts, longruns, unaltered
 from perfdiff.measuring.bench import Bench, Site, Variant
 from perfdiff.measuring.making import Block, Makers, OwnMachine, PairMaker
@@ -148,13 +148,20 @@ class Rounds:
             self.count()
             if not self.are_answered:
                 self.time_calls()
-        except (BuildError, RunFailedError) as error:
-            if len(self.bench.sides) < 2:
+        except (BuildError, RunFailedError, NothingCalledError) as error:
+            is_answered = not isinstance(error, NothingCalledError) or self._meet_what_differs()
+            if len(self.bench.sides) < 2 or not is_answered:
                 raise
             self.runs = [run for run in self.runs if run.phase is not Phase.TIMED]
             self._timed = Assembly({}, {})
             self.site = self.bench.untimed(self.site)
             self.notes += (caveats.calls_not_timed(error),)
+
+    def _meet_what_differs(self) -> bool:
+        """Return whether whole runs are slower and meet files that differ: then they are the project's, though no function is called."""
+        if self._pairs.judged(self.runs).slower:
+            self.look_for_files()
+        return bool(self._met)
 
     def choose(self) -> None:
         """Survey all functions, and choose those that are counted and timed."""

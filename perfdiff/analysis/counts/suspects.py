@@ -68,7 +68,7 @@ class ExtraWork:
         least_ns = POLICY.material * max((extra * WORK_NS.get(counter, _CALL_NS) for extra, counter in dearest), default=0.0)
         told = [(extra, counter) for extra, counter in dearest if extra * DEAREST_NS.get(counter, math.inf) >= least_ns]
         counts = " and ".join(f"{units.count(extra)} {word} {_plain(counter)}" for extra, counter in told)
-        return f"executes {counts} in one run of each point"
+        return f"executes {counts} in one run of each point" if counts else f"makes {word} calls of what does work"
 
 
 def _plain(counter: str) -> str:
