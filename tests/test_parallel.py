@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import Rung, Verdict
 from perfdiff.analysis.verdicts.conclusion import Conclusion
 from perfdiff.analysis.verdicts.parallel import allowed, apart_in_time, apart_note, average, has_several
+from perfdiff.collect import tasks
 from perfdiff.collect.executor import Command, ProcessExecutor
 from perfdiff.records.behaviour import Concurrency
 from perfdiff.records.schema import Phase, Point, Run, Side
@@ -136,3 +138,17 @@ def test_what_a_run_used_of_the_cpus_is_its_cpu_time_by_the_clock(observed: Call
     assert seen is not None
     assert seen.ran < 0.2
     assert seen.wanted < 0.5
+
+
+def test_no_more_tasks_are_looked_at_than_a_look_has_time_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads of one process are bounded like processes."""
+    done, read = threading.Event(), []
+    threads = [threading.Thread(target=done.wait) for _ in range(40)]
+    for thread in threads:
+        thread.start()
+    read_text = Path.read_text
+    monkeypatch.setattr(tasks, "MOST_TASKS", 10)
+    monkeypatch.setattr(Path, "read_text", lambda path: read.append(path.parent) or read_text(path))
+    tasks.TaskCounter(os.getpid(), 1).look(0.1)
+    done.set()
+    assert len(set(read)) == 10
