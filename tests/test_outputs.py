@@ -112,6 +112,8 @@ def test_files_are_found_however_deep_they_lie(tmp_path: Path) -> None:
         place = below
     os.close(os.open("out", os.O_WRONLY | os.O_CREAT, dir_fd=place))
     os.close(place)
-    assert list(files_written(tmp_path, ["d"])) == ["d/" * depth + "out"]
-    temporary.remove(tmp_path)
+    try:
+        assert list(files_written(tmp_path, ["d"])) == ["d/" * depth + "out"]
+    finally:
+        temporary.remove(tmp_path)
     assert not tmp_path.exists()
