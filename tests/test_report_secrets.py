@@ -281,6 +281,8 @@ def test_known_forms_of_secrets_are_hidden(form: str) -> None:
         "#sk-container-id-1 div.sk-toggleable__label-arrow-content",
         "md-button-toggle-appearance",
         "cookie: a=b; the name of it",
+        'authorization = self.headers.get("authorization")',
+        "authorization = base64.decodebytes(authorization)",
         "./lexer --tokens 100000 --max-token 4096",
         "read --password-file=/etc/x1 --secret ~/x1",
         "enum { A, MAX_TOKEN=0x1F00, LAST_TOKEN=MAX_TOKEN+1 };",

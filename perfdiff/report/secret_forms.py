@@ -188,7 +188,7 @@ _PLACES: tuple[tuple[re.Pattern[str], _Judge], ...] = tuple(
             rf"\s{{1,9}}){_VALUE}{{6,}}",
             _always,
         ),
-        (rf"(?P<before>\b(?i:(?:proxy-)?authorization){_MARK}\s{{0,9}}[:=]\s{{0,9}}{_MARK}){_VALUE}{{16,}}", _always),
+        (rf"(?P<before>\b(?i:(?:proxy-)?authorization){_MARK}\s{{0,9}}[:=]\s{{0,9}}{_MARK})(?![\w.]{{1,200}}\(){_VALUE}{{16,}}", _always),
         (rf"(?P<before>\b(?i:bearer)\s{{1,9}})(?=[^\s\d]{{0,200}}\d){_VALUE}{{8,}}", _always),
         (r"(?P<before>\b[Bb]asic\s{1,9})(?=[^\s\d]{0,200}\d)[A-Za-z0-9+/]{16,}={0,2}", _always),
         (
