@@ -69,8 +69,10 @@ def take(lock: int, *, alone: bool, most_s: float = HOUR_S, waits: Callable[[str
                     slug="cache-busy",
                 ) from error
         else:
-            if alone:
-                _sign(lock)
+            with contextlib.suppress(OSError):  # a full disk keeps nobody from holding it
+                os.ftruncate(lock, 0)  # who held it alone does so no more
+                if alone:
+                    _sign(lock)
             return
         if waits and not is_told:
             waits(holder(lock))
@@ -82,16 +84,14 @@ def holder(lock: int) -> str:
     """Return who holds an open lock, in words."""
     try:
         return str(Holder(**json.loads(os.pread(lock, _MOST_BYTES, 0))))
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, OverflowError, RecursionError):  # by a time that is none, or lists within lists
         return "its process is not known"
 
 
 def _sign(lock: int) -> None:
-    """Leave in a lock's file who holds it."""
-    with contextlib.suppress(OSError):  # a full disk keeps nobody from holding it
-        words = Path("/proc/self/cmdline").read_bytes().decode(errors="replace").rstrip("\0").split("\0")
-        start = next((place for place, word in enumerate(words) if Path(word).name == _PROGRAM), 0)  # behind its interpreter
-        command = " ".join([Path(words[start]).name, *words[start + 1 :]])[:_SHOWN]
-        text = json.dumps(asdict(Holder(os.getpid(), platform.node(), command, time.time()))).encode()
-        os.ftruncate(lock, 0)
-        os.pwrite(lock, text, 0)
+    """Leave in a lock's file, which is empty, who holds it; raise OSError."""
+    words = Path("/proc/self/cmdline").read_bytes().decode(errors="replace").rstrip("\0").split("\0")
+    start = next((place for place, word in enumerate(words) if Path(word).name == _PROGRAM), 0)  # behind its interpreter
+    command = " ".join([Path(words[start]).name, *words[start + 1 :]])[:_SHOWN]
+    text = json.dumps(asdict(Holder(os.getpid(), platform.node(), command, time.time()))).encode()
+    os.pwrite(lock, text, 0)

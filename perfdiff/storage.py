@@ -7,7 +7,6 @@ import errno
 import itertools
 import json
 import os
-import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from perfdiff import locks
+from perfdiff import locks, temporary
 from perfdiff.build import builder, holdings
 from perfdiff.build.cache import BuildCache, claim, remove_folder, size_bytes
 from perfdiff.build.holdings import HOLDINGS, entries
@@ -98,11 +97,11 @@ def at_work(cache: Path, progress: Progress, *, wait_s: float) -> Iterator[Path]
         room = cache / "room"
         try:
             for left in (room, *cache.glob("experiments/.writing-*"), *cache.glob("places/.writing-*")):  # by a process that was killed
-                shutil.rmtree(left, ignore_errors=True)
+                temporary.clear(left)
             room.mkdir()
             yield room
         finally:
-            shutil.rmtree(room, ignore_errors=True)
+            temporary.clear(room)
 
 
 @contextmanager

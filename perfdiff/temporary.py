@@ -37,5 +37,10 @@ def make(prefix: str = "perfdiff-", *, within: Path | None = None) -> Path:
 
 def remove(path: Path) -> None:
     """Remove a folder that `make` made, as far as that can be done."""
-    watchdog.remove(path)
+    clear(path)
     watchdog.keep(path)
+
+
+def clear(path: Path) -> None:
+    """Remove any folder as far as that can be done, with the parts that were made read-only, and however deep it is."""
+    watchdog.remove(path)

@@ -41,18 +41,29 @@ def keep(folder: Path) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder as far as that can be done, with the parts that were made read-only."""
-    shutil.rmtree(folder, ignore_errors=True)
+    """Remove a folder as far as that can be done, with the parts that were made read-only, and however deep it is."""
+    with contextlib.suppress(RecursionError):
+        shutil.rmtree(folder, ignore_errors=True)
     if folder.is_symlink() or not folder.is_dir():
         return
-    with contextlib.suppress(OSError):
-        folder.chmod(stat.S_IRWXU)
-    for place, folders, _ in os.walk(folder):
-        for path in (Path(place, name) for name in folders):
-            with contextlib.suppress(OSError):
-                if not path.is_symlink():
-                    path.chmod(stat.S_IRWXU)
-    shutil.rmtree(folder, ignore_errors=True)
+    for place in reversed(_made_writable(folder)):
+        with contextlib.suppress(OSError):
+            for path in place.iterdir():
+                with contextlib.suppress(OSError):
+                    path.unlink()
+            place.rmdir()
+
+
+def _made_writable(folder: Path) -> list[Path]:
+    """Return a folder and those in it, each behind the one that holds it; whoever removes them may write to all."""
+    found, open_ = [], [folder]
+    while open_:
+        place = open_.pop()
+        found.append(place)
+        with contextlib.suppress(OSError):
+            place.chmod(stat.S_IRWXU)
+            open_ += [path for path in place.iterdir() if path.is_dir() and not path.is_symlink()]
+    return found
 
 
 def begin() -> None:

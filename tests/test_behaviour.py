@@ -66,6 +66,7 @@ def numbered(text: bytes, runs: int = 5) -> list[Behaviour]:
         ([did()] * 5, [did(code=1)] * 5, ["exit-code"]),
         ([did()] * 5, [did(errors=ERROR)] * 5, ["errors"]),
         ([did(errors=ERROR)] * 5, [did()] * 5, ["fewer-errors"]),
+        ([did(errors=b"tool 1.2: 5 threads\n")] * 5, [did(errors=b"tool 1.3: 5 threads\n")] * 5, ["other-numbers"]),
         ([did()] * 5, [did(ERROR)] * 5, ["other-output"]),
         ([did()] * 5, [did(b"")] * 5, ["less-output"]),
         ([did(SUM * 100)] * 5, [did(SUM * 90)] * 5, ["less-output"]),
@@ -93,6 +94,12 @@ def test_what_head_does_otherwise_is_seen_beyond_what_varies(
     base: Sequence[Behaviour], head: Sequence[Behaviour], kinds_told: list[str]
 ) -> None:
     assert kinds(base, head) == kinds_told
+
+
+@pytest.mark.parametrize(("code", "says"), [(255, "255"), (139, "139 (SIGSEGV)"), (-9, "-9 (SIGKILL)"), (193, "193"), (3, "3")])
+def test_a_signal_is_named_where_an_exit_code_stands_for_one(code: int, says: str) -> None:
+    [point] = witnessed([did()] * 5, [did(code=code)] * 5)
+    assert point.differences[0].says == f"exits {says} where base exits 0"
 
 
 @pytest.mark.parametrize(("fails", "kinds_told"), [(1, []), (10, ["exit-code", "errors", "other-output"])])

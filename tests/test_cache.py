@@ -153,7 +153,7 @@ def test_what_has_the_name_of_a_build_makes_room_for_it(cache: Path, kind: Calla
 
 def test_what_perfdiff_keeps_is_no_stranger(cache: Path) -> None:
     for file in (
-        f"findings/{'c' * 32}.json", "findings/.tmp1a_b2c", f"units/{'c' * 32}/{'d' * 32}.json", f"modules/{'c' * 32}/.abcd_123",
+        f"findings/{'c' * 32}.json", "findings/.tmp1a_b2", f"units/{'c' * 32}/{'d' * 32}.json", f"modules/{'c' * 32}/.abcd_123",
         f"classes/ab/{'c' * 30}.json", f"snapshots/objects/ab/{'c' * 38}", "snapshots/objects/pack/pack-1.idx", "snapshots/.gitignore",
         f"runtime/runtime-{'a' * 24}/libpd.so", f"python/{'a' * 24}/venv/x", f"python/{'a' * 24}.lock", "python/wheels/x",
         "python/pip-23.2.1-py3-none-any/x", f"bisects/{'a' * 32}.json", f"logs/{'a' * 32}.log", "logs/service-app.log", "locks/in-use",
@@ -261,3 +261,12 @@ def test_a_folder_is_whole_until_what_it_executes_changes(tmp_path: Path) -> Non
     assert seals.broken(tmp_path) == "link is not as it was built"
     (tmp_path / "seal.json").unlink()
     assert seals.broken(tmp_path) == "its seal cannot be read"
+
+
+@pytest.mark.parametrize("name", ["tmpnotes", "tmp", ".DS_Store", ".htaccess", ".tmp_of_mine", ".writing-notes"])
+def test_files_that_only_resemble_drafts_are_strangers(cache: Path, name: str) -> None:
+    (cache / "findings").mkdir(exist_ok=True)
+    (cache / "findings" / name).write_text("mine")
+    assert cache / "findings" / name in storage.strangers(cache)
+    storage.prune(cache, max_age_s=-1)
+    assert (cache / "findings" / name).read_text() == "mine"

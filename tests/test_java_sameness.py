@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -217,6 +218,27 @@ def test_archives_that_would_unpack_without_end_are_not_read(monkeypatch: pytest
     monkeypatch.setattr(archive_bytes, "MOST_BYTES", 1 << 9)
     assert archive_bytes.are_alike(inner[0], inner[1], sameness.are_alike_classes) is False
     assert archive_bytes.are_alike(pair[0], pair[1], sameness.are_alike_classes) is False
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_archives_whose_entries_cannot_be_unpacked_are_unlike(method: int) -> None:
+    whole, other = (jar({"a.jar": letter * 5000}, method=method) for letter in "ab")
+    for place in range(35, 60):
+        damaged = other[:place] + bytes([other[place] ^ 0xFF]) + other[place + 1 :]
+        assert archive_bytes.are_alike(whole, damaged, sameness.are_alike_classes) is False
+
+
+def test_an_entry_is_unpacked_no_further_than_its_size_says() -> None:
+    content = jar({"a.jar": bytes(1 << 25)})
+    small = content.replace((1 << 25).to_bytes(4, "little"), (1 << 10).to_bytes(4, "little"))
+    assert small != content
+    with zipfile.ZipFile(BytesIO(small)) as archive:
+        tracemalloc.start()
+        with pytest.raises(zipfile.BadZipFile):
+            archive_bytes._unpacked(archive, archive.infolist()[0])
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert most < 1 << 22
 
 
 def test_a_constant_that_nothing_names_is_a_difference(lines: list[bytes]) -> None:

@@ -262,6 +262,7 @@ def answered(client: Client, method: str = "GET", count: int = 1) -> list[Answer
         ((HEAD + b"Content-Length: 5\r\n\r\n", b"hello"), 5),
         ((HEAD + b"Content-Length: 5\r\nContent-Length: 5\r\n\r\n", b"hello"), 5),
         ((HEAD + b"Content-Length:  005 \r\nX: a\r\n folded\r\n\r\nhello",), 5),
+        ((CHUNKED.replace(b": ", b":\r\n\t"), b"5\r\nhello\r\n0\r\n\r\n"), 5),
         ((HEAD + b"\r\n", b"hello"), 5),
         ((b"HTTP/1.0 200 \n\n", b"hello"), 5),
         ((b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", HEAD + b"Content-Length: 2\r\n\r\nok"), 2),
@@ -304,6 +305,8 @@ def test_answers_are_read_as_their_lengths_say(parts: tuple[bytes, ...], size: i
         ((), b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", "too many interim answers"),
         ((b"HTTP/1.1 101 Switching\r\n\r\n", b"x"), b"", "101"),
         ((HEAD + b"no field\r\n\r\n",), b"", "malformed answer"),
+        ((HEAD + b" folded\r\n\r\n",), b"", "malformed answer"),
+        ((HEAD + b"Content-Length: 3\r\n 4\r\n\r\nhello",), b"", "contradicting lengths of the body"),
         ((b"hello\r\n\r\n",), b"", "malformed answer"),
         ((b"HTTP/1.1 99999 OK\r\n\r\n",), b"", "malformed answer"),
         ((), b"", "connection broken"),
@@ -346,6 +349,26 @@ def test_a_connection_that_the_server_closed_meanwhile_is_opened_anew() -> None:
         assert client.answer(connection, Planned(0, "GET", "/x", {}, b""), None).failure == ""
 
 
+@pytest.mark.parametrize(("method", "failures"), [("GET", ["", ""]), ("PUT", ["", ""]), ("POST", ["", "connection broken"])])
+def test_what_may_be_repeated_is_sent_again_where_a_kept_connection_breaks(method: str, failures: list[str]) -> None:
+    """Each connection answers one request, takes another and closes."""
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                with connection:
+                    connection.recv(2**16)
+                    connection.sendall(HEAD + b"Content-Length: 2\r\n\r\nok")
+                    connection.recv(2**16)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, daemon=True).start()
+        client = Client(f"http://127.0.0.1:{listener.getsockname()[1]}", mix(RequestConfig("one", "/x"), count="1", timeout_s=5.0))
+        assert [answer.failure for answer in answered(client, method, 2)] == failures
+        listener.shutdown(socket.SHUT_RDWR)
+
+
 def test_an_answer_to_head_has_no_body_and_the_connection_stays() -> None:
     with serving(HEAD + b"Content-Length: 7\r\n\r\n", stays=True) as client:
         assert [(answer.failure, answer.size) for answer in answered(client, "HEAD", 3)] == [("", 0)] * 3
@@ -369,6 +392,17 @@ def test_bodies_are_the_same_however_they_come() -> None:
     assert len(digests) == 1
 
 
+@pytest.mark.parametrize("packing", ["raw deflate", "deflate", "gzip"])
+def test_a_body_that_is_longer_unpacked_than_one_piece_is_whole(packing: str) -> None:
+    text = bytes(2**16 + 1)
+    packed = {"raw deflate": zlib.compress(text)[2:-4], "deflate": zlib.compress(text), "gzip": gzip.compress(text)}[packing]
+    with serving(PACKED.replace(b"gzip", packing.rsplit(maxsplit=1)[-1].encode()) + packed) as client:
+        (answer,) = answered(client)
+    with serving(HEAD + b"Connection: close\r\n\r\n" + text) as client:
+        (plain,) = answered(client)
+    assert (answer.failure, answer.digest) == ("", plain.digest)
+
+
 @pytest.mark.parametrize("request_", [Planned(0, "GET", "/x", {"A": "b\r\nC: d"}, b""), Planned(0, "GET /y", "/x", {}, b"")])
 def test_a_request_that_would_be_read_as_another_is_not_sent(request_: Planned) -> None:
     with serving(HEAD + b"\r\n") as client:
@@ -376,9 +410,10 @@ def test_a_request_that_would_be_read_as_another_is_not_sent(request_: Planned) 
     assert answer.failure == "request that cannot be sent"
 
 
-def test_a_refusal_before_the_whole_request_has_come_is_its_answer() -> None:
+@pytest.mark.parametrize("size", [50_000, 20_000_000])
+def test_a_refusal_before_the_whole_request_has_come_is_its_answer(size: int) -> None:
     with serving(b"HTTP/1.1 413 Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n") as client:
-        (answer,) = client.send([Planned(0, "PUT", "/x", {}, bytes(50_000))])
+        (answer,) = client.send([Planned(0, "PUT", "/x", {}, bytes(size))])
     assert answer.failure == "413"
 
 

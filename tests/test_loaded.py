@@ -151,7 +151,14 @@ def _with_segments_outside(content: bytes) -> bytes:
     return content[:32] + b"\xff" * 7 + b"\0" + content[40:]
 
 
-@pytest.mark.parametrize("damage", [_cut, _without_segments, _of_32_bits, _with_segments_outside, lambda _: b"\x7fELF", lambda _: b""])
+def _with_segments_beyond_any_file(content: bytes) -> bytes:
+    return content[:32] + b"\xff" * 8 + content[40:]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [_cut, _without_segments, _of_32_bits, _with_segments_outside, _with_segments_beyond_any_file, lambda _: b"\x7fELF", lambda _: b""],
+)
 def test_damaged_programs_are_unlike(damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
     sides = [program(tmp_path / side, {"a.c": text}) for side, text in (("base", MAIN), ("head", f"\n{MAIN}"))]
     assert are_alike(*sides)

@@ -71,6 +71,26 @@ def test_who_is_waited_for_is_told_at_once_and_not_for_longer_than_asked(tmp_pat
     assert "base..head)" in text
 
 
+def test_who_holds_a_lock_no_more_or_shares_it_is_not_named(tmp_path: Path) -> None:
+    file = tmp_path / "lock"
+    with locks.opened(file) as lock, locks.opened(file) as other:
+        locks.take(lock, alone=True)
+        assert f"process {os.getpid()}" in locks.holder(other)
+        locks.take(lock, alone=False)
+        assert locks.holder(other) == "its process is not known"
+        with pytest.raises(BusyError, match="its process is not known"):
+            locks.take(other, alone=True, most_s=0.0)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"process": 1, "host": "a", "command": "b", "since": 1e300}', "[" * 4000, "[]", '{"process": 1}', "no JSON", ""]
+)
+def test_a_lock_with_anything_in_its_file_has_a_holder_that_is_not_known(tmp_path: Path, text: str) -> None:
+    (tmp_path / "lock").write_text(text)
+    with locks.opened(tmp_path / "lock") as lock:
+        assert locks.holder(lock) == "its process is not known"
+
+
 def test_who_waited_is_at_work_once_the_other_has_ended(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
     with held(tmp_path / "locks" / "at-work") as process:

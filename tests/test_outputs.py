@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
 import pytest
 
+from perfdiff import temporary
+from perfdiff.collect import outputs
 from perfdiff.collect.outputs import CLOSE_BYTES, FILES, Stream, files_written, shape_of, without_numbers
-from perfdiff.records.behaviour import REST
+from perfdiff.records.behaviour import REST, Shape
 
 
 @pytest.mark.parametrize(
@@ -78,12 +81,39 @@ def test_files_go_by_their_names_without_numbers_and_caches_are_none(tmp_path: P
     assert (files["made/part-0.txt"].lines, files["made/part-0.txt"].bytes) == (2, 33)
 
 
-def test_of_many_files_the_first_have_names_and_of_large_ones_sizes_are_known(tmp_path: Path) -> None:
+def test_of_many_files_the_first_have_names(tmp_path: Path) -> None:
     names = [f"{chr(97 + number // 26)}{chr(97 + number % 26)}" for number in range(FILES + 5)]
     for name in names:
         (tmp_path / name).write_text("x")
-    (tmp_path / "aa").write_bytes(b"x" * (CLOSE_BYTES + 1))
     files = files_written(tmp_path, names)
     assert len(files) == FILES + 1
     assert files[REST].bytes == 5
-    assert (files["aa"].bytes, files["aa"].exact) == (CLOSE_BYTES + 1, "")
+
+
+def test_large_files_are_digested_and_larger_ones_have_a_size_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "large").write_bytes(b"x\n" * CLOSE_BYTES)
+    for number in range(6):  # beyond what is looked at closely
+        (tmp_path / f"{'abcdef'[number]}of many").write_bytes(b"y\n" * (CLOSE_BYTES // 2))
+    files = files_written(tmp_path, ["large", *(f"{'abcdef'[number]}of many" for number in range(6))])
+    assert files["large"] == shape_of(b"x\n" * CLOSE_BYTES)
+    many = [files[f"{'abcdef'[number]}of many"] for number in range(6)]
+    assert {(shape.lines, shape.bytes, shape.exact) for shape in many} == {(CLOSE_BYTES // 2, CLOSE_BYTES, many[0].exact)}
+    assert [shape.masked != "" for shape in many] == [True] * 4 + [False] * 2
+    monkeypatch.setattr(outputs, "DIGESTED_BYTES", CLOSE_BYTES)
+    assert files_written(tmp_path, ["large"])["large"] == Shape(0, 2 * CLOSE_BYTES, "", "", "")
+
+
+def test_files_are_found_however_deep_they_lie(tmp_path: Path) -> None:
+    place, depth = os.open(tmp_path, os.O_RDONLY), 1500
+    for _ in range(depth):
+        os.mkdir("d", dir_fd=place)
+        below = os.open("d", os.O_RDONLY, dir_fd=place)
+        os.close(place)
+        place = below
+    os.close(os.open("out", os.O_WRONLY | os.O_CREAT, dir_fd=place))
+    os.close(place)
+    try:
+        assert list(files_written(tmp_path, ["d"])) == ["d/" * depth + "out"]
+    finally:
+        temporary.remove(tmp_path)
+    assert not tmp_path.exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import Rung, Verdict
 from perfdiff.analysis.verdicts.parallel import allowed, apart_in_time, apart_note, average, has_several
 from perfdiff.analysis.verdicts.rules import Conclusion
+from perfdiff.collect import tasks
 from perfdiff.collect.executor import Command, ProcessExecutor
 from perfdiff.records.behaviour import Concurrency
 from perfdiff.records.schema import Phase, Point, Run, Side
@@ -31,8 +33,8 @@ def points(base: Concurrency | None, head: Concurrency | None) -> tuple[PointBeh
     return (PointBehaviour(Point(0, "w", {}, "./w"), *sides),)
 
 
-def run(concurrency: Concurrency | None, phase: Phase = Phase.PLAIN, *, together: bool = False) -> Run:
-    return Run(0, phase, 0, Side.HEAD, 0, 1e8, 1e8, 1e6, None, None, "", together=together, concurrency=concurrency)
+def run(concurrency: Concurrency | None, phase: Phase = Phase.PLAIN, *, side: Side = Side.HEAD, together: bool = False) -> Run:
+    return Run(0, phase, 0, side, 0, 1e8, 1e8, 1e6, None, None, "", together=together, concurrency=concurrency)
 
 
 @pytest.mark.parametrize(
@@ -63,17 +65,29 @@ def test_what_does_not_rest_on_equal_times_stays(conclusion: Conclusion) -> None
 
 
 @pytest.mark.parametrize(
-    ("work", "counted", "verdict"),
+    ("work", "base", "head", "verdict"),
     [
-        (SAME_WORK, MET, Verdict.UNCHANGED),
-        (SAME_WORK, HELD_BACK, Verdict.INCONCLUSIVE),
-        (SAME_WORK, None, Verdict.INCONCLUSIVE),
-        (replace(SAME_WORK, waiting=0.3), MET, Verdict.INCONCLUSIVE),
+        (SAME_WORK, MET, MET, Verdict.UNCHANGED),
+        (SAME_WORK, MET, HELD_BACK, Verdict.INCONCLUSIVE),
+        (SAME_WORK, HELD_BACK, MET, Verdict.INCONCLUSIVE),
+        (SAME_WORK, None, MET, Verdict.INCONCLUSIVE),
+        (SAME_WORK, HELD_BACK, HELD_BACK, Verdict.INCONCLUSIVE),
+        (SAME_WORK, None, None, Verdict.INCONCLUSIVE),
+        (replace(SAME_WORK, waiting=0.3), MET, MET, Verdict.INCONCLUSIVE),
     ],
 )
-def test_counts_answer_where_threads_met_as_they_were_made(work: Work, counted: Concurrency | None, verdict: Verdict) -> None:
+def test_counts_answer_where_threads_of_both_sides_met_as_they_were_made(
+    work: Work, base: Concurrency | None, head: Concurrency | None, verdict: Verdict
+) -> None:
     apart = apart_in_time(points(HELD_BACK, HELD_BACK))
-    assert allowed(UNCHANGED, apart, work, [run(counted, Phase.COUNTED)]).verdict is verdict
+    runs = [run(counted, Phase.COUNTED, side=side) for side, counted in zip(Side, (base, head), strict=True)]
+    assert allowed(UNCHANGED, apart, work, runs).verdict is verdict
+
+
+def test_only_sides_whose_tasks_were_kept_apart_are_told_of() -> None:
+    wide = Concurrency(0.9, 32.0, 30.0)
+    [note] = apart_note(apart_in_time(points(wide, HELD_BACK)))
+    assert "had 0.6 of the 1.9 CPUs" in note.text
 
 
 def test_runs_that_took_turns_on_one_cpu_have_one_task() -> None:
@@ -124,3 +138,17 @@ def test_what_a_run_used_of_the_cpus_is_its_cpu_time_by_the_clock(observed: Call
     assert seen is not None
     assert seen.ran < 0.2
     assert seen.wanted < 0.5
+
+
+def test_no_more_tasks_are_looked_at_than_a_look_has_time_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads of one process are bounded like processes."""
+    done, read = threading.Event(), []
+    threads = [threading.Thread(target=done.wait) for _ in range(40)]
+    for thread in threads:
+        thread.start()
+    read_text = Path.read_text
+    monkeypatch.setattr(tasks, "MOST_TASKS", 10)
+    monkeypatch.setattr(Path, "read_text", lambda path: read.append(path.parent) or read_text(path))
+    tasks.TaskCounter(os.getpid(), 1).look(0.1)
+    done.set()
+    assert len(set(read)) == 10

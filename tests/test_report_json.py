@@ -14,6 +14,7 @@ from perfdiff.analysis.findings import Findings, Ratio
 from perfdiff.models.annotation import CostClass
 from perfdiff.report import json_report
 from perfdiff.report.document import build
+from perfdiff.report.json_text import json_text
 
 
 def refused(constant: str) -> float:
@@ -136,3 +137,8 @@ def test_lines_that_run_more_often_have_counts_and_growth() -> None:
     }
     assert (more["base"], more["head"], more["base_says"], more["head_says"], more["new"]) == (30_000.0, 60_000.0, "n", "2·n", False)
     assert all(each["lines"] == [] for each in others)
+
+
+def test_numbers_that_are_none_are_null_wherever_they_stand() -> None:
+    text = json_text({"a": (1.0, float("nan"), [float("inf")]), "b": np.float64("nan")})
+    assert json.loads(text, parse_constant=refused) == {"a": [1.0, None, [None]], "b": None}

@@ -224,6 +224,22 @@ SECRETS = {
     "Google": ("GOC" + "SPX-" + A * 3, "…"),
     "HubSpot": ("pat-" + "na1-01234567-89ab-cdef-0123-456789abcdef", "…"),
     "NuGet": ("oy2" + "a1b2c3d4e5" * 4 + "abc", "…"),
+    "JSON twice in JSON": (
+        '{"a":"{\\\\\\"user\\\\\\":\\\\\\"bob\\\\\\",\\\\\\"password\\\\\\":\\\\\\"hunter2abc\\\\\\"}"}',
+        '{"a":"{\\\\\\"user\\\\\\":\\\\\\"bob\\\\\\",\\\\\\"password\\\\\\":\\\\\\"…\\\\\\"}"}',
+    ),
+    "a text with a backslash at its end in JSON in C": ('"{\\"password\\":\\"hunt22\\\\\\\\\\"}"', '"{\\"password\\":\\"…\\"}"'),
+    "cookies": ("Cookie: theme=dark; sessionid=8f3a9c1b2d\nHost: a", "Cookie: …\nHost: a"),
+    "cookies of curl": ("curl -H 'Cookie: a=1; sid=8f3a9c1b2d' a.org", "curl -H 'Cookie: …' a.org"),
+    "cookies in JSON in C": ('"\\"Cookie\\": \\"a=1; sid=8f3a9c1b2d\\""', '"\\"Cookie\\": \\"…\\""'),
+    "a header in JSON in C": ('\\"Authorization\\": \\"Bearer abcdefghijklmnopqrst\\"', '\\"Authorization\\": \\"Bearer …\\"'),
+    "an option of a shell's trace": ("+ mysqldump --password=hunter2abc db", "+ mysqldump --password=… db"),
+    "an option and its value": ("+ tool --token Q8rT2vX9zL4mN7pK -v", "+ tool --token … -v"),
+    "a key in an option": ("ran ./bench --api-key='hunter22'", "ran ./bench --api-key='…'"),
+    "a variable in a command": ("+ docker run -e DB_PASSWORD=hunter2abc img", "+ docker run -e DB_PASSWORD=… img"),
+    "a variable in JSON": ('"Env": ["DB_PASSWORD=hunter2abc", "A=b"]', '"Env": ["DB_PASSWORD=…", "A=b"]'),
+    "a query": ("GET /x?a=1&client_secret=Q8rT2&m=1", "GET /x?a=1&client_secret=…&m=1"),
+    "a query in HTML": ("/x?a=1&amp;api_key=Q8rT2vX9&amp;m=1", "/x?a=1&amp;api_key=…&amp;m=1"),
     "web token": ("x=eyJhbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiIxIn0.c2lnbmF0dXJl;", "x=…;"),
 }
 
@@ -260,6 +276,17 @@ def test_known_forms_of_secrets_are_hidden(form: str) -> None:
         '<input type="password" name="password" value="Password"/>',
         '<property name="timeout" value="hunter22"/>',
         "password: 'str | None'",
+        "ghs_compute_hash_table_for_segments",
+        "r8_factorial_stirling_approximation_values",
+        "#sk-container-id-1 div.sk-toggleable__label-arrow-content",
+        "md-button-toggle-appearance",
+        "cookie: a=b; the name of it",
+        'authorization = self.headers.get("authorization")',
+        "authorization = base64.decodebytes(authorization)",
+        "./lexer --tokens 100000 --max-token 4096",
+        "read --password-file=/etc/x1 --secret ~/x1",
+        "enum { A, MAX_TOKEN=0x1F00, LAST_TOKEN=MAX_TOKEN+1 };",
+        "f(x?key=1:2, &tokens=3)",
         'password = "%s"',
         'password = f"{name}"',
         "const char *pass = parse(password, 22);",
@@ -300,3 +327,77 @@ def test_a_long_line_takes_a_time_in_proportion_to_it(part: str) -> None:
         taken.append(time.process_time() - began)
     assert taken[1] < 25 * max(taken[0], 0.1), taken
     assert taken[1] < 30
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["pwd={;", 'password=\\\\\\"', 'password=\\"', 'a=\\\\\\"', "?a=", "&amp;a=", "--token=", " TOKEN=1", "Cookie: a=b; ", "a=1; "],
+)
+def test_a_text_of_beginnings_takes_a_time_in_proportion_to_it(part: str) -> None:
+    clean, taken = learn({}, (), home=HOME), []
+    for size in (20_000, 200_000):
+        began = time.process_time()
+        clean(part * (size // len(part)))
+        taken.append(time.process_time() - began)
+    assert taken[1] < 25 * max(taken[0], 0.1), taken
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["host=x; " + "a=b; " * 40 + "foo,password=hunter2abc", "host=x; " + "a=b;" * 50 + "foo,password=hunter2abc"],
+    ids=["blanks", "no blanks"],
+)
+def test_pairs_before_a_password_take_a_time_in_proportion_to_them(text: str) -> None:
+    began = time.process_time()
+    learn({}, (), home=HOME)(text)
+    assert time.process_time() - began < 5  # it doubled with each pair
+
+
+@pytest.mark.parametrize(
+    ("secret", "part"),
+    [
+        ("\\" * 8, "\\"),
+        ("'" * 8, "'"),
+        ("'\\\"" * 4, "'\\\""),
+        ("\\$" * 8, "\\" * 6 + "$"),
+        (" " * 20, "\\\\x20"),
+        ("ä" * 20, "\\\\u00e4"),
+        ("\n" * 20, "\\\\r\\\\n"),
+        ("$" * 20, "\\x24"),
+    ],
+)
+def test_what_is_nearly_a_secret_takes_no_time_that_doubles_with_each_letter(secret: str, part: str) -> None:
+    clean = learn({"MY_SECRET": f"{secret}!abcdef"}, (), home=HOME)
+    text = f"{part * 60}!abcdeg, abcdef"
+    began = time.process_time()
+    assert clean(text) == text
+    assert time.process_time() - began < 5
+
+
+def test_long_secrets_are_known_within_a_second() -> None:
+    secret = "a$'\n" * 5000
+    began = time.process_time()
+    assert learn({"MY_SECRET": secret}, (), home=HOME)(f"x {secret} y") == "x $MY_SECRET y"
+    assert time.process_time() - began < 1
+
+
+@pytest.mark.parametrize(
+    ("command", "says", "other"),
+    [
+        ("./b pass=second", "./b pass=…", "it takes 3 seconds, a second more"),
+        ("./bench --pass shadow", "./bench --pass …", "shadow_map.c"),
+        ("./bench --token 'identifier' -v", "./bench --token '…' -v", "an identifier"),
+        ("./bench --secret input.json", "./bench --secret …", "reads input.json"),
+        ("npx npm:typescript@5.2.0 x", "npx npm:typescript@5.2.0 x", "typescript"),
+        ("rsync jane:shadow@files.org:/x .", "rsync jane:…@files.org:/x .", "shadow"),
+    ],
+)
+def test_a_word_that_a_command_gives_as_a_secret_is_hidden_there_alone(command: str, says: str, other: str) -> None:
+    clean = learn({}, [command], home=HOME)
+    assert (clean(f"{command} 2"), clean(other)) == (f"{says} 2", other)
+    assert clean(f'"{command}"') == f'"{says}"'
+
+
+def test_cookies_that_a_text_shows_are_hidden_elsewhere() -> None:
+    clean = learn({}, (), home=HOME, texts=["Cookie: theme=dark; sessionid=8f3a9c1b2d"])
+    assert clean("theme dark, 8f3a9c1b2d") == "theme dark, …"

@@ -464,3 +464,21 @@ def test_a_run_that_its_check_refuses_has_failed(bench: Bench) -> None:
     with pytest.raises(WorkloadError, match=r"'grep -q sum' exited 1 \(check of base, w\)") as raised:
         bench.run(WorkloadConfig("w", "echo error", check="grep -q sum"))
     assert raised.value.slug == "check-failed"
+
+
+DIG = """
+import os
+for _ in range(1500):
+    os.mkdir("d")
+    os.chdir("d")
+"""
+
+
+@pytest.mark.usefixtures("knowing")
+def test_folders_that_lie_deeper_than_functions_call_themselves_are_removed(bench: Bench, tree: Path) -> None:
+    before = state(tree)
+    (bench.room / "dig.py").write_text(DIG)
+    [run] = bench.run(WorkloadConfig("dig", f"{sys.executable} {bench.room}/dig.py"))
+    assert run.behaviour is not None
+    assert not (tree / "d").exists()
+    assert state(tree) == before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import stat
@@ -14,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from perfdiff import locks
+from perfdiff import locks, temporary
 from perfdiff.build import holdings
 from perfdiff.errors import BusyError, StoreError, store_errors
 
@@ -246,14 +247,13 @@ def remove_folder(folder: Path) -> None:
     if folder.is_symlink() or not folder.is_dir():
         folder.unlink(missing_ok=True)
         return
-    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        folder.chmod(stat.S_IRWXU)
-    for place, folders, _ in os.walk(folder):
-        for name in folders:
-            path = Path(place, name)
-            if not path.is_symlink() and not os.access(path, os.R_OK | os.W_OK | os.X_OK):
-                path.chmod(stat.S_IRWXU)
-    shutil.rmtree(folder)
+    temporary.clear(folder)
+    if not folder.is_dir():
+        return
+    try:
+        shutil.rmtree(folder)  # which says what is in the way
+    except RecursionError as error:  # deeper than paths are long
+        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), str(folder)) from error
 
 
 def size_bytes(entry: Path) -> int:

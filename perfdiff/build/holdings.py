@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _KEY = "[0-9a-f]{32}"
-_DRAFT = r"|\.?tmp\w+|\.\w{8}|\.writing-\w+"  # what a process writes that has not ended, as `tempfile` names it
+# What a process writes that has not ended, here and by earlier versions, with the names of `tempfile` alone. One in sixteen of those
+# names has neither digit nor underscore, and is left: so is `.htaccess`.
+_DRAFT = r"|\.writing-[a-z0-9_]{8}|\.(?=[a-z]*[0-9_])[a-z0-9_]{8}|tmp(?=[a-z]*[0-9_])[a-z0-9_]{8}"
 
 
 @dataclass(frozen=True, slots=True)

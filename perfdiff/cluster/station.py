@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import select
-import shutil
 import signal
 import socket
 import sys
@@ -22,7 +21,7 @@ from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from perfdiff import storage
+from perfdiff import storage, temporary
 from perfdiff.build import parcels
 from perfdiff.build.cache import BuildCache, remove_folder
 from perfdiff.cluster import protocol
@@ -200,7 +199,7 @@ class _Recorder:
             room = self.room / f"revision-{self._asked}"
             room.mkdir()
             measure(Bench(request, pair, self.builds, room, request.packs, ProcessExecutor(), Stopwatch(Silent()), sides), folder)
-            shutil.rmtree(room, ignore_errors=True)
+            temporary.clear(room)
         return delivered(asked.key, folder)
 
     def _is_kept(self, folder: Path) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -11,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
+from perfdiff import temporary
 from perfdiff.collect import printed, remarks, requests, runfeatures, workloads
 from perfdiff.collect.counting import WORST_SLOWDOWN
 from perfdiff.collect.executor import Command, Execution, Executor, Purpose
@@ -194,7 +194,7 @@ class Collector:
             raise StoreError.about(self.room, error) from error
         finally:
             for folder in (*folders, self._aside):
-                shutil.rmtree(folder, ignore_errors=True)
+                temporary.clear(folder)
 
     def is_served(self, slot: Slot) -> bool:
         """Return whether services are up during a run."""

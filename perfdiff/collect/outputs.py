@@ -8,7 +8,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
@@ -20,6 +20,7 @@ CLOSE_BYTES = 1 << 18
 FILES = 32  # names that are told apart; programs that write more of them number them
 LOOKED_AT = 2000  # files, in folders that a run made: finding their sizes takes some 10 ms
 READ_BYTES = 4 * CLOSE_BYTES  # of all files of one run
+DIGESTED_BYTES = 1 << 26  # of all larger files of one run, which takes 0.1 s; of what is beyond only the size is known
 NUMBERS = 64  # of a text that are known one by one: results come first, or texts are long tables
 _DIGEST_BYTES, _NUMBER_BYTES = 16, 4
 _REMEMBERED = 16  # texts, of which most runs print the same
@@ -84,9 +85,14 @@ class Stream:
 
     def shape(self) -> Shape:
         """Return the shape of the whole text."""
-        is_close = self._bytes <= CLOSE_BYTES
-        timeless, masked, numbers = _digests(_Text(self.exact, bytes(self._beginning))) if is_close else ("", "", ())
-        return Shape(self._lines + self._is_line_open, self._bytes, self.exact, timeless, masked, numbers)
+        if self._bytes > CLOSE_BYTES:
+            return self.distant_shape()
+        timeless, masked, numbers = _digests(_Text(self.exact, bytes(self._beginning)))
+        return replace(self.distant_shape(), timeless=timeless, masked=masked, numbers=numbers)
+
+    def distant_shape(self) -> Shape:
+        """Return what is known of the text without a close look: its lines, size and exact digest."""
+        return Shape(self._lines + self._is_line_open, self._bytes, self.exact, "", "")
 
 
 def shape_of(text: bytes) -> Shape:
@@ -103,19 +109,23 @@ def files_written(tree: Path, paths: Iterable[str]) -> dict[str, Shape]:
     Those that have one such name are one. Hidden files and folders, and what Python keeps compiled, are caches: nobody's results.
     """
     shapes: dict[str, list[Shape]] = {}
-    budget = READ_BYTES
+    close, digested = READ_BYTES, DIGESTED_BYTES
     for path, size in islice(_files(tree, sorted(paths)), LOOKED_AT):
         name = _NUMBER.sub(b"0", os.fsencode(path)).decode(errors="replace")
-        content = _content(tree / path) if size <= min(CLOSE_BYTES, budget) else None
-        budget -= size if content is not None else 0
-        shape = Shape(0, size, "", "", "") if content is None else shape_of(content)
+        is_close = size <= min(CLOSE_BYTES, close)
+        shape = _shape(tree / path, is_close=is_close) if is_close or size <= digested else None
+        if shape is not None:
+            close, digested = (close - size, digested) if is_close else (close, digested - size)
+        shape = shape or Shape(0, size, "", "", "")
         shapes.setdefault(name if name in shapes or len(shapes) < FILES else REST, []).append(shape)
     return {name: _joined(of_name) for name, of_name in sorted(shapes.items())}
 
 
 def _files(tree: Path, paths: Iterable[str]) -> Iterator[tuple[str, int]]:
     """Yield regular files with their sizes."""
-    for path in paths:
+    open_ = [*reversed(list(paths))]
+    while open_:  # folders may lie deeper than functions may call themselves
+        path = open_.pop()
         name = path.rpartition("/")[2]
         try:
             status = (tree / path).lstat()
@@ -124,16 +134,21 @@ def _files(tree: Path, paths: Iterable[str]) -> Iterator[tuple[str, int]]:
             if stat.S_ISREG(status.st_mode):
                 yield path, status.st_size
             elif stat.S_ISDIR(status.st_mode):
-                yield from _files(tree, sorted(f"{path}/{inner.name}" for inner in (tree / path).iterdir()))
+                open_ += sorted((f"{path}/{inner.name}" for inner in (tree / path).iterdir()), reverse=True)
         except OSError:  # it was removed, or may not be read
             continue
 
 
-def _content(file: Path) -> bytes | None:
+def _shape(file: Path, *, is_close: bool) -> Shape | None:
+    """Return the shape of a file, without a close look its lines, size and exact digest; None where it cannot be read."""
+    stream = Stream()
     try:
-        return file.read_bytes()
+        with file.open("rb") as opened:
+            while chunk := opened.read(CLOSE_BYTES):
+                stream.read(chunk)
     except OSError:
         return None
+    return stream.shape() if is_close else stream.distant_shape()
 
 
 def _joined(shapes: Sequence[Shape]) -> Shape:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from perfdiff import processes
@@ -49,7 +50,7 @@ def _working(leader: int) -> int | None:
     while open_ and looked_at < MOST_TASKS:
         process = open_.pop()
         try:
-            tasks = [*Path(f"/proc/{process}/task").iterdir()]
+            tasks = [*islice(Path(f"/proc/{process}/task").iterdir(), MOST_TASKS - looked_at)]
         except OSError:
             if process == leader:
                 return None

@@ -59,6 +59,10 @@ class Buffered:
         """Return whether nothing has come in that was not read."""
         return self._place == len(self._data)
 
+    def begin(self) -> None:
+        """Wait for the first byte; raise AnswerError where the connection ends before it."""
+        self._fill()
+
     def line(self, longest: int, failure: str) -> bytes:
         """Return a line without its end; raise AnswerError, with `failure` where it is too long."""
         parts, size, end = [], 0, -1
@@ -153,12 +157,18 @@ class Body:
         if self._unpack is None or self._unpack.eof:  # gzip may have several members
             is_raw = self.packing == "deflate" and data[0] & 0x0F != 8  # without the header of zlib, as some servers send it
             self._unpack = zlib.decompressobj(-zlib.MAX_WBITS if is_raw else zlib.MAX_WBITS | 32)
-        found = self._unpack.decompress(data, _PIECE)
-        self._unpacked += len(found)
+        piece = self._unpack.decompress(data, _PIECE)
+        self._count_unpacked(piece)
+        while len(piece) == _PIECE and not (self._unpack.eof or self._unpack.unconsumed_tail):  # it holds more, of all that it was given
+            piece = self._unpack.decompress(b"", _PIECE)
+            self._count_unpacked(piece)
+        return self._unpack.unused_data if self._unpack.eof else self._unpack.unconsumed_tail
+
+    def _count_unpacked(self, piece: bytes) -> None:
+        self._unpacked += len(piece)
         if self._unpacked > _LARGEST_UNPACKED:
             raise AnswerError(LARGE)
-        self._digest.update(found)
-        return self._unpack.unused_data if self._unpack.eof else self._unpack.unconsumed_tail
+        self._digest.update(piece)
 
 
 def read_head(source: Buffered) -> Head:
@@ -197,10 +207,14 @@ def _head(source: Buffered) -> Head:
     if status is None:
         raise AnswerError(MALFORMED)
     fields: dict[str, str] = {}
+    name = ""
     while line:
         left -= len(line) + 1
         line = source.line(left, LONG_HEAD)
-        if not line or line[:1] in b" \t":  # the rest of a field, as it was once allowed
+        if not line:
+            break
+        if line[:1] in b" \t" and name:  # the rest of a field, as it was once allowed, which stands for a blank (section 5.2)
+            fields[name] = " ".join((fields[name], line.decode("latin-1").strip(" \t"))).strip()
             continue
         name, colon, value = line.decode("latin-1").partition(":")
         if not colon or not _NAME.fullmatch(name):

@@ -15,6 +15,7 @@ from perfdiff.load.plan import Planned
 
 UNSENDABLE = "request that cannot be sent"
 _HAS_BODY = ("PATCH", "POST", "PUT")
+_REPEATABLE = ("GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE")  # twice they do what they do once (RFC 9110, section 9.2.2)
 _IN_TARGET = "!$%&'()*+,/:;=?@[]~"
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
@@ -45,8 +46,7 @@ class Connection:
         self._until = time.perf_counter() + self.timeout_s
         stays_open = False
         try:
-            self._send(_message(request, self.url))
-            source = Buffered(self)
+            source = self._sent(request)
             head = read_head(source)
             body = Body(head.fields.get("content-encoding", "").strip().lower())
             stays_open = read_body(source, head, request.method, body.add) and head.stays_open and source.is_empty
@@ -63,15 +63,36 @@ class Connection:
         """Return the next bytes, none where the connection has ended; raise OSError."""
         return self._ready().recv(most)
 
-    def _send(self, message: bytes) -> None:
+    def _sent(self, request: Planned) -> Buffered:
+        """Send a request and return its answer, of which nothing may be there; raise AnswerError or OSError.
+
+        A server may close a connection at any time between two requests. Where one breaks that served others before, what may be repeated
+        is sent once more on a new one (RFC 9112, section 9.3.1).
+        """
+        message = _message(request, self.url)
+        is_reused = self._send(message)
+        source = Buffered(self)
+        if is_reused and request.method in _REPEATABLE:
+            try:
+                source.begin()
+            except (AnswerError, ConnectionError):
+                self.close()
+                self._send(message)
+                return Buffered(self)
+        return source
+
+    def _send(self, message: bytes) -> bool:
+        """Send a message and return whether the connection has served others before."""
         if self._socket is not None and _is_readable(self._socket):  # it was closed, or sent what nobody asked for
             self.close()
+        is_reused = self._socket is not None
         if self._socket is None:
             place = urlsplit(self.url)
             self._socket = socket.create_connection((place.hostname or "127.0.0.1", place.port or 80), self.timeout_s)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        with suppress(BrokenPipeError):  # who refuses a body may answer before it has come
+        with suppress(BrokenPipeError, ConnectionResetError):  # who refuses a body may answer before it has come
             self._ready().sendall(message)
+        return is_reused
 
     def _ready(self) -> socket.socket:
         left = self._until - time.perf_counter()

@@ -10,15 +10,11 @@ from perfdiff.analysis.findings import Findings, Ratio
 from perfdiff.report import secret_forms, secret_spellings
 from perfdiff.report.secret_commands import in_commands
 from perfdiff.report.secret_forms import HIDDEN
-from perfdiff.report.secret_spellings import LEAST, Spellings, spellings
+from perfdiff.report.secret_names import ENVIRONMENT
+from perfdiff.report.secret_spellings import LEAST, Spellings, in_place, spellings
 from perfdiff.report.secret_tokens import TOKEN
 
 _LEAST_LETTERS = 5  # different ones; fewer are `******` and `xxx1`, which hold a secret's place
-# Names of variables that hold secrets; of `GIT_AUTHOR_NAME` and its like nothing is hidden.
-_SECRET_NAME = re.compile(
-    r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH(?!OR)|COOKIE|API_?KEY|ACCESS_?KEY|PRIVATE|_KEY$|_KEY_ID$|_PAT$|_PWD$|_PASS$|_DSN$",
-    re.IGNORECASE,
-)
 # Values that look drawn at random, whatever their variable is called; a path is none.
 _SECRET_SHAPE = re.compile(r"(?!/)(?=.*\d)(?=.*[a-z])(?=.*[A-Z])[\w+/=.-]{20,}")
 # Where a path begins, which may be directly behind an option such as -I, and where the part of it that is a home ends.
@@ -49,19 +45,20 @@ def learn(
     """Return what is private where these variables are set, these commands are run and these texts are told; texts in `known` are not.
 
     A variable's secret is replaced by `$` and its name, which the shell of who knows it understands; all others by `…`: what stands in a
-    command or in a known form in a text, and each line of a secret that has several.
+    command or in a known form in a text, and each line of a secret that has several. What is no more than a word is hidden where it stands.
     """
     commands = tuple(commands)
-    wholes = {**dict.fromkeys(in_commands(commands), HIDDEN), **_in_variables(variables)}
+    given = [*in_commands(commands)]
+    words = {(before, secret) for before, secret in given if before and not _is_drawn(secret)}
+    wholes = {**dict.fromkeys((secret for before, secret in given if (before, secret) not in words), HIDDEN), **_in_variables(variables)}
     shown = [*texts, *commands, *variables.values()]
     in_forms = {meant for text in shown for secret in secret_forms.in_text(text) for meant in secret_spellings.plain(secret)}
     parts = (line for secret in (*wholes, *in_forms) for line in secret_spellings.lines(secret))
     instead = {**dict.fromkeys((*parts, *filter(_is_drawn, in_forms)), HIDDEN), **wholes}
     secrets = {secret: said for secret, said in instead.items() if len(secret) >= LEAST and secret not in known}
-    return Privacy(
-        tuple((spellings(secret), said) for secret, said in sorted(secrets.items(), key=lambda item: (-len(item[0]), item))),
-        home.rstrip("/"),
-    )
+    in_places = [(in_place(before, secret), f"{before}{HIDDEN}") for before, secret in sorted(words) if len(secret) >= LEAST]
+    wherever = [(spellings(secret), said) for secret, said in sorted(secrets.items(), key=lambda item: (-len(item[0]), item))]
+    return Privacy((*wherever, *in_places), home.rstrip("/"))
 
 
 def without_hosts(findings: Findings, known: Iterable[str] = ()) -> Findings:
@@ -105,7 +102,7 @@ def _in_variables(variables: Mapping[str, str]) -> dict[str, str]:
     return {
         value: f"${name}"
         for name, value in sorted(variables.items())
-        if _SECRET_NAME.search(name) or _SECRET_SHAPE.fullmatch(value) or TOKEN.search(value)
+        if ENVIRONMENT.search(name) or _SECRET_SHAPE.fullmatch(value) or TOKEN.search(value)
     }
 
 

@@ -6,12 +6,8 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator
 
-# Names that are options, variables and fields in a command; in a text most of them are anything else.
-_WORD = r"(?:password|passwd|passphrase|secret|token|(?:api|access|secret|private|auth)[-_]?key|credentials?)"
-_SHORT = r"(?:pass|pwd|pw|psk)"  # which longer words end in as well
-_OPTION = re.compile(rf"{_WORD}$|(?:^|[-_]){_SHORT}$", re.IGNORECASE)
-_FIELD = re.compile(rf"(?:^|_)(?:{_WORD}|{_SHORT})$", re.IGNORECASE)
-_VARIABLE = re.compile(r"TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY|CREDENTIAL|_(?:PWD|PASS)$")
+from perfdiff.report.secret_names import FIELD, OPTION, VARIABLE
+
 _KEY = re.compile(r"(?:^|[-_])key$", re.IGNORECASE)
 
 # A name, and what is between it and its value.
@@ -31,8 +27,12 @@ _PROGRAMS = tuple(
         (r"\b(?:curl|wget|https?)\s", r"(?<=\s)(?:-u\s*+|-a\s++|--(?:proxy-)?user[= ])['\"]?[^\s:'\"]++:"),
     )
 )
+_MOST_QUOTE = 2  # characters between a name and its value: a quote, and a backslash before it
 _SEGMENT = re.compile(r"[^|;&\n]++")
-_USER_AT_HOST = re.compile(r"(?<![\w/:.@-])[\w.-]++:(?!\$|\{)([^\s:@/'\"]+)@(?!sha\d)[\w-]++(?:\.[\w-]|[:/])")
+_VERSION = r"v?\d+(?:\.\d+){0,2}(?![.\d])"  # of a package, behind its name
+_USER_AT_HOST = re.compile(
+    rf"(?<![\w/:.@-])(?P<user>[\w.-]++:)(?!\$|\{{)(?P<secret>[^\s:@/'\"]+)@(?!sha\d|{_VERSION})[\w-]++(?:\.[\w-]|[:/])"
+)
 
 _SHELL_WORD = re.compile(r"(?:'[^']*+'|\"(?:\\.|[^\"\\])*+\"|\\.|[^\s'\"\\;|&<>()])++", re.DOTALL)
 _BARE = re.compile(r"(?:[^\s'\"\\]|\\(?![\"']))++")
@@ -40,25 +40,31 @@ _CLOSED = {quote: re.compile(rf"\\?{quote}((?:\\[^{quote}]|[^{quote}\\])++)") fo
 _PLACE = re.compile(r"\$\{?\w+\}?|\$\(.*|\{.*|[\d.,]+", re.DOTALL)
 
 
-def in_commands(commands: Iterable[str]) -> Iterator[str]:
-    """Yield what the commands give as a secret, as it is meant and as it is written."""
+def in_commands(commands: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield what the commands give as a secret, as it is meant and as it is written, each behind what stands before it there.
+
+    That is "" where what is meant does not stand there as such.
+    """
     for command in commands:
         quotes = _quotes(command)
-        for end in _places(command):
-            yield from (given for given in _given(command, end, quotes) if not _PLACE.fullmatch(given))
-        yield from _USER_AT_HOST.findall(command)
+        for start, end in _places(command):
+            for given in _given(command, end, quotes):
+                if not _PLACE.fullmatch(given):
+                    at = command.find(given, end, end + len(given) + _MOST_QUOTE)
+                    yield command[start:at] if at >= 0 else "", given
+        yield from ((match["user"], match["secret"]) for match in _USER_AT_HOST.finditer(command))
 
 
-def _places(command: str) -> Iterator[int]:
-    """Yield where a secret begins."""
+def _places(command: str) -> Iterator[tuple[int, int]]:
+    """Yield where the name of a secret begins, and where the secret does."""
     for pattern in (_NAMED, _AFTER_DASHES):
         for match in pattern.finditer(command):
             if _names_secret(match):
-                yield match.end()
+                yield match.span()
     for segment in _SEGMENT.finditer(command):
         for program, option in _PROGRAMS:
             if called := program.search(command, segment.start(), segment.end()):
-                yield from (match.end() for match in option.finditer(command, called.start(), segment.end()))
+                yield from (match.span() for match in option.finditer(command, called.start(), segment.end()))
 
 
 def _names_secret(match: re.Match[str]) -> bool:
@@ -66,12 +72,12 @@ def _names_secret(match: re.Match[str]) -> bool:
     value = match.string[match.end() : match.end() + 200]
     if ":" in between:
         is_text = value.lstrip("\\")[:1] in ("'", '"') if match["quote"] else between.endswith(" ") and _holds(value, r"\d")
-        return is_text and bool(_FIELD.search(name))
+        return is_text and bool(FIELD.search(name))
     if match["quote"]:
         return False
-    if between == "=" and (_FIELD.search(name) or (name.replace("-", "_").isupper() and _VARIABLE.search(name))):
+    if between == "=" and (FIELD.search(name) or (name.replace("-", "_").isupper() and VARIABLE.search(name))):
         return True
-    if dashes and _OPTION.search(name):
+    if dashes and OPTION.search(name):
         return True
     if _KEY.search(name) and (dashes or between == "="):  # of short ones, most are names of a field or a map's keys
         is_long = _holds(value, r"\d") and _holds(value, "[A-Za-z]") and not re.match(r"\S{0,15}(?:\s|$)", value)

@@ -10,25 +10,13 @@ import base64
 import re
 from collections.abc import Callable, Iterator
 
+from perfdiff.report.secret_names import BEFORE_VALUE, CONSTANT, ELEMENT, IN_TEXT, OPTION, QUERY, QUERY_OF_LONG, TOKEN_NAME, VARIABLE
 from perfdiff.report.secret_tokens import TOKEN
 
 HIDDEN = "…"
 
 _Judge = Callable[[re.Match[str]], bool]
 
-# Names of what holds a secret, by their ends; of `token` alone, most are a lexer's.
-_NAME = re.compile(
-    r"(?:passw(?:or)?d|passphrase|(?:client_?)?secret(?:_?(?:access_?)?key)?|(?:api|access|private)[_-]?key"
-    r"|(?:auth|access|refresh|bearer)[_-]?token|(?<=[_.-])(?:pwd|pass)|(?<=Shared)AccessKey|(?<=Account)Key)$",
-    re.IGNORECASE,
-)
-_TOKEN_NAME = re.compile(r"token$", re.IGNORECASE)
-# Constants of WordPress and the like, beside the names above.
-_CONSTANT = re.compile(r"(?:PASS|PWD|TOKEN|_KEY|_SALT|SECRET|DSN)$")
-_VARIABLE = re.compile(r"TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY|_(?:PWD|PASS)$")
-_FIELD = re.compile(
-    r"(?:^|[a-z0-9_:.-])(?:passw(?:or)?d|passphrase|pwd|secret|(?:api|access|private|secret)[_-]?key|token)$", re.IGNORECASE
-)
 # What is put in place of a secret by a shell, a template or a format.
 _PLACE = re.compile(r"[\${<]|%[-#0-9.]*[a-z]|.*(?:\$[{(]|\{\w*\}|%[sdux](?![0-9a-z])|<\w+>)", re.DOTALL)
 _NUMBER = re.compile(r"[\d.,]+")
@@ -38,7 +26,7 @@ _KEY_WORDS = (
     r"|provider|port|sslmode|encrypt|trusted_connection|integrated security|endpoint|accountname)"
 )
 _BEHIND_PAIR = re.compile(
-    rf"(?:(?:^|[;\s\"'=,(]){_KEY_WORDS}=(?:[^;()\n]*; ?|[^\s,;()]+ )|(?:jdbc|odbc):[^\s\"']*;)(?:[\w ]+=[^;()\n]*; ?)*$", re.IGNORECASE
+    rf"(?:(?:^|[;\s\"'=,(]){_KEY_WORDS}=(?:[^;()\n]*;|[^\s,;()]+ )|(?:jdbc|odbc):[^\s\"']*;)(?:[\w ]+=[^;()\n]*;)* ?$", re.IGNORECASE
 )
 _BEFORE_PAIR = re.compile(rf"(?:;[ ;]?| ){_KEY_WORDS}=", re.IGNORECASE)
 _NEAR = 300  # characters: a connection string's, before and behind its password
@@ -60,25 +48,25 @@ def _always(match: re.Match[str]) -> bool:
 def _named(match: re.Match[str]) -> bool:
     """Judge `name = "value"`."""
     name, secret = match["name"], _secret(match)
-    if _NAME.search(name):
+    if IN_TEXT.search(name):
         return _is_text(secret)
-    return bool(_TOKEN_NAME.search(name)) and len(secret) >= 12 and bool(re.search(r"\d", secret)) and _is_text(secret)
+    return bool(TOKEN_NAME.search(name)) and len(secret) >= 12 and bool(re.search(r"\d", secret)) and _is_text(secret)
 
 
 def _listed(match: re.Match[str]) -> bool:
     """Judge `"name", "value"`, as a call or a list has it: words that are listed are none."""
-    return bool(_NAME.search(match["name"])) and not re.fullmatch(r"[A-Za-z_.-]*", _secret(match)) and _is_text(_secret(match))
+    return bool(IN_TEXT.search(match["name"])) and not re.fullmatch(r"[A-Za-z_.-]*", _secret(match)) and _is_text(_secret(match))
 
 
 def _constant(match: re.Match[str]) -> bool:
     """Judge `define('NAME', 'value')` and other calls that set a value by its name."""
-    is_secret = _NAME.search(match["name"]) or _CONSTANT.search(match["name"])
+    is_secret = IN_TEXT.search(match["name"]) or CONSTANT.search(match["name"])
     return bool(is_secret) and not re.fullmatch(r"\$\{?\w+\}?|\{\w*\}|%s", _secret(match))
 
 
 def _macro(match: re.Match[str]) -> bool:
     """Judge `#define NAME "value"`: most such names are of words."""
-    return bool(_NAME.search(match["name"]) or _CONSTANT.search(match["name"])) and not re.fullmatch(r"[A-Za-z_-]*", _secret(match))
+    return bool(IN_TEXT.search(match["name"]) or CONSTANT.search(match["name"])) and not re.fullmatch(r"[A-Za-z_-]*", _secret(match))
 
 
 def _line(match: re.Match[str]) -> bool:
@@ -87,13 +75,38 @@ def _line(match: re.Match[str]) -> bool:
     if not _is_text(secret) or len(secret) < 6:
         return False
     if separator == "=" and name.isupper() and not match["indent"]:
-        return bool(_VARIABLE.search(name))
+        return bool(VARIABLE.search(name))
     has_digit = bool(re.search(r"\d", secret))
     if separator.startswith(":"):
-        return separator != ":" and has_digit and not re.search(r"[(,;]", secret) and bool(_NAME.search(name))
-    if not _NAME.search(name) or re.search(r"[(),;\[\]]", secret) or not has_digit:
+        return separator != ":" and has_digit and not re.search(r"[(,;]", secret) and bool(IN_TEXT.search(name))
+    if not IN_TEXT.search(name) or re.search(r"[(),;\[\]]", secret) or not has_digit:
         return False
     return separator == "=" or (not _EXPRESSION.fullmatch(secret) and bool(re.search(r"[^\w.\s]", secret)))
+
+
+def _in_query(match: re.Match[str]) -> bool:
+    """Judge `?name=value` of a URL."""
+    return bool(QUERY.search(match["name"])) or (len(_secret(match)) >= 8 and bool(QUERY_OF_LONG.search(match["name"])))
+
+
+def _cookies(match: re.Match[str]) -> bool:
+    """Judge the pairs of a header `Cookie`: which of them is a session's nobody knows."""
+    return any(len(value) >= 6 and not _PLACE.match(value) for value in re.findall(r"=([^;]*)", _secret(match)))
+
+
+def _option(match: re.Match[str]) -> bool:
+    """Judge `--name value` of a command that a text shows."""
+    secret = _secret(match)
+    return bool(OPTION.search(match["name"])) and bool(re.search(r"\d", secret)) and secret[0] not in "/~.-" and _is_text(secret)
+
+
+def _variable(match: re.Match[str]) -> bool:
+    """Judge `NAME=value` before or in a command that a text shows; most of a source are members of an enumeration."""
+    secret = _secret(match)
+    if not VARIABLE.search(match["name"]) or not re.search(r"\d", secret) or re.search(r"[(),;\[\]]", secret):
+        return False
+    is_sum = re.fullmatch(r"(?:[A-Z_]+\d{0,2}|0x[\da-fA-F]+|\d+)(?:[-+|<]+\w+)*", secret)
+    return not is_sum and secret[0] not in "/~." and len(secret) >= 6 and _is_text(secret)
 
 
 def _connection(match: re.Match[str]) -> bool:
@@ -111,15 +124,15 @@ def _connection(match: re.Match[str]) -> bool:
 def _element(match: re.Match[str]) -> bool:
     """Judge `<name>value</name>`."""
     secret = _secret(match).strip()
-    if re.fullmatch(r"(?:\$|\{|%\w|@\w+@).*", secret) or not _FIELD.search(match["name"]):
+    if re.fullmatch(r"(?:\$|\{|%\w|@\w+@).*", secret) or not ELEMENT.search(match["name"]):
         return False
-    return not _TOKEN_NAME.search(match["name"]) or (len(secret) >= 12 and bool(re.search(r"\d", secret)))
+    return not TOKEN_NAME.search(match["name"]) or (len(secret) >= 12 and bool(re.search(r"\d", secret)))
 
 
 def _attributes(match: re.Match[str]) -> bool:
     """Judge `name="password" value="…"`: words that are shown to people are none."""
     return (
-        bool(_NAME.search(match["name"])) and not re.fullmatch(r"[A-Za-z_-]*|.*\s.*", _secret(match)) and not _PLACE.match(_secret(match))
+        bool(IN_TEXT.search(match["name"])) and not re.fullmatch(r"[A-Za-z_-]*|.*\s.*", _secret(match)) and not _PLACE.match(_secret(match))
     )
 
 
@@ -148,10 +161,14 @@ _VALUE = r"[\w=~@.+/-]"
 _QUOTE = r"(?P<quote>[\"']|&(?:quot|apos|#0*3[49]|#x2[27]);)"
 _INNER = r"(?:[\"']|&(?:quot|apos|amp|lt|gt|#\d{1,4}|#x[0-9a-fA-F]{1,4});)(?=\w)"  # a quote that does not end a value
 _SET = r"(?:=>?|:=?)"
-# A text in quotes, without white space, as messages have that; within a text, quotes have a backslash, and those of the value three.
+_MARK = r"(?:\\{0,31}[\"']|&quot;)?"  # a quote around a name or value, or none
+_PAIR = r"[\w.-]{1,100}+=(?:\"[^\s;\"]*+\"|[^\s;'\"\\]*+)"  # of cookies
+# A text in quotes, without white space, as messages have that; within a text, quotes have
+# as many backslashes at both ends of the value, and those in it one more than twice as many.
 _QUOTED = (
     rf"(?:{_QUOTE}(?=(?P<plain>(?:\\[^\n]|(?P=quote){{2}}(?!\s|$)|(?!(?P=quote))[^\s\\])++)(?P=quote))"
-    rf"|\\+(?P<within>[\"'])(?=(?P<escaped>(?:\\\\\\[\"']|\\\\(?![\"'])|(?!(?P=within))[^\s\\])++)\\+(?P=within)))"
+    rf"|(?P<level>\\{{1,31}}+)(?P<within>[\"'])(?=(?P<escaped>(?:(?P=level){{2}}\\(?:\\|(?P=within))|\\++(?!(?P=within))"
+    rf"|(?!(?P=within))[^\s\\])++)(?P=level)(?P=within)))"
 )
 _TAKEN = r"(?:(?P=plain)|(?P=escaped))"
 _BETWEEN = r"(?:\\+[nrt]|&#1[03];|%0[AD]|[\s\"'\\+,-])"  # lines of a key, as C, JSON, shells, HTML, URLs and patches have them
@@ -165,14 +182,13 @@ _PLACES: tuple[tuple[re.Pattern[str], _Judge], ...] = tuple(
         (rf"(?P<before>-----BEGIN(?: |%20|\+)[A-Z0-9 %+]{{0,60}}PRIVATE(?: |%20|\+)KEY(?:(?: |%20|\+)BLOCK)?-----){_BODY}", _always),
         (r"(?P<before>jdbc:oracle:\w{1,20}:[\w.-]{1,100}/)[^\s@\"'/]+(?=@)", _always),
         (r"(?P<before>(?<=://))[^\s/?#'\"]+(?=@)", _always),  # user, or user and password, of a URL
-        (r"(?P<before>[?&](?i:passw(?:or)?d|pwd|secret)=)[^&\s'\"#${%<;]{3,}", _always),
-        (r"(?P<before>[?&](?i:key|api_?key|\w*token|sig(?:nature)?|X-Amz-(?:Signature|Credential))=)[^&\s'\"#${%<]{8,}", _always),
+        (r"(?P<before>(?:[?&]|&amp;)(?P<name>[\w.-]{1,80}+)=)[^&\s'\"#${%<;]{3,}", _in_query),
         (
-            rf"(?P<before>\b(?i:(?:proxy-)?authorization[\"']?\s{{0,9}}[:=]\s{{0,9}}[\"']?(?:basic|bearer|digest|token|apikey|negotiate))"
+            rf"(?P<before>\b(?i:(?:proxy-)?authorization{_MARK}\s{{0,9}}[:=]\s{{0,9}}{_MARK}(?:basic|bearer|digest|token|apikey|negotiate))"
             rf"\s{{1,9}}){_VALUE}{{6,}}",
             _always,
         ),
-        (rf"(?P<before>\b(?i:(?:proxy-)?authorization)[\"']?\s{{0,9}}[:=]\s{{0,9}}[\"']?){_VALUE}{{16,}}", _always),
+        (rf"(?P<before>\b(?i:(?:proxy-)?authorization){_MARK}\s{{0,9}}[:=]\s{{0,9}}{_MARK})(?![\w.]{{1,200}}\(){_VALUE}{{16,}}", _always),
         (rf"(?P<before>\b(?i:bearer)\s{{1,9}})(?=[^\s\d]{{0,200}}\d){_VALUE}{{8,}}", _always),
         (r"(?P<before>\b[Bb]asic\s{1,9})(?=[^\s\d]{0,200}\d)[A-Za-z0-9+/]{16,}={0,2}", _always),
         (
@@ -180,8 +196,13 @@ _PLACES: tuple[tuple[re.Pattern[str], _Judge], ...] = tuple(
             rf"(?:{_VALUE}|{_INNER}){{6,}}",
             _always,
         ),
-        (r"(?P<before>\b(?i:(?:set-)?cookie)\s{0,9}:\s{0,9}[\w.-]{1,100}=)[^\s;'\"]{6,}", _always),
-        (rf"(?P<before>(?<![\w.-])(?P<name>[\w.-]++)(?:\\*[\"']|&quot;)?\]?\s{{0,20}}{_SET}\s{{0,20}}{_QUOTED}){_TAKEN}", _named),
+        (rf"(?P<before>\b(?i:set-cookie){_MARK}\s{{0,9}}:\s{{0,9}}{_MARK}[\w.-]{{1,100}}=)[^\s;'\"\\]{{6,}}", _always),
+        (rf"(?P<before>(?<![\w-])(?i:cookie){_MARK}\s{{0,9}}:\s{{0,9}}{_MARK}){_PAIR}(?:; ?{_PAIR})*+", _cookies),
+        (
+            rf"(?P<before>(?<![\w.-]){BEFORE_VALUE}(?P<name>[\w.-]++)(?:\\*[\"']|&quot;)?\]?\s{{0,20}}"
+            rf"{_SET}\s{{0,20}}{_QUOTED}){_TAKEN}",
+            _named,
+        ),
         (
             r"(?P<before>(?i:\b(?:define|constant|putenv|setenv|getenv|set_?property|set_?option)\b)[\s(]{1,9}[\"']?"
             r"(?P<name>\w++)[\"']?\s{0,9},\s{0,9}(?P<quote>[\"']))(?:\\[^\n]|(?!(?P=quote))[^\\\n])++(?=(?P=quote))",
@@ -191,7 +212,7 @@ _PLACES: tuple[tuple[re.Pattern[str], _Judge], ...] = tuple(
         (r"(?P<before>#\s{0,9}define\s{1,9}(?P<name>\w++)\s{1,40}\")(?:\\[^\n]|[^\"\\\s])++(?=\")", _macro),
         (
             r"(?P<before>(?<![\w-])(?i:password|passwd|pwd|(?:shared)?accesskey|sharedsecret(?:value)?)=)"
-            rf"(?:\{{(?:[^}}\n]|\}}\}})*\}}|\"[^\"\n]+\"(?=[;\s'])|'[^'\n]+'(?=[;\s\"])|(?:\\[^\s]|{_INNER}|[^;\s\"'\\<>&])"
+            rf"(?:\{{(?:[^}}\n]|\}}\}}){{0,200}}+\}}|\"[^\"\n]+\"(?=[;\s'])|'[^'\n]+'(?=[;\s\"])|(?:\\[^\s]|{_INNER}|[^;\s\"'\\<>&])"
             rf"(?:\\[^\s]|{_INNER}|(?!&\w+;)[^;\s\"'\\<>])*+)",
             _connection,
         ),
@@ -212,6 +233,8 @@ _PLACES: tuple[tuple[re.Pattern[str], _Judge], ...] = tuple(
             _line,
         ),
         (r"(?m:^)(?P<before>(?P<indent>[+-]?)(?:export )?(?P<name>[A-Z0-9_]++)(?P<separator>=))[^\s'\"]++", _line),
+        (r"(?P<before>(?<![\w-])--(?P<name>\w[\w-]*+)[= ][\"']?)[^\s\"'\\`<>]++", _option),
+        (r"(?P<before>(?<=[\s\"'])(?P<name>[A-Z0-9_]++)=)[^\s\"'\\`<>]++", _variable),
         (r"(?P<before>\b(?:aws_secret_access_key|_authToken|_password)\s{0,9}=\s{0,9})[^\s'\"${%<]{6,}", _always),
         (r"(?P<before>(?:\b_auth\s{0,9}=\s{0,9}|[\"']auth[\"']:\s{0,9}[\"']))[A-Za-z0-9+/]{8,}={0,2}", _basic),  # .npmrc, Docker
         (r"(?P<before>\blogin\s{1,9}\S{1,200}+\s{1,40}password\s{1,9})[^\s'\"${%<]+", _always),  # .netrc
@@ -261,6 +284,8 @@ def _key_ends(text: str) -> Iterator[tuple[int, int]]:
 
 def _parts(secret: str) -> Iterator[str]:
     yield secret
+    if re.match(rf"{_PAIR};", secret):
+        yield from re.findall(r"=([^\s;]+)", secret)
     if (secret[0] == secret[-1] and secret[0] in "\"'") or (secret[0], secret[-1]) == ("{", "}"):
         yield secret[1:-1]
     for given in (secret, _from_base64(secret)):

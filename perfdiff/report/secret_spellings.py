@@ -16,7 +16,13 @@ from perfdiff.report.printable import as_read
 LEAST = 6  # characters; shorter texts occur in ordinary text by chance
 
 _UNCHANGED = re.compile(r"[A-Za-z0-9]+")  # every way of writing leaves these as they are
-_ESCAPES = r"\\{1,8}"  # of texts within texts; without a bound, a line of backslashes would take its length squared
+_MOST_ESCAPES = 16  # of texts within texts; without a bound, a line of backslashes would take its length squared
+_BEHIND_ESCAPES = r"(?<=\\)"  # all of which a run of quotes and backslashes has taken
+_ESCAPES = rf"(?:\\{{1,{_MOST_ESCAPES}}}+|{_BEHIND_ESCAPES})"
+_MARKS = "\\'\""  # which each way of writing adds to
+_MOST_WRITTEN = 50  # quotes and backslashes that one of them becomes: `'` is 17 where a shell reads it in a shell
+_PARTS = re.compile(r"[\\'\"]+|[A-Za-z0-9]+|.", re.DOTALL)
+_LONGEST = 4096  # characters; of longer secrets the pattern would take seconds to be made
 _CONTROLS = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
 _WORD = re.compile(r"[A-Za-z]?[a-z]+|[A-Z]+")
 _ARMOUR = re.compile(r"-----.*|[A-Z][A-Za-z-]+: .*")  # the first and last line of a key, and what stands above it
@@ -62,8 +68,14 @@ class Spellings:
 def spellings(secret: str) -> Spellings:
     """Return the ways to write a secret."""
     anchor = max(_UNCHANGED.findall(secret), key=len, default="")
-    pattern = None if secret == anchor else re.compile("".join(_written(letter) for letter in secret))
-    return Spellings((secret, *_encoded(secret)), anchor, pattern)
+    is_literal = secret == anchor or len(secret) > _LONGEST or not set(secret) - set(_MARKS)
+    return Spellings((secret, *_encoded(secret)), anchor, None if is_literal else re.compile(_written(secret)))
+
+
+def in_place(before: str, secret: str) -> Spellings:
+    """Return the ways to write what may be a word elsewhere, behind what stands before it in a command."""
+    anchor = max(_UNCHANGED.findall(f"{before}{secret}"), key=len, default="")
+    return Spellings((), anchor, re.compile(rf"(?<![\w-]){_written(f'{before}{secret}')}(?!\w)"))
 
 
 def _encoded(secret: str) -> Iterator[str]:
@@ -80,33 +92,47 @@ def _encoded(secret: str) -> Iterator[str]:
         yield from (data.hex(), data.hex().upper())
 
 
-def _written(letter: str) -> str:
-    """Return a pattern of a letter as JSON, C, HTML, URLs and shells write it, also one within the other."""
+def _written(secret: str) -> str:
+    """Return a pattern of a text as JSON, C, HTML, URLs and shells write it, also one within the other.
+
+    No two parts of it may take the same, or a text that is nearly the secret would take a time that doubles with each of them. So a run of
+    quotes and backslashes, which most ways of writing add to, is one part, whatever of these it is made of, and takes all that are there.
+    """
+    parts = _PARTS.findall(secret)
+    return "".join(_run(len(part), place + 1 == len(parts)) if part[0] in _MARKS else _letter(part) for place, part in enumerate(parts))
+
+
+def _run(length: int, is_last: bool) -> str:
+    """Return a pattern of so many quotes and backslashes."""
+    codes = "|".join(code for letter in _MARKS for code in _codes(letter, _BEHIND_ESCAPES))
+    return rf"(?:[\"'\\]|&(?:amp;)*(?:apos|bsol);|{codes}){{{length},{_MOST_WRITTEN * length}}}" + ("" if is_last else r"(?![\"'\\])")
+
+
+def _letter(letter: str) -> str:
+    """Return a pattern of anything else: of one letter, or of several that every way leaves as they are."""
     if _UNCHANGED.fullmatch(letter):
         return letter
-    code = ord(letter)
-    utf8 = as_read(letter)
-    utf16 = letter.encode("utf-16-be", errors="surrogatepass")
-    units = [utf16[place : place + 2].hex() for place in range(0, len(utf16), 2)]
-    ways = [
-        re.escape(letter),
-        *([rf"{_ESCAPES}x(?i:{code:02x})"] if code < 0x100 else []),  # Python's
-        "".join(rf"{_ESCAPES}u(?i:{unit})" for unit in units),
-        "".join(rf"{_ESCAPES}(?:x(?i:{byte:02x})|0?{byte:03o})" for byte in utf8),
-        rf"{_ESCAPES}U(?i:{code:08x})",
-        "".join(rf"%(?:25)*(?i:{byte:02x})" for byte in utf8),
-        rf"&(?:amp;)*#(?:0*{code}|[xX]0*(?i:{code:x}));",
-    ]
-    if code in codepoint2name:
-        ways.append(rf"&(?:amp;)*{codepoint2name[code]};")
-    if letter == "'":
-        ways = ["'[\"'\\\\]{0,40}'", "&(?:amp;)*apos;", *ways]
-    if letter == '"':
-        ways.append('""')
+    ways = [*_codes(letter, _ESCAPES), rf"\\{{0,{_MOST_ESCAPES}}}+{re.escape(letter)}"]
     if letter == " ":
         ways.append(r"\+")
     if letter in _CONTROLS:
         ways.append(rf"{_ESCAPES}{_CONTROLS[letter]}")
     if letter == "\n":
         ways.append(rf"\r\n|{_ESCAPES}r{_ESCAPES}n")
-    return f"(?:{_ESCAPES})?(?:{'|'.join(ways)})"
+    return f"(?:{'|'.join(ways)})"
+
+
+def _codes(letter: str, escapes: str) -> Iterator[str]:
+    """Yield patterns of a letter by its number or name, in which backslashes are written as `escapes`."""
+    code = ord(letter)
+    utf8 = as_read(letter)
+    utf16 = letter.encode("utf-16-be", errors="surrogatepass")
+    if 0x80 <= code < 0x100:
+        yield rf"{escapes}x(?i:{code:02x})"  # Python's
+    yield "".join(rf"{escapes}u(?i:{utf16[place : place + 2].hex()})" for place in range(0, len(utf16), 2))
+    yield "".join(rf"{escapes}(?:x(?i:{byte:02x})|0?{byte:03o})" for byte in utf8)
+    yield rf"{escapes}U(?i:{code:08x})"
+    yield "".join(rf"%(?:25)*(?i:{byte:02x})" for byte in utf8)
+    yield rf"&(?:amp;)*#(?:0*{code}|[xX]0*(?i:{code:x}));"
+    if code in codepoint2name:
+        yield rf"&(?:amp;)*{codepoint2name[code]};"

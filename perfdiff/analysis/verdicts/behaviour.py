@@ -28,6 +28,7 @@ T = TypeVar("T")
 
 NAMED = 3  # points, files and processes that a sentence names
 _SIGNALS_FROM = 128  # exit codes of the shell for a child that a signal ended
+_LAST_SIGNAL = 64  # of Linux; programs exit 255 as they like
 
 
 def behaviours(experiment: Experiment, work: Work | None, config: CompareConfig) -> tuple[PointBehaviour, ...]:
@@ -192,7 +193,8 @@ def _differences(base: _Side, head: _Side, least: float) -> Iterator[Difference]
     if errors is not None:
         is_less = not after.errors.runs or errors is DifferenceKind.LESS_OUTPUT
         says = _prints(" on standard error", before.errors, after.errors, errors)
-        yield Difference(DifferenceKind.FEWER_ERRORS if is_less else DifferenceKind.ERRORS, says)
+        otherwise = errors if errors is DifferenceKind.OTHER_NUMBERS else DifferenceKind.ERRORS
+        yield Difference(DifferenceKind.FEWER_ERRORS if is_less else otherwise, says)
     output = _text_difference([of.output for of in base.each], [of.output for of in head.each], least)
     if output is not None:
         yield Difference(output, _prints("", before.output, after.output, output))
@@ -304,7 +306,7 @@ def _codes(codes: Mapping[int, int]) -> str:
 def _code(code: int) -> str:
     """Return an exit code, and the signal that it stands for."""
     number = -code if code < 0 else code - _SIGNALS_FROM
-    return f"{code} ({signal_name(number)})" if number > 0 else str(code)
+    return f"{code} ({signal_name(number)})" if 0 < number <= _LAST_SIGNAL else str(code)
 
 
 def _prints(where: str, base: Written, head: Written, kind: DifferenceKind) -> str:

@@ -13,7 +13,7 @@ from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.analysis.verdicts.wholeruns import comparable
 from perfdiff.records.behaviour import Concurrency
-from perfdiff.records.schema import Note, Phase, Run
+from perfdiff.records.schema import Note, Phase, Run, Side
 from perfdiff.records.witnessed import PointBehaviour
 
 NAMED = 3  # points in a sentence
@@ -71,7 +71,7 @@ def _kept_apart(concurrency: Concurrency | None) -> bool:
 
 def _says(apart: Sequence[PointBehaviour]) -> str:
     sides = (side.concurrency for each in apart for side in (each.base, each.head))
-    worst = max((found for found in sides if found is not None), key=lambda found: found.wanted - found.ran)
+    worst = max((found for found in sides if found is not None and _kept_apart(found)), key=lambda found: found.wanted - found.ran)
     where = units.listed([each.point.label for each in apart], NAMED)
     return (
         f"threads or processes of {where} had {units.significant(worst.ran)} of the {units.significant(worst.wanted)} CPUs that they could "
@@ -81,7 +81,7 @@ def _says(apart: Sequence[PointBehaviour]) -> str:
 
 
 def _have_met(runs: Sequence[Run], points: set[int]) -> bool:
-    """Return whether counted runs of some points show what threads take from each other: they ran at the same time."""
+    """Return whether counted runs of some points show what threads take from each other: on both sides they ran at the same time."""
     counted = [run for run in runs if run.phase is Phase.COUNTED and run.point in points]
-    seen = {run.point for run in counted if run.concurrency is not None and is_met(run.concurrency)}
-    return points <= seen
+    seen = {(run.point, run.side) for run in counted if run.concurrency is not None and is_met(run.concurrency)}
+    return all((point, side) in seen for point in points for side in Side)

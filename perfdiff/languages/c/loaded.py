@@ -35,7 +35,7 @@ def _image(path: Path, root: bytes) -> list[bytes] | None:
                 return None
         content = bytearray(path.read_bytes())
         return _loaded(content, root)
-    except (OSError, struct.error):
+    except (OSError, OverflowError, struct.error):  # a table where no file reaches
         return None
 
 

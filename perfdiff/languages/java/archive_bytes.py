@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import struct
 import zipfile
 import zlib
@@ -12,7 +13,9 @@ from io import BytesIO
 ARCHIVES = (".jar", ".war", ".ear", ".zip")
 MOST_BYTES = 1 << 28  # of all entries that differ, of one side: larger ones are read in seconds
 _DEEPEST = 3  # archives in archives: what servers deploy holds libraries
-_BROKEN = (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, struct.error, EOFError, ValueError)
+# `bz2` raises OSError.
+_BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, RuntimeError, NotImplementedError, struct.error, EOFError, ValueError)
+_PIECE = 1 << 20  # of an entry that is unpacked at once
 _LOCAL_BYTES, _LOCAL_MAGIC = 30, b"PK\3\4"
 _DESCRIBED, _UTF8 = 0x8, 0x800  # flags: the sizes follow behind the entry; its name's encoding
 _DESCRIPTIONS = (12, 16, 20, 24)  # bytes of such
@@ -49,7 +52,7 @@ class _Comparison:
                 self._room -= max(one.file_size, other.file_size)
                 if entry.extra != entry_in_head.extra or self._room < 0:
                     return False
-                if not self._of_entries(one.filename, first.read(one), second.read(other), depth):
+                if not self._of_entries(one.filename, _unpacked(first, one), _unpacked(second, other), depth):
                     return False
             return True
 
@@ -67,6 +70,18 @@ class _Entry:
 
     extra: list[tuple[int, bytes]]
     data: bytes
+
+
+def _unpacked(archive: zipfile.ZipFile, one: zipfile.ZipInfo) -> bytes:
+    """Return what an entry holds; raise BadZipFile where that is more than the archive says, before all of it is there."""
+    parts, left = [], one.file_size + 1
+    with archive.open(one) as file:
+        while left and (part := file.read(min(left, _PIECE))):
+            parts.append(part)
+            left -= len(part)
+    if left != 1:
+        raise zipfile.BadZipFile
+    return b"".join(parts)
 
 
 def _described(one: zipfile.ZipInfo) -> tuple[object, ...]:
