@@ -73,7 +73,10 @@ def numbered(text: bytes, runs: int = 5) -> list[Behaviour]:
         ([did(SUM * 100)] * 5, [did(SUM * 99)] * 5, ["other-output"]),
         ([did(SUM)] * 5, [did(SUM * 3)] * 5, ["other-output"]),
         ([did(SUM)] * 5, [did(b"sum 8\n")] * 5, ["other-numbers"]),
-        ([did(b"a 1\nb 2\n")] * 5, [did(b"b 2\na 1\n")] * 5, []),
+        ([did(b"a 1\nb 2\n")] * 5, [did(b"b 2\na 1\n")] * 5, ["other-order"]),
+        ([did(b"a 1\nb 2\n"), did(b"b 2\na 1\n")] * 3, [did(b"b 2\na 1\n")] * 5, []),  # whose order varies
+        ([did(b"{\n  a\n}\n")] * 5, [did(b"{\na\n}\n")] * 5, ["other-order"]),
+        ([did(elsewhere=1_000_000)] * 5, [did(elsewhere=900_000)] * 5, ["less-elsewhere"]),
         ([did(b"sum 7\nelapsed: 3\n")] * 5, [did(b"sum 7\nelapsed: 1\n")] * 5, []),
         (numbered(SUM), numbered(SUM), []),
         (numbered(SUM), numbered(ERROR), ["other-output"]),

@@ -18,7 +18,9 @@ from perfdiff.records.behaviour import REST, Shape
     ("one", "other", "alike"),
     [
         (b"sum 7\n", b"sum 7\n", {"exact", "timeless", "masked"}),
-        (b"a 1\nb 2\n", b"b 2\na 1\n", {"timeless", "masked"}),
+        (b"a 1\nb 2\n", b"b 2\na 1\n", {"masked"}),
+        (b"a 1\n  b 2\n", b"a 1\nb 2\n", {"masked"}),
+        (b"a  took 9 ms\nb\n", b"a took 12 ms\nb\n", {"timeless", "masked"}),
         (b"sum 7\ntook 12.5 ms\n", b"sum 7\ntook 1.25 s\n", {"timeless", "masked"}),
         (b"sum 7\nelapsed: 3\n", b"sum 7\nelapsed: 1\n", {"timeless", "masked"}),
         (b"at 21:34:07 sum 7\n", b"at 09:02:51 sum 7\n", {"timeless", "masked"}),

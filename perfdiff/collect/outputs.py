@@ -174,16 +174,29 @@ class _Text:
 
 @functools.lru_cache(_REMEMBERED)
 def _digests(text: _Text) -> tuple[str, str, tuple[str, ...]]:
-    """Return the digests of a text's lines in any order, without times and without numbers at all, and those of its first numbers."""
-    timeless = _TIME.sub(b"0s", text.content)
-    lowered = timeless.lower()
-    if any(word in lowered for word in _OF_TIME):
-        timeless = b"\n".join(
-            without_numbers(line) if _WORD_OF_TIME.search(low) else line
-            for line, low in zip(timeless.split(b"\n"), lowered.split(b"\n"), strict=True)
-        )
+    """Return the digests of a text without times, and of its lines in any order without numbers at all, and those of its first numbers."""
+    timeless = _timeless(text.content)
     numbers = (hashlib.blake2b(found[0], digest_size=_NUMBER_BYTES).hexdigest() for found in islice(_NUMBER.finditer(timeless), NUMBERS))
-    return _of_lines(timeless), _of_lines(without_numbers(text.content)), tuple(numbers)
+    masked = b"\n".join(sorted(line.strip() for line in without_numbers(text.content).split(b"\n")))
+    return _digest(timeless), _digest(masked), tuple(numbers)
+
+
+def _timeless(text: bytes) -> bytes:
+    """Return a text whose lines with times have one digit for these, and one blank for many, as blanks align what varies in length."""
+    without = _TIME.sub(b"0s", text)
+    lowered = without.lower()
+    speaks_of_time = any(word in lowered for word in _OF_TIME)
+    if without == text and not speaks_of_time:
+        return text
+    lines = zip(text.split(b"\n"), without.split(b"\n"), lowered.split(b"\n"), strict=True)
+    return b"\n".join(
+        without_numbers(line).strip()
+        if speaks_of_time and _WORD_OF_TIME.search(low)
+        else written
+        if written == line
+        else _BLANKS.sub(b" ", line).strip()
+        for written, line, low in lines
+    )
 
 
 def without_numbers(text: bytes) -> bytes:
@@ -191,6 +204,5 @@ def without_numbers(text: bytes) -> bytes:
     return _BLANKS.sub(b" ", _UNIT.sub(b"0s", _NUMBER.sub(b"0", text)))
 
 
-def _of_lines(text: bytes) -> str:
-    lines = sorted(line.strip() for line in _BLANKS.sub(b" ", text).split(b"\n"))
-    return hashlib.blake2b(b"\n".join(lines), digest_size=_DIGEST_BYTES).hexdigest()
+def _digest(text: bytes) -> str:
+    return hashlib.blake2b(text, digest_size=_DIGEST_BYTES).hexdigest()

@@ -62,6 +62,7 @@ class DifferenceKind(StrEnum):
     OTHER_OUTPUT = "other-output"
     OTHER_FILES = "other-files"
     OTHER_NUMBERS = "other-numbers"
+    OTHER_ORDER = "other-order"
 
     @property
     def suggests_less_work(self) -> bool:

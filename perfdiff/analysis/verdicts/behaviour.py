@@ -27,6 +27,7 @@ from perfdiff.records.witnessed import Amount, Difference, DifferenceKind, Point
 T = TypeVar("T")
 
 NAMED = 3  # points, files and processes that a sentence names
+_SAME_WORDS = {DifferenceKind.OTHER_NUMBERS: "other numbers", DifferenceKind.OTHER_ORDER: "the same in another order, or with other blanks"}
 _SIGNALS_FROM = 128  # exit codes of the shell for a child that a signal ended
 _LAST_SIGNAL = 64  # of Linux; programs exit 255 as they like
 
@@ -193,7 +194,7 @@ def _differences(base: _Side, head: _Side, least: float) -> Iterator[Difference]
     if errors is not None:
         is_less = not after.errors.runs or errors is DifferenceKind.LESS_OUTPUT
         says = _prints(" on standard error", before.errors, after.errors, errors)
-        otherwise = errors if errors is DifferenceKind.OTHER_NUMBERS else DifferenceKind.ERRORS
+        otherwise = errors if errors in _SAME_WORDS else DifferenceKind.ERRORS
         yield Difference(DifferenceKind.FEWER_ERRORS if is_less else otherwise, says)
     output = _text_difference([of.output for of in base.each], [of.output for of in head.each], least)
     if output is not None:
@@ -204,7 +205,7 @@ def _differences(base: _Side, head: _Side, least: float) -> Iterator[Difference]
 
 def _of_elsewhere(base: Amount | None, head: Amount | None) -> Iterator[Difference]:
     """Yield that head writes less than base outside of what is looked at more closely."""
-    if base and head and base.least >= POLICY.few_bytes_elsewhere and _is_clearly_less(base, head, POLICY.most):
+    if base and head and base.least - head.most >= POLICY.few_bytes_elsewhere and _is_clearly_less(base, head, 1.0):
         says = f"writes {units.size(head.most)} to pipes, sockets and files outside of its tree, where base writes {units.size(base.most)}"
         yield Difference(DifferenceKind.LESS_ELSEWHERE, says)
 
@@ -231,7 +232,7 @@ def _of_files(base: _Side, head: _Side, least: float) -> Iterator[Difference]:
 def _text_difference(base: Sequence[Shape], head: Sequence[Shape], least: float) -> DifferenceKind | None:
     """Return how what head's runs write differs from what base's do, in the most specific form in which each side agrees with itself.
 
-    What varies between runs of one side says nothing of the other. Lines in another order are the same lines, and times are no results.
+    What varies between runs of one side says nothing of the other: neither times do, nor, where it varies, the order of lines.
     """
     forms = {form: [Counter(getattr(shape, form) for shape in side) for side in (base, head)] for form in ("exact", "timeless", "masked")}
     known = {form: sides for form, sides in forms.items() if not any("" in side for side in sides)}
@@ -244,8 +245,10 @@ def _text_difference(base: Sequence[Shape], head: Sequence[Shape], least: float)
             return _less_or(DifferenceKind.OTHER_OUTPUT, base, head, least)
         is_same = known["masked"][0].keys() == known["masked"][1].keys() and len(known["masked"][0]) == 1
         if is_same:
-            is_other = is_repeated and (_agree_alone(known["timeless"]) or _have_other_numbers(base, head))
-            return DifferenceKind.OTHER_NUMBERS if is_other else None
+            if is_repeated and _agree_alone(known["timeless"]):
+                are_sorted = sorted(base[0].numbers) == sorted(head[0].numbers)
+                return DifferenceKind.OTHER_ORDER if are_sorted else DifferenceKind.OTHER_NUMBERS
+            return DifferenceKind.OTHER_NUMBERS if is_repeated and _have_other_numbers(base, head) else None
     elif is_repeated and _agree_alone(known.get("exact", [])):
         return _less_or(DifferenceKind.OTHER_OUTPUT, base, head, least)
     return _less_or(None, base, head, least)
@@ -311,8 +314,8 @@ def _code(code: int) -> str:
 
 def _prints(where: str, base: Written, head: Written, kind: DifferenceKind) -> str:
     """Say what head prints otherwise."""
-    if kind is DifferenceKind.OTHER_NUMBERS:
-        return f"prints other numbers{where}"
+    if kind in _SAME_WORDS:
+        return f"prints {_SAME_WORDS[kind]}{where}"
     if not head.runs:
         return f"prints nothing{where}, where base prints {_size(base)}"
     before = f"where base prints {_size(base)}" if base.runs else "where base prints nothing"
