@@ -428,5 +428,6 @@ class Findings:
     machines: tuple[MachinePart, ...] = ()
     reach: Reach | None = None  # how much of what changed ran
     met: tuple[str, ...] = ()  # files that differ, and that slower runs open or ask after
+    outside: tuple[str, ...] = ()  # files outside of the trees that runs read, and that builds or earlier runs wrote
     behaviour: tuple[PointBehaviour, ...] = ()
     rules: tuple[FiredRule, ...] = ()  # that held: the one that decided, then those that took something back

@@ -165,6 +165,7 @@ def gathered(of: Known, studies: Sequence[Study], lines: MatchedLines | None = N
         is_timed,
         experiment.reach,
         experiment.met,
+        experiment.outside,
         behaviours(experiment, work, config),
         tuple(run for run in experiment.runs if run.phase is Phase.COUNTED),
     )
@@ -282,6 +283,7 @@ def concluded(experiment: Experiment, functions: Sequence[FunctionFinding], evid
         stages=experiment.stages,
         reach=experiment.reach,
         met=experiment.met,
+        outside=experiment.outside,
         behaviour=evidence.witnessed,
         rules=concluded.rules,
     )

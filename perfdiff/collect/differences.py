@@ -82,11 +82,11 @@ class Differences:
                 if _seen(pair[0], masks[0]) != _seen(pair[1], masks[1]):
                     yield name
 
-    def elsewhere(self, side: Side, accesses: Accesses) -> frozenset[str]:
-        """Return the files outside of a side's build that a run opened or ran, and that are still there: both sides must have the same."""
-        beside = self.builds[side].beside
-        paths = (path for path in accesses.opened.keys() | accesses.ran if _below(beside, path) is None)
-        return frozenset(path for path in paths if not path.startswith(_NOT_ON_DISK) and Path(path).is_file())
+
+def elsewhere(build: PlainBuild, accesses: Accesses) -> frozenset[str]:
+    """Return the files outside of a build that a run of it opened or ran, and that are still there."""
+    paths = (path for path in accesses.opened.keys() | accesses.ran if _below(build.beside, path) is None)
+    return frozenset(path for path in paths if not path.startswith(_NOT_ON_DISK) and Path(path).is_file())
 
 
 def is_at_work(build: PlainBuild, accesses: Accesses) -> bool:

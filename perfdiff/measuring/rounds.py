@@ -25,6 +25,7 @@ from perfdiff.errors import BuildError, DiskFilledError, NothingCalledError, Run
 from perfdiff.measuring import linecounts, longruns, unaltered
 from perfdiff.measuring.bench import Bench, Site, Variant
 from perfdiff.measuring.making import Block, Makers, OwnMachine, PairMaker
+from perfdiff.measuring.outside import read_outside
 from perfdiff.measuring.wholepairs import CONFIRMED_S, WholePairs
 from perfdiff.records import store
 from perfdiff.records.places import PlaceExperiment
@@ -56,6 +57,7 @@ class Rounds:
     _pairs: WholePairs = field(init=False)
     _lines: PlaceExperiment | None = None
     _met: tuple[str, ...] = ()
+    _outside: tuple[str, ...] = ()
     _seen: tuple[int, Findings] | None = None  # of so many runs
     _open: int | None = None  # the function that kept runs going at the last look
 
@@ -318,6 +320,16 @@ class Rounds:
         self._met = unaltered.met(self.bench, self.site, [point for point in self.bench.points if point.id in slower])
 
     @property
+    def bring_good_news(self) -> bool:
+        """Return whether the answer is that nothing is slower, or that the program is faster."""
+        return self.site.same_code or self._look().verdict in (Verdict.UNCHANGED, Verdict.IMPROVEMENT)
+
+    def look_outside(self) -> None:
+        """Find which files outside of the trees runs read that were written for them: then base and head did not start alike."""
+        self.bench.progress.stage("looking what runs read elsewhere", None)
+        self._outside = read_outside(self.bench, self.site, self.runs)
+
+    @property
     def ask_for_lines(self) -> bool:
         """Return whether something is slower, or the answer is open, so that lines should be counted."""
         if self.are_answered or not linecounts.affordable(self.bench, self.runs):
@@ -356,6 +368,7 @@ class Rounds:
             machines=self._maker.machines,
             reach=site.reach,
             met=self._met,
+            outside=self._outside,
         )
 
     def _all_notes(self) -> Iterator[Note]:

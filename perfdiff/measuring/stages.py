@@ -34,6 +34,8 @@ def measure(bench: Bench, folder: Path, makers: Makers = OwnMachine) -> None:
                         rounds.compare_whole_runs()
                 if len(bench.sides) > 1 and rounds.ask_for_files:
                     rounds.look_for_files()
+                if len(bench.sides) > 1 and rounds.bring_good_news:
+                    rounds.look_outside()
                 if len(bench.sides) > 1 and rounds.ask_for_lines:
                     rounds.count_lines()
                 rounds.save(folder)

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from perfdiff import units
 from perfdiff.collect.accesses import Accesses
-from perfdiff.collect.differences import Differences, is_at_work
+from perfdiff.collect.differences import Differences, elsewhere, is_at_work
 from perfdiff.collect.reach import nothing_called
 from perfdiff.collect.schedule import Slot
 from perfdiff.collect.subjects import is_of_tests
@@ -35,7 +35,7 @@ def marked(bench: Bench, site: Site) -> Site:
     differences = _differences(site)
     if differences.are_none:
         return replace(site, same_code=True)
-    if not _may_be_watched(bench):
+    if not may_be_watched(bench):
         return site
     bench.progress.stage("looking which files runs meet", None)
     met = _met(bench, site, differences, bench.points)
@@ -46,7 +46,7 @@ def marked(bench: Bench, site: Site) -> Site:
 
 def met(bench: Bench, site: Site, points: Sequence[Point]) -> tuple[str, ...]:
     """Return which files that differ between base and head runs meet, without those of code that changed; none where that is not known."""
-    if site.code is None or not _may_be_watched(bench):
+    if site.code is None or not may_be_watched(bench):
         return ()
     bench.progress.stage("looking which files runs meet", None)
     names = _met(bench, site, _differences(site), points) or frozenset()
@@ -74,7 +74,7 @@ def has_changed(site: Site) -> bool:
     return any(pair.change.is_suspect and not is_of_tests(pair.shown.file) for pair in site.subjects.pairs.values())
 
 
-def _may_be_watched(bench: Bench) -> bool:
+def may_be_watched(bench: Bench) -> bool:
     """Return whether all that a run depends on is met by its own processes: nothing is done before it, or beside it."""
     config = bench.request.config
     return not config.services and not any(workload.setup or workload.prepare or workload.requests for workload in config.workloads)
@@ -85,31 +85,31 @@ def _met(bench: Bench, site: Site, differences: Differences, points: Sequence[Po
 
     Raise WorkloadError where a workload's run meets nothing of what was built.
     """
-    elsewhere: dict[int, frozenset[str]] = {}
-    for slot, accesses in _runs(bench, site, points):
+    outside: dict[int, frozenset[str]] = {}  # both sides must open the same
+    for slot, accesses in watched(bench, site, points):
         if accesses is None:
             return None
         if not is_at_work(site.plain[slot.side], accesses):
             raise nothing_called(slot.point.workload, f"opened a file of {slot.side}'s build")
         if names := differences.met(slot.side, accesses):
             return names
-        others = differences.elsewhere(slot.side, accesses)
-        if elsewhere.setdefault(slot.point.id, others) != others:
+        others = elsewhere(site.plain[slot.side], accesses)
+        if outside.setdefault(slot.point.id, others) != others:
             return None
     return frozenset()
 
 
-def _runs(bench: Bench, site: Site, points: Sequence[Point]) -> Iterator[tuple[Slot, Accesses | None]]:
+def watched(bench: Bench, site: Site, points: Sequence[Point]) -> Iterator[tuple[Slot, Accesses | None]]:
     """Yield a run of each point on both sides with what it met, the points in the order of the configuration; None of one that fails."""
-    watched = Watched(bench.executor)
-    collector = replace(bench.collector(site.targets), executor=watched)
+    watching = Watched(bench.executor)
+    collector = replace(bench.collector(site.targets), executor=watching)
     for slot in (Slot(Phase.PLAIN, point, side, 0) for point in points for side in Side):
         try:
             list(collector.collect([slot], bench.progress.advance))
         except WorkloadError:  # it is told where it fails again, without a filter of its calls
             yield slot, None
         else:
-            yield slot, watched.accesses
+            yield slot, watching.accesses
 
 
 def contradicted(point: Point) -> Note:

@@ -425,8 +425,7 @@ class Experiment:
     can observe is proved to be the same on both sides, so that whole runs only confirm it. `stages` are the seconds that each stage of
     measuring took. `machines` are those of the runs where several measured, whose numbers are their places here; where there are none,
     `environment`'s did. `reach` tells how much of what changed ran, None where that is not known. `met` are files that differ and that
-    slower runs open, list or ask after.
-    """
+    slower runs open, list or ask after, `outside` those outside of the trees that runs read and that builds or earlier runs wrote."""
 
     base: Revision
     head: Revision
@@ -448,3 +447,4 @@ class Experiment:
     machines: tuple[Machine, ...] = ()
     reach: Reach | None = None
     met: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()

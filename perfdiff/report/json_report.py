@@ -52,6 +52,7 @@ def _report(findings: Findings) -> dict[str, Any]:
         "excluded": findings.excluded,
         "changed": _changed(findings.reach),
         "met": list(findings.met),
+        "outside": list(findings.outside),
         "overhead": findings.overhead,
         "stages": dict(findings.stages),
         "environment": _environment(findings.environment),

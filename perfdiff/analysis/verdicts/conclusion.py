@@ -32,7 +32,8 @@ class Evidence:
     `suspects` are changed functions that execute more, those that take most of it first; `lines` is how often lines ran, None where that
     was not counted; `savers` are changed functions that execute less, those that save most first. `is_timed` tells whether calls were.
     `reach` is how much of what changed ran, None where that is not known; `met` are files that differ and that slower runs meet.
-    `witnessed` is what whole runs did, point by point, and `counted_runs` are those that were counted.
+    `outside` are files outside of the trees that runs read and that builds or earlier runs wrote. `witnessed` is what whole runs did, point
+    by point, and `counted_runs` are those that were counted.
     """
 
     runs: WholeRuns = field(default_factory=WholeRuns)
@@ -44,6 +45,7 @@ class Evidence:
     is_timed: bool = True
     reach: Reach | None = None
     met: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
     witnessed: tuple[PointBehaviour, ...] = ()
     counted_runs: tuple[Run, ...] = ()
 
@@ -245,6 +247,17 @@ def _of_what_met(conclusion: Conclusion, program: Program) -> Conclusion:
     return allowed(conclusion, apart_in_time(evidence.witnessed), evidence.work, evidence.counted_runs)
 
 
+def _of_a_like_start(conclusion: Conclusion, program: Program) -> Conclusion:
+    """Return a conclusion that says no more than could be seen where base and head found what one of them left."""
+    files = program.evidence.outside
+    if not files or conclusion.verdict not in (Verdict.UNCHANGED, Verdict.IMPROVEMENT):
+        return conclusion
+    names = units.listed([f"`{name}`" for name in files], NAMED)
+    without = f"{conclusion.sentence[0].lower()}{conclusion.sentence[1:]}"
+    why = f"runs read {names}, outside of their trees, which a build or an earlier run wrote, so that base and head did not start alike"
+    return Conclusion(Verdict.INCONCLUSIVE, f"Inconclusive: {why}; by time alone: {without}", conclusion.rung)
+
+
 def _of_same_work(conclusion: Conclusion, program: Program) -> Conclusion:
     return weighed(conclusion, program.evidence.witnessed, program.config)
 
@@ -252,6 +265,7 @@ def _of_same_work(conclusion: Conclusion, program: Program) -> Conclusion:
 RESERVATIONS = (
     Reservation("nothing-ran", "no regression, or open, and nothing that changed ran?", _of_what_ran),
     Reservation("tasks-apart", "no regression, and tasks of a program hardly met?", _of_what_met),
+    Reservation("unlike-start", "good news, and runs read what builds or runs wrote outside of their trees?", _of_a_like_start),
     Reservation("other-work", "good news, and head may do less work?", _of_same_work),
 )
 

@@ -1,0 +1,68 @@
+"""Files outside of the trees that builds or earlier runs wrote and that runs read: base and head may have used one and the same.
+
+Each side has a tree of its own, which is put back before each run; its home, the folder for temporary files and where it installs to are
+the other side's as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from perfdiff.build.jobs import OUTCOME
+from perfdiff.collect.differences import elsewhere
+from perfdiff.measuring import unaltered
+from perfdiff.measuring.bench import Bench, Site
+from perfdiff.records.schema import Phase, Run, Side
+
+LONGEST_S = 10.0  # whose shortest runs take longer are not run again for this
+
+
+def read_outside(bench: Bench, site: Site, made: list[Run]) -> tuple[str, ...]:
+    """Return the files outside of the trees that runs read and that were written for them, by one run of each side of the shortest point.
+
+    These are files that both sides open, and that were written while the last of their builds ran, and files that head's runs alone open,
+    and that were written since. None where a run fails, or what it opens is not known.
+    """
+    plain = [run for run in made if run.phase is Phase.PLAIN]
+    if not plain or not unaltered.may_be_watched(bench):
+        return ()
+    shortest = min(plain, key=lambda run: run.took_ns)
+    if shortest.took_ns > 1e9 * LONGEST_S:
+        return ()
+    point = next(point for point in bench.points if point.id == shortest.point)
+    opened: dict[Side, dict[str, float]] = {}
+    began = time.time()
+    for slot, accesses in unaltered.watched(bench, site, [point]):
+        if accesses is None:
+            return ()
+        times = _times(path for path in elsewhere(site.plain[slot.side], accesses) if not _is_kept_for_all(path, bench))
+        opened[slot.side] = {path: written for path, written in times.items() if written < began}
+        began = time.time()
+    start, end = max((_window(site, side) for side in Side), key=lambda window: window[1])
+    by_builds = {path for path in opened[Side.BASE].keys() & opened[Side.HEAD] if start <= opened[Side.HEAD][path] <= end}
+    by_runs = {path for path, written in opened[Side.HEAD].items() if path not in opened[Side.BASE] and written > end}
+    return tuple(sorted(by_builds | by_runs))
+
+
+def _is_kept_for_all(path: str, bench: Bench) -> bool:
+    """Return whether a file is perfdiff's own, or what an interpreter keeps of a source, which are the same for whoever reads them."""
+    return Path(path).is_relative_to(bench.request.cache) or "__pycache__" in path.split("/")
+
+
+def _times(paths: Iterable[str]) -> dict[str, float]:
+    """Return when files were written, seconds since the epoch, of those that are still there."""
+    times = {}
+    for path in paths:
+        with contextlib.suppress(OSError):
+            times[path] = Path(path).stat().st_mtime
+    return times
+
+
+def _window(site: Site, side: Side) -> tuple[float, float]:
+    """Return from when to when a side's plain build ran, seconds since the epoch."""
+    built = site.plain[side]
+    end = (built.beside / OUTCOME).stat().st_mtime
+    return end - built.duration_s, end

@@ -1,0 +1,72 @@
+"""Files outside of the trees that builds or earlier runs wrote: who reads them did not start like the other side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+import runtimes
+from perfdiff import configuration, pipeline
+from perfdiff.analysis.findings import Findings, Verdict
+from perfdiff.progress import Silent
+from perfdiff.request import Request
+from test_accesses import committed
+
+TOML = """
+build.command = "sh build.sh"
+measure.budget_s = 3
+[[workload]]
+name = "job"
+command = "python job.py {n}"
+parameters.n = [100, 200]
+"""
+BUILD = 'cp words.txt "$PLACE/words.txt"\n'
+JOB = """
+import os, sys
+PLACE = os.environ["PLACE"]
+
+def work(n):
+    return sum(i * i % 7 for i in range(2000 * n))
+
+def main(n):
+    words = open(f"{PLACE}/words.txt").read().split()
+    print(work(n * len(words)))
+
+main(int(sys.argv[1]))
+"""
+ALONE = JOB.replace('f"{PLACE}/words.txt"', '"words.txt"')
+KEEPING = ALONE.replace(
+    "    print(work(n * len(words)))",
+    """    kept = f"{PLACE}/{n}"
+    if not os.path.exists(kept):
+        open(kept, "w").write(str(work(n * len(words))))
+    print(open(kept).read())""",
+)
+
+
+def compared(room: Path, base: Mapping[str, str], head: Mapping[str, str]) -> Findings:
+    """Compare a job that reads what its build installed, or what it kept, in a place of both sides'."""
+    project, place = room / "project", room / "place"
+    place.mkdir()
+    committed(project, ({"job.py": JOB, "build.sh": BUILD, "words.txt": "one\n", "perfdiff.toml": TOML, **base}, head))
+    environment = {**os.environ, "PLACE": str(place)}
+    config = configuration.load(project, environment=environment)
+    return pipeline.compare(Request(project, ("v0", "v1"), config, runtimes.lent_to(room / "cache"), environment), Silent()).findings
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("base", "head", "name"),
+    [({}, {"words.txt": "one two three\n"}, "words.txt"), ({"job.py": ALONE, "build.sh": "true\n"}, {"job.py": KEEPING}, "100")],
+    ids=["both builds install one file", "head keeps its results"],
+)
+def test_good_news_of_sides_that_did_not_start_alike_is_none(
+    base: Mapping[str, str], head: Mapping[str, str], name: str, tmp_path: Path
+) -> None:
+    found = compared(tmp_path, base, head)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert str(tmp_path / "place" / name) in found.outside
+    assert "did not start alike" in found.sentence
