@@ -173,8 +173,14 @@ def contents(cache: Path) -> tuple[Part, ...]:
     return tuple(sorted((Part(says, size) for says, size in sizes.items()), key=lambda part: -part.size_bytes))
 
 
+def builds_in_use(cache: Path) -> int:
+    """Return how many builds other processes use, which `verify` therefore does not look at."""
+    with BuildCache(cache) as builds:
+        return sum(builds.is_in_use(entry.key) for entry in builds.entries())
+
+
 def verify(cache: Path, progress: Progress) -> tuple[Damage, ...]:
-    """Return what is damaged: recordings, and builds, that are not as they were written or built."""
+    """Return what is damaged: recordings, and builds that nobody uses, that are not as they were written or built."""
     if not cache.is_dir():
         return ()
     with in_use(cache, progress):
@@ -194,6 +200,8 @@ def _damaged_recordings(cache: Path) -> Iterator[Damage]:
 def _damaged_builds(cache: Path) -> Iterator[Damage]:
     with BuildCache(cache) as builds:
         for entry in builds.entries():
+            if builds.is_in_use(entry.key):
+                continue
             try:
                 builder.verify(cache / "trees" / entry.key)
             except StoreError as error:

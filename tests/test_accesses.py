@@ -19,7 +19,7 @@ from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import Rung, Verdict
 from perfdiff.collect import accesses
 from perfdiff.collect.accesses import Accesses, Supervisor
-from perfdiff.collect.differences import Differences, is_at_work
+from perfdiff.collect.differences import Differences, elsewhere, is_at_work
 from perfdiff.collect.executor import Command, Execution, ProcessExecutor
 from perfdiff.collect.watched import Watched
 from perfdiff.errors import WorkloadError
@@ -182,10 +182,10 @@ def test_what_lies_beside_a_tree_is_met_where_it_differs_by_more_than_the_path_o
 
 
 def test_files_outside_of_a_build_are_told_as_both_sides_must_have_the_same(builds: Mapping[Side, Build], tmp_path: Path) -> None:
-    elsewhere = write(tmp_path / "elsewhere", {"settings": "a\n"})
-    seen = watched(f"cat {elsewhere}/settings same.txt", builds[Side.HEAD].tree)
+    place = write(tmp_path / "elsewhere", {"settings": "a\n"})
+    seen = watched(f"cat {place}/settings same.txt", builds[Side.HEAD].tree)
     assert seen is not None
-    assert str(elsewhere / "settings") in elsewhere(builds[Side.HEAD], seen)
+    assert str(place / "settings") in elsewhere(builds[Side.HEAD], seen)
 
 
 def test_a_run_that_does_its_work_elsewhere_shows_nothing_of_its_build(builds: Mapping[Side, Build]) -> None:

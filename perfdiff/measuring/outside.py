@@ -49,7 +49,7 @@ def read_outside(bench: Bench, site: Site, made: list[Run]) -> tuple[str, ...]:
 
 def _is_kept_for_all(path: str, bench: Bench) -> bool:
     """Return whether a file is perfdiff's own, or what an interpreter keeps of a source, which are the same for whoever reads them."""
-    return Path(path).is_relative_to(bench.request.cache) or "__pycache__" in path.split("/")
+    return Path(path).is_relative_to(bench.request.cache.resolve()) or "__pycache__" in path.split("/")
 
 
 def _times(paths: Iterable[str]) -> dict[str, float]:

@@ -82,7 +82,10 @@ def behaviour_notes(witnessed: Sequence[PointBehaviour]) -> Iterator[Note]:
             points_by_text.setdefault(", and ".join(found.says for found in each.differences), []).append(each.point.label)
     if points_by_text:
         told = [f"at {units.listed(points, NAMED)} head {says}" for says, points in [*points_by_text.items()][:NAMED]]
+        kinds = {found.kind for each in witnessed for found in each.differences}
         remedy = 'if that is meant, say so by a workload\'s `check`, or by `outputs = "differ"`'
+        if kinds == {DifferenceKind.PROCESSES_LEFT}:
+            remedy = "what they do is in no figure, so have runs wait for them"
         yield Note("outputs-differ", f"{'; '.join(told)}; make sure that base and head do the same work: {remedy}")
     leaving = {side: [each for each in witnessed if getattr(each, side).leaving] for side in Side}
     for side, points in leaving.items():
