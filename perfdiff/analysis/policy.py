@@ -77,6 +77,8 @@ class Policy:
     # A run that waits, or uses several threads, in its quietest execution has a CPU time that says little of how long it takes: from this
     # share on, of time without CPU or of CPU beyond one, its time by the clock is judged as well. A process's start and end wait that much.
     waits: float = 0.15
+    # A run that waits now and then does so for longer than a busy machine keeps the shell above it from starting it: 18 ms at a load of 6.
+    stall_ns: float = 50e6
     # Of what runs take longer, at most this share is CPU time where they only wait longer for a service: answers that came 3 ms late made
     # 0.03 to 0.06 of it (a server in Python, load 5 on 2 CPUs).
     busier: float = 0.2

@@ -255,14 +255,15 @@ def waits(runs: Sequence[Run]) -> bool:
 
 
 def _wait_at_times(runs: Sequence[Run]) -> bool:
-    """Return whether some runs wait for so much that it is a part of the time of all, beside others that do not.
+    """Return whether some runs wait for so much that it is a part of the time of all, beside others that do not; one may be disturbed.
 
-    These show that the kernel tells what runs of this kind wait for a CPU, which is no waiting of their own.
+    The others show that the kernel tells what runs of this kind wait for a CPU, which is no waiting of their own.
     """
-    slept_ns = [max(0.0, (1 - (run.waited or 0.0)) * run.wall_ns - run.cpu_ns) for run in runs]
-    wall_ns = [run.wall_ns for run in runs]
-    is_told = len(runs) >= RUNS_FOR_TIME and any(slept <= POLICY.waits * wall for slept, wall in zip(slept_ns, wall_ns, strict=True))
-    return is_told and sum(slept_ns) > POLICY.waits * sum(wall_ns)
+    wall_ns = sum(run.wall_ns for run in runs)
+    slept_ns = [(1 - (run.waited or 0.0)) * run.wall_ns - run.cpu_ns for run in runs]
+    waits_ns = [ns for ns in slept_ns if ns > POLICY.stall_ns]
+    are_some = len(runs) >= RUNS_FOR_TIME and 1 < len(waits_ns) < len(runs)
+    return are_some and sum(waits_ns) > POLICY.waits * wall_ns
 
 
 def comparable(runs: Sequence[Run]) -> Sequence[Run]:
