@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from perfdiff.languages.protocol import Declaration, FunctionDefinition
@@ -36,3 +36,8 @@ class Dialect(Protocol):
     def difference(self, base: Declaration, head: Declaration) -> str:
         """Return what differs between two declarations of the same name, in words: `definition changed from 1 to 2`."""
         ...
+
+
+def is_same_but_for(base: Sequence[str], head: Sequence[str], is_rename: Callable[[str, str], bool]) -> bool:
+    """Return whether two texts, by their tokens, differ by nothing but what `is_rename` says is a new name, such as a class's."""
+    return len(base) == len(head) and all(is_rename(old, new) for old, new in {*zip(base, head, strict=True)} if old != new)

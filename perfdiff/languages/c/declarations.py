@@ -14,6 +14,7 @@ from perfdiff.languages.c.bodies import walk
 from perfdiff.languages.c.cursors import RECORD, Cursor, SourcePosition, SourcePositions, bound, children, is_null, native
 from perfdiff.languages.c.macro_bodies import Body, parts
 from perfdiff.languages.c.references import ALIASES, ENUMERATOR, References, qualified_name, stable_spelling
+from perfdiff.languages.closure import closure
 from perfdiff.languages.digest import digest
 from perfdiff.languages.protocol import Declaration, MacroBody
 
@@ -200,12 +201,7 @@ class Macros:
 
     def closure(self, keys: Iterable[str]) -> set[str]:
         """Return `keys` and the keys of macros that their definitions name, and so on."""
-        reached, waiting = set[str](), set(keys)
-        while waiting:
-            key = waiting.pop()
-            reached.add(key)
-            waiting |= {inner for macro in self._by_key[key] for inner in self._inner(macro)} - reached
-        return reached
+        return closure(keys, lambda key: (inner for macro in self._by_key[key] for inner in self._inner(macro)))
 
     def _inner(self, macro: _Macro) -> Iterator[str]:
         for word in macro.tokens[1:]:

@@ -31,7 +31,8 @@ from perfdiff.languages.c.layouts import (
     standard_name,
 )
 from perfdiff.languages.c.overwritten import THIS, overwritten_fields
-from perfdiff.languages.c.ranges import ranges, words
+from perfdiff.languages.c.ranges import ranges
+from perfdiff.languages.file_names import names_a_file
 from perfdiff.languages.protocol import FeaturePlan, Load
 from perfdiff.records.schema import Origin
 
@@ -47,7 +48,6 @@ _TEMPLATES = (CursorKind.CLASS_TEMPLATE, CursorKind.CLASS_TEMPLATE_PARTIAL_SPECI
 _FILE_SCOPES = (CursorKind.TRANSLATION_UNIT, CursorKind.NAMESPACE, CursorKind.LINKAGE_SPEC)
 _REFERENCES = (TypeKind.LVALUEREFERENCE, TypeKind.RVALUEREFERENCE)
 _INCOMPLETE = -2  # CXTypeLayoutError_Incomplete
-_FILE_WORDS = frozenset(("path", "pathname", "file", "filename", "filepath", "fname", "dir", "dirname", "directory", "folder"))
 
 
 class _Start(NamedTuple):
@@ -356,7 +356,7 @@ def _text(name: str) -> Iterator[FeaturePlan]:
 
 def _file(name: str, pointer: str) -> Iterator[FeaturePlan]:
     """Yield size and depth of the file that a string names, if its own name says that it names one (HotCloud §2)."""
-    if not _FILE_WORDS.isdisjoint(words(name)):
+    if names_a_file(name):
         yield FeaturePlan(f"file size({name})", Origin.DERIVED, Load.FILE, readers.string(Load.FILE, pointer))
         yield FeaturePlan(f"path depth({name})", Origin.DERIVED, Load.DEPTH, readers.string(Load.DEPTH, pointer))
 

@@ -20,6 +20,7 @@ from perfdiff.languages.c.declarations import Dependency
 from perfdiff.languages.c.obstacles import BY_MACRO
 from perfdiff.languages.c.unit import Memory, UnitFacts, index_unit
 from perfdiff.languages.c.unit_cache import UnitCache
+from perfdiff.languages.closure import closure
 from perfdiff.languages.digest import digest
 from perfdiff.languages.protocol import FLAGS, CompileCommand, Declaration, FunctionDefinition, MacroBody, Program
 from perfdiff.processes import signals_held
@@ -207,7 +208,7 @@ class _Merge:
         instances = sorted(self._places[place], key=lambda one: one.key)
         first, *others = instances
         siblings = [one for other in self._made_with(place) for one in self._places[other]]
-        uses = self._closure(frozenset().union(self._flags[place], *(one.uses for one in instances)))
+        uses = frozenset(closure(self._declared({*self._flags[place]}.union(*(one.uses for one in instances))), self._used_by))
         calls = {key for one in instances for key in one.calls} | {key for used in uses for key in self._dependencies[used].calls}
         source = self._source(first.file)
         text = source[first.start : first.end]
@@ -251,13 +252,11 @@ class _Merge:
             self._sources[file] = (self._tree / file).read_bytes()
         return self._sources[file]
 
-    def _closure(self, keys: frozenset[str]) -> frozenset[str]:
-        reached, waiting = set[str](), {key for key in keys if key in self._dependencies}
-        while waiting:
-            key = waiting.pop()
-            reached.add(key)
-            waiting |= {inner for inner in self._dependencies[key].uses if inner in self._dependencies and inner not in reached}
-        return frozenset(reached)
+    def _used_by(self, key: str) -> set[str]:
+        return self._declared(self._dependencies[key].uses)
+
+    def _declared(self, keys: Iterable[str]) -> set[str]:
+        return {key for key in keys if key in self._dependencies}
 
     def _resolved(self, keys: set[str], file: str) -> set[str]:
         """Return the final keys that references from `file` mean: definitions in the same file before all others, overriders too."""

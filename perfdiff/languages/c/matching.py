@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 
 from perfdiff.languages import matching
 from perfdiff.languages.c import lexer
-from perfdiff.languages.dialect import Renames
+from perfdiff.languages.dialect import Renames, is_same_but_for
 from perfdiff.languages.protocol import Counterpart, Declaration, FunctionDefinition, Program
 
 _VERBS = {"macro": "expands", "global": "reads"}
@@ -30,10 +30,10 @@ class _CDialect:
 
     def text_reasons(self, base: FunctionDefinition, head: FunctionDefinition, renames: Renames) -> tuple[str, ...]:
         """Return what of a function's own text differs: its signature, its body, or the rest of its declaration."""
-        reasons = []
-        if not _same_but_for_renames(lexer.tokens(base.signature.encode()), lexer.tokens(head.signature.encode()), renames):
+        reasons, is_rename = [], partial(_is_rename, renames=renames)
+        if not is_same_but_for(lexer.tokens(base.signature.encode()), lexer.tokens(head.signature.encode()), is_rename):
             reasons.append("signature changed")
-        if base.tokens != head.tokens and not _same_but_for_renames(self.tokens(base), self.tokens(head), renames):
+        if base.tokens != head.tokens and not is_same_but_for(self.tokens(base), self.tokens(head), is_rename):
             bodies = [lexer.tokens(one.text.encode()[one.body - one.start :]) for one in (base, head)]
             if bodies[0] != bodies[1]:
                 reasons.append("body changed")
@@ -56,13 +56,6 @@ class _CDialect:
         if head.summary.endswith(" bytes") and base.summary.endswith(" bytes"):
             return f"size changed from {base.summary.removesuffix(' bytes')} to {head.summary}"
         return f"definition changed from {base.summary} to {head.summary}" if base.summary and head.summary else "definition changed"
-
-
-def _same_but_for_renames(base: Sequence[str], head: Sequence[str], renames: Renames) -> bool:
-    """Return whether all differing tokens are names of functions or classes that were renamed, this function's own included."""
-    if len(base) != len(head):
-        return False
-    return all(_is_rename(old, new, renames) for old, new in {*zip(base, head, strict=True)} if old != new)
 
 
 def _is_rename(old: str, new: str, renames: Renames) -> bool:

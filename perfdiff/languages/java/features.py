@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from perfdiff.languages.file_names import names_a_file
 from perfdiff.languages.java import types
 from perfdiff.languages.java.classes import FINAL, INTERFACE, SYNTHETIC, Class, Field, Method
 from perfdiff.languages.java.hierarchy import Hierarchy
@@ -49,8 +50,6 @@ _COLLECTIONS = (
 _ANY = frozenset(f"Ljava/lang/{name};" for name in ("Object", "Comparable", "Cloneable")) | {"Ljava/io/Serializable;"}
 _FILES = frozenset(("Ljava/io/File;", "Ljava/nio/file/Path;"))
 _STRING = "Ljava/lang/String;"
-_FILE_WORDS = frozenset(("path", "pathname", "file", "filename", "filepath", "fname", "dir", "dirname", "directory", "folder"))
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _STEP = re.compile(r"\.([^#.]+)#([^#.]+)#([^.]+)")
 _GETTER = re.compile(r"aload 0\ngetfield ([^#\n]+)#([^#\n]+)#(\S+)\n(?:arraylength\n)?[ilfda]return\n")
 _OUTER, _CAPTURED = "this$", "val$"  # fields of inner classes: the object around, and variables of the method that they stand in
@@ -223,7 +222,8 @@ def _derived(value: _Value, inputs: Inputs, *, is_parameter: bool) -> Iterator[F
     """Yield what can be told of a value beyond its own number or size."""
     code = inputs.method.code
     assert code is not None, "it has instructions"
-    if value.descriptor in _FILES or (value.descriptor == _STRING and (value.path in code.opened or _names_file(value.name))):
+    is_named = value.descriptor == _STRING and (value.path in code.opened or names_a_file(value.name.rpartition(".")[2]))
+    if value.descriptor in _FILES or is_named:
         yield FeaturePlan(f"file size({value.name})", Origin.DERIVED, Load.FILE, f"file {value.path}")
         yield FeaturePlan(f"path depth({value.name})", Origin.DERIVED, Load.DEPTH, f"depth {value.path}")
     is_holder = value.descriptor.startswith("[") or value.descriptor in _COLLECTIONS
@@ -231,10 +231,6 @@ def _derived(value: _Value, inputs: Inputs, *, is_parameter: bool) -> Iterator[F
         yield FeaturePlan(f"total size({value.name})", Origin.DERIVED, Load.UNSIGNED, f"nested {value.path}")
     if is_parameter:
         yield from _types(value, inputs)
-
-
-def _names_file(name: str) -> bool:
-    return not _FILE_WORDS.isdisjoint(word.lower() for word in _WORD.findall(name.rpartition(".")[2]))
 
 
 def _is_sized(descriptor: str) -> bool:

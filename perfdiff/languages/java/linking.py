@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from perfdiff.languages.closure import closure
 from perfdiff.languages.java import types
 from perfdiff.languages.java.classes import STATIC, Class, Code
 from perfdiff.languages.java.declarations import (
@@ -66,7 +67,7 @@ class _Linker:
         code = function.method.code
         if code is None:
             return function.definition
-        uses = self._closure(set(self._uses(function, code))) | set(self._overrides(function))
+        uses = closure(self._uses(function, code), self._following) | set(self._overrides(function))
         return replace(
             function.definition,
             uses=frozenset(uses),
@@ -224,13 +225,8 @@ class _Linker:
                     found[key] = set(self._named_constants(joined, member.value)) - {key}
         return found
 
-    def _closure(self, keys: set[str]) -> set[str]:
-        reached, waiting = set[str](), set(keys)
-        while waiting:
-            key = waiting.pop()
-            reached.add(key)
-            waiting |= (self.known.depends.get(key, frozenset()) | self._written.get(key, set())) - reached
-        return reached
+    def _following(self, key: str) -> Iterable[str]:
+        return self.known.depends.get(key, frozenset()) | self._written.get(key, set())
 
 
 def _element(name: str) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from perfdiff.languages.file_names import names_a_file
 from perfdiff.languages.php.names import SUPERGLOBALS, Names
 from perfdiff.languages.php.naming import BUILT_IN
 from perfdiff.languages.php.syntax import inner, text_of
@@ -28,8 +29,6 @@ _COLLECTIONS = frozenset(
     )
 )  # fmt: skip
 _UNREADABLE = frozenset(("callable", "null", "void", "never", "Closure"))
-_FILE_WORDS = frozenset(("path", "pathname", "file", "filename", "filepath", "fname", "dir", "dirname", "directory", "folder", "uri"))
-_WORD = re.compile(r"[A-Za-z][a-z]*|[A-Z]+")
 _STEP = re.compile(r"->|\[|::")
 _THIS = "$this"
 
@@ -159,7 +158,7 @@ def _derived(one: Parameter, names: Names) -> Iterator[FeaturePlan]:
 
 
 def _is_path(name: str) -> bool:
-    return not _FILE_WORDS.isdisjoint(word.lower() for word in _WORD.findall(name))
+    return names_a_file(name, "uri")
 
 
 def _kinds(one: Parameter) -> tuple[bool, bool]:

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from perfdiff.languages.closure import closure
 from perfdiff.languages.digest import digest
 from perfdiff.languages.php.classes import MOST_NAMESAKES, Classes
 from perfdiff.languages.php.facts import MAIN, DeclaredKind, FileFacts, FunctionFacts, References, ValueFacts
@@ -92,7 +93,7 @@ class _Linker:
                 is_main = one.name == MAIN
                 functions[definition.key] = replace(
                     definition,
-                    uses=frozenset(self._closure(links.uses | {_strict_key(file.file)})),
+                    uses=frozenset(closure(links.uses | {_strict_key(file.file)}, self._following) & self._declarations.keys()),
                     calls=frozenset(links.calls - {definition.key}),
                     reads=frozenset(links.reads - links.writes if is_main else links.reads),
                     writes=frozenset(links.writes),
@@ -191,13 +192,8 @@ class _Linker:
                 self._declarations[key] = Declaration(key, _says(value), value.fingerprint, value.summary, file.file, value.line)
                 self._depends[key] = self._links(value.references, file.file, value.owner).uses - {key}
 
-    def _closure(self, keys: set[str]) -> set[str]:
-        reached, waiting = set[str](), set(keys)
-        while waiting:
-            key = waiting.pop()
-            reached.add(key)
-            waiting |= self._depends.get(key, set()) - reached
-        return reached & self._declarations.keys()
+    def _following(self, key: str) -> set[str]:
+        return self._depends.get(key, set())
 
 
 def _says(value: ValueFacts) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import zip_longest
 
 from perfdiff.languages import matching
-from perfdiff.languages.dialect import Renames
+from perfdiff.languages.dialect import Renames, is_same_but_for
 from perfdiff.languages.php import texts
 from perfdiff.languages.php.alignment import aligned
 from perfdiff.languages.php.facts import IMPORTED
@@ -52,7 +52,7 @@ class _PhpDialect:
             return ()
         before, after = self._parts(base), self._parts(head)
         named = (("signature", before.signature, after.signature), ("body", before.body, after.body))
-        return tuple(f"{part} changed" for part, old, new in named if not _same_but_for_renames(old, new, renames))
+        return tuple(f"{part} changed" for part, old, new in named if not is_same_but_for(old, new, partial(_is_rename, renames=renames)))
 
     def is_renamed(self, base: Declaration, head: Declaration, renames: Renames) -> bool:
         """Return whether an import gives the same class or function under its new name."""
@@ -71,13 +71,6 @@ class _PhpDialect:
         if base.summary and head.summary and base.summary != head.summary:
             return f"{what} changed from {base.summary} to {head.summary}"
         return f"{what} changed"
-
-
-def _same_but_for_renames(base: Sequence[str], head: Sequence[str], renames: Renames) -> bool:
-    """Return whether all differing tokens are names of functions, classes or namespaces that were renamed."""
-    if len(base) != len(head):
-        return False
-    return all(_is_rename(old, new, renames) for old, new in {*zip(base, head, strict=True)} if old != new)
 
 
 def _is_rename(old: str, new: str, renames: Renames) -> bool:

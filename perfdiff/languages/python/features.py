@@ -7,10 +7,10 @@ default rules one of them out, and what does not apply is left unread. Nothing t
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from perfdiff.languages.file_names import names_a_file
 from perfdiff.languages.protocol import FeaturePlan, Load
 from perfdiff.languages.python.names import Names
 from perfdiff.languages.python.normal import last_name
@@ -32,8 +32,6 @@ _ANY = "object"
 _ARRAYS = frozenset(("ndarray", "DataFrame", "NDArray", "ArrayLike", "Array"))
 _TEXTS = frozenset(("str", "bytes", "AnyStr", "Text"))
 _PATHS = frozenset(("Path", "PurePath", "PathLike", "StrPath", "FilePath"))
-_FILE_WORDS = frozenset(("path", "pathname", "file", "filename", "filepath", "fname", "dir", "dirname", "directory", "folder"))
-_WORD = re.compile(r"[A-Za-z][a-z]*|[A-Z]+")
 _NUMBER, _LENGTH = "number", "length"
 
 
@@ -134,7 +132,7 @@ def _is_path(name: str, words: frozenset[str]) -> bool:
         return True
     if words and not words & _TEXTS:
         return False
-    return not _FILE_WORDS.isdisjoint(word.lower() for word in _WORD.findall(name))
+    return names_a_file(name)
 
 
 def _paths(names: Names) -> Iterable[str]:

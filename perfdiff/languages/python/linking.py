@@ -7,6 +7,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from perfdiff.languages.closure import closure
 from perfdiff.languages.digest import digest
 from perfdiff.languages.protocol import Declaration, FunctionDefinition, Program
 from perfdiff.languages.python.facts import IMPORTED, Imported, ModuleFacts, References
@@ -74,7 +75,7 @@ class _Linker:
             if function.owner and (file, function.owner) in self._names.classes:
                 links.uses.add(_class_key((file, function.owner)))
             definition = function.definition
-            uses = _closure(links.uses, depends)
+            uses = closure(links.uses, lambda key: depends.get(key, frozenset()))
             # What a module's level sets once are declarations: who reads one that changed is affected by it, and by no other line there.
             is_module = definition.key == module_key(file)
             calls = links.calls | self._wrapped.get(definition.key, set())
@@ -266,15 +267,6 @@ class _Linker:
                             short = qualname(function).removeprefix(f"{name}.")
                             found[function.definition.key][f"{module.module}.{one.name}.{short}"] = None
         return {key: tuple(names) for key, names in found.items()}
-
-
-def _closure(keys: set[str], depends: dict[str, frozenset[str]]) -> set[str]:
-    reached, waiting = set[str](), set(keys)
-    while waiting:
-        key = waiting.pop()
-        reached.add(key)
-        waiting |= depends.get(key, frozenset()) - reached
-    return reached
 
 
 def _class_key(one: Class) -> str:

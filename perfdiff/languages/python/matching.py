@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from perfdiff import units
 from perfdiff.languages import matching
-from perfdiff.languages.dialect import Renames
+from perfdiff.languages.dialect import Renames, is_same_but_for
 from perfdiff.languages.protocol import Counterpart, Declaration, FunctionDefinition, Program
 from perfdiff.languages.python import texts
 from perfdiff.languages.python.facts import IMPORTED
@@ -67,7 +67,7 @@ class _PythonDialect:
             ("signature changed", before.signature, after.signature),
             ("body changed", before.body, after.body),
         )
-        changed = [reason for reason, old, new in named if not _same_but_for_renames(old, new, renames)]
+        changed = [reason for reason, old, new in named if not is_same_but_for(old, new, partial(_is_rename, renames=renames))]
         imported = sorted(after.imports - before.imports) if changed else []
         return (*changed, *([f"{NEWLY}imports {_listed(imported)}"] if imported else []))
 
@@ -94,13 +94,6 @@ def _differ_by_local_names(base: FunctionDefinition, head: FunctionDefinition) -
     """Return whether two functions are the same but for what they call their local variables."""
     meaning = texts.without_local_names(base)
     return meaning is not None and meaning == texts.without_local_names(head)
-
-
-def _same_but_for_renames(base: Sequence[str], head: Sequence[str], renames: Renames) -> bool:
-    """Return whether all differing tokens are names of functions, classes or modules that were renamed."""
-    if len(base) != len(head):
-        return False
-    return all(_is_rename(old, new, renames) for old, new in {*zip(base, head, strict=True)} if old != new)
 
 
 def _listed(names: Sequence[str]) -> str:
