@@ -17,6 +17,7 @@ from perfdiff.report.blocks import Tone
 from perfdiff.report.printable import shortened
 
 ABSENT = "–"
+_FARTHEST = 1e6  # ends of an interval that are so many times apart: figures of them say no more
 UNKNOWN = "not known"
 
 TONES = {
@@ -115,7 +116,8 @@ def certainty(ratio: Ratio, metric: str, confidence: float) -> str:
     """Return a ratio of a metric with its interval, confidence and the runs behind it."""
     runs = f"{ratio.runs_base} base and {ratio.runs_head} head runs"
     if ratio.is_unknown:
-        ends = f"{units.significant(ratio.low, 2)} to {units.significant(ratio.high, 2)}"
+        is_told = ratio.low > 0 and ratio.high / ratio.low < _FARTHEST
+        ends = f"{units.significant(ratio.low, 2)} to {units.significant(ratio.high, 2)}" if is_told else "from almost nothing to any size"
         return f"{UNKNOWN}: {runs} do not tell ({percent(confidence)} interval {ends})"
     return f"{interval(ratio, metric)}, {percent(confidence)} interval over {runs}"
 
