@@ -307,7 +307,7 @@ class ClusterConfig:
 
 
 JUDGES = ("function", "program")
-OUTPUTS = ("same", "differ")
+OUTPUTS = ("same", "unordered", "differ")
 DETECTORS = ("mahalanobis", "autoencoder", "pca", "isolation-forest", "robust-z")
 
 

@@ -217,6 +217,14 @@ def test_good_news_needs_the_same_work_and_every_difference_is_in_the_first_sent
         assert found.excluded is None
 
 
+def test_lines_in_another_order_are_the_same_for_who_says_so() -> None:
+    seen = witnessed([did(b"a 1\nb 2\n", files={"out": b"c\nd\n"})] * 5, [did(b"b 2\na 1\n", files={"out": b"d\nc\n"})] * 5)
+    assert weighed(IMPROVEMENT, seen, CONFIG).verdict is Verdict.INCONCLUSIVE
+    assert weighed(IMPROVEMENT, seen, replace(CONFIG, outputs="unordered")).verdict is Verdict.IMPROVEMENT
+    other = witnessed([did(b"a 1\nb 2\n")] * 5, [did(b"b 2\na 3\n")] * 5)
+    assert weighed(IMPROVEMENT, other, replace(CONFIG, outputs="unordered")).verdict is Verdict.INCONCLUSIVE
+
+
 @pytest.mark.parametrize("meant", ["outputs", "check"])
 def test_who_says_that_it_is_meant_is_believed_but_for_work_that_outlives_the_run(meant: str) -> None:
     config = replace(CONFIG, outputs="differ" if meant == "outputs" else "same")

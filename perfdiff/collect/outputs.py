@@ -87,8 +87,8 @@ class Stream:
         """Return the shape of the whole text."""
         if self._bytes > CLOSE_BYTES:
             return self.distant_shape()
-        timeless, masked, numbers = _digests(_Text(self.exact, bytes(self._beginning)))
-        return replace(self.distant_shape(), timeless=timeless, masked=masked, numbers=numbers)
+        timeless, unordered, masked, numbers = _digests(_Text(self.exact, bytes(self._beginning)))
+        return replace(self.distant_shape(), timeless=timeless, unordered=unordered, masked=masked, numbers=numbers)
 
     def distant_shape(self) -> Shape:
         """Return what is known of the text without a close look: its lines, size and exact digest."""
@@ -155,8 +155,10 @@ def _joined(shapes: Sequence[Shape]) -> Shape:
     """Return the shape of several files together, in any order."""
     if len(shapes) == 1:
         return shapes[0]
-    exact, timeless, masked = (_digest_of(sorted(getattr(shape, form) for shape in shapes)) for form in ("exact", "timeless", "masked"))
-    return Shape(sum(shape.lines for shape in shapes), sum(shape.bytes for shape in shapes), exact, timeless, masked)
+    exact, timeless, masked, unordered = (
+        _digest_of(sorted(getattr(shape, form) for shape in shapes)) for form in ("exact", "timeless", "masked", "unordered")
+    )
+    return Shape(sum(shape.lines for shape in shapes), sum(shape.bytes for shape in shapes), exact, timeless, masked, unordered)
 
 
 def _digest_of(digests: Sequence[str]) -> str:
@@ -173,12 +175,17 @@ class _Text:
 
 
 @functools.lru_cache(_REMEMBERED)
-def _digests(text: _Text) -> tuple[str, str, tuple[str, ...]]:
-    """Return the digests of a text without times, and of its lines in any order without numbers at all, and those of its first numbers."""
+def _digests(text: _Text) -> tuple[str, str, str, tuple[str, ...]]:
+    """Return the digests of a text without times, of its lines in any order, of these without numbers, and those of its first numbers."""
     timeless = _timeless(text.content)
     numbers = (hashlib.blake2b(found[0], digest_size=_NUMBER_BYTES).hexdigest() for found in islice(_NUMBER.finditer(timeless), NUMBERS))
-    masked = b"\n".join(sorted(line.strip() for line in without_numbers(text.content).split(b"\n")))
-    return _digest(timeless), _digest(masked), tuple(numbers)
+    masked = without_numbers(text.content)
+    return _digest(timeless), _digest(_sorted(timeless)), _digest(_sorted(masked)), tuple(numbers)
+
+
+def _sorted(text: bytes) -> bytes:
+    """Return the lines of a text in order, without the blanks that align them."""
+    return b"\n".join(sorted(line.strip() for line in _BLANKS.sub(b" ", text).split(b"\n")))
 
 
 def _timeless(text: bytes) -> bytes:

@@ -12,8 +12,8 @@ REST = "…"  # stands for the names of all files beyond those that are told apa
 class Shape:
     """What a run wrote to one place: how much, and digests of it, the most specific one first.
 
-    `exact` is of every byte. `timeless` is without times of day, durations and the numbers beside them; `masked` is of the lines in any
-    order, without numbers. These two are "" where there was more than is looked at so closely. `numbers` are digests
+    `exact` is of every byte. `timeless` is without times of day, durations and the numbers beside them, `unordered` that of the lines in
+    any order, and `masked` of these without numbers. They are "" where there was more than is looked at so closely. `numbers` are digests
     of the first numbers that are no times.
     """
 
@@ -22,6 +22,7 @@ class Shape:
     exact: str
     timeless: str
     masked: str
+    unordered: str = ""
     numbers: tuple[str, ...] = ()
 
 

@@ -18,7 +18,7 @@ from perfdiff.analysis.findings import Rung, Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.parallel import average
 from perfdiff.analysis.verdicts.rules import Conclusion
-from perfdiff.config import OUTPUTS, CompareConfig
+from perfdiff.config import CompareConfig
 from perfdiff.processes import signal_name
 from perfdiff.records.behaviour import Behaviour, Shape
 from perfdiff.records.schema import Experiment, Note, Phase, Run, Side
@@ -116,8 +116,10 @@ def _told(witnessed: Sequence[PointBehaviour]) -> str:
 
 def _doubts(witnessed: PointBehaviour, verdict: Verdict, config: CompareConfig) -> Iterator[Difference]:
     """Yield the differences that speak against good news."""
-    is_meant = witnessed.checked or config.outputs != OUTPUTS[0]
     for found in witnessed.differences:
+        is_meant = (
+            witnessed.checked or config.outputs == "differ" or (config.outputs, found.kind) == ("unordered", DifferenceKind.OTHER_ORDER)
+        )
         is_grave = found.kind.suggests_less_work or verdict is Verdict.IMPROVEMENT
         if is_grave and (not is_meant or found.kind is DifferenceKind.PROCESSES_LEFT):
             yield found
@@ -223,10 +225,12 @@ def _of_files(base: _Side, head: _Side, least: float) -> Iterator[Difference]:
         is_missing = _is_more_often(len(before), base.all.runs, len(after), head.all.runs)
         kinds[name] = DifferenceKind.LESS_OUTPUT if is_missing else _text_difference(before, after, least) if after else None
     less = [name for name, kind in kinds.items() if kind is DifferenceKind.LESS_OUTPUT]
-    others = [name for name, kind in kinds.items() if kind is not None and name not in less]
+    unordered = [name for name, kind in kinds.items() if kind is DifferenceKind.OTHER_ORDER]
+    others = [name for name, kind in kinds.items() if kind is not None and name not in (*less, *unordered)]
     for kind, names, how in (
         (DifferenceKind.LESS_FILES, less, "does not write {}, or less to it, where base does"),
         (DifferenceKind.OTHER_FILES, others, "writes something else to {}"),
+        (DifferenceKind.OTHER_ORDER, unordered, f"writes {_SAME_WORDS[DifferenceKind.OTHER_ORDER]} to {{}}"),
     ):
         if names:
             yield Difference(kind, how.format(units.listed([f"`{name}`" for name in names], NAMED)))
@@ -249,8 +253,8 @@ def _text_difference(base: Sequence[Shape], head: Sequence[Shape], least: float)
         is_same = known["masked"][0].keys() == known["masked"][1].keys() and len(known["masked"][0]) == 1
         if is_same:
             if is_repeated and _agree_alone(known["timeless"]):
-                are_sorted = sorted(base[0].numbers) == sorted(head[0].numbers)
-                return DifferenceKind.OTHER_ORDER if are_sorted else DifferenceKind.OTHER_NUMBERS
+                is_same_unordered = base[0].unordered == head[0].unordered
+                return DifferenceKind.OTHER_ORDER if is_same_unordered else DifferenceKind.OTHER_NUMBERS
             return DifferenceKind.OTHER_NUMBERS if is_repeated and _have_other_numbers(base, head) else None
     elif is_repeated and _agree_alone(known.get("exact", [])):
         return _less_or(DifferenceKind.OTHER_OUTPUT, base, head, least)
