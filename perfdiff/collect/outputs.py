@@ -126,10 +126,9 @@ def _files(tree: Path, paths: Iterable[str]) -> Iterator[tuple[str, int]]:
     open_ = [*reversed(list(paths))]
     while open_:  # folders may lie deeper than functions may call themselves
         path = open_.pop()
-        name = path.rpartition("/")[2]
         try:
             status = (tree / path).lstat()
-            if name == _CACHES or any(part.startswith(".") for part in path.split("/")):
+            if any(part == _CACHES or part.startswith(".") for part in path.split("/")):
                 continue
             if stat.S_ISREG(status.st_mode):
                 yield path, status.st_size

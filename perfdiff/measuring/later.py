@@ -1,7 +1,7 @@
 """Workloads whose runs find what earlier ones left in their tree: caches, locks, histories.
 
 Each run begins with the tree as its build left it, so that all are first runs. Whose later runs take another time is measured twice: by
-first runs, and by runs behind one that is not measured.
+first runs, and by runs behind some that are not measured.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from perfdiff.collect.schedule import Slot
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import WorkloadError
 from perfdiff.measuring.bench import Bench, Site
-from perfdiff.records.schema import Note, Phase, Side
+from perfdiff.records.schema import Note, Phase, Point, Side
 
-LONG_S = 2.0  # runs that last so long are made once each, others twice
+LONG_S = 10.0  # points whose runs last so long are not tried
+_EARLIER = 2  # runs that a later one comes behind: some things are kept when they are asked for again
+_TRIALS = 2  # that must both show another time: the machine may make one of them
 _LEAST_NS = 1e6  # by which times must differ as well: less is a start of a process that was disturbed
 _SUFFIX = " again"
 
@@ -27,56 +29,59 @@ def with_later_runs(bench: Bench, site: Site, written: Sequence[str]) -> tuple[B
     """Return the bench with a workload more for each whose later runs take another time, and a note on these.
 
     `written` are the names of the workloads that the user wrote: benchmarks of suites call functions within one process. One run of a side
-    at a workload's first point shows whether it writes in its tree at all.
+    at a workload's first point shows whether it writes in its tree at all; then its first and last points are tried.
     """
     config = bench.request.config
     if len(bench.sides) < 2 or config.services or bench.request.followed:
         return bench, site
-    asked = [workload for workload in config.workloads if workload.name in written and _may_remember(workload)]
-    later = [again for workload in asked if (again := _behind_one(workload)) and _remembers(bench, site, workload, again)]
+    asked = [workload for workload in config.workloads if workload.name in written and not (workload.prepare or workload.requests)]
+    if asked:
+        bench.progress.stage("trying later runs", None)
+    later = [again for workload in asked if (again := _behind_others(workload)) and _remembers(bench, site, workload, again)]
     if not later:
         return bench, site
     names = units.listed([f"`{workload.name}`" for workload in later], len(later))
     text = (
-        f"later runs find what earlier ones left in the tree, and take another time: {names} are runs behind one that is not measured, "
-        "where all others are first runs"
+        f"later runs find what earlier ones left in the tree, and take another time: {names} are runs behind {_EARLIER} that are not "
+        "measured, where all others are first runs"
     )
     request = replace(bench.request, config=replace(config, workloads=(*config.workloads, *later)))
     return replace(bench, request=request), replace(site, notes=(*site.notes, Note("later-runs-differ", text)))
 
 
-def _may_remember(workload: WorkloadConfig) -> bool:
-    """Return whether nothing else says what a run is to find."""
-    return not (workload.setup or workload.prepare or workload.requests)
-
-
-def _behind_one(workload: WorkloadConfig) -> WorkloadConfig:
-    """Return the workload whose runs come behind one of this, whatever that exits with."""
-    return replace(workload, name=f"{workload.name}{_SUFFIX}", prepare=f"( {workload.command} ) || :")
+def _behind_others(workload: WorkloadConfig) -> WorkloadConfig:
+    """Return the workload whose runs come behind others of this, whatever those exit with."""
+    return replace(workload, name=f"{workload.name}{_SUFFIX}", prepare="; ".join([f"( {workload.command} ) || :"] * _EARLIER))
 
 
 def _remembers(bench: Bench, site: Site, workload: WorkloadConfig, again: WorkloadConfig) -> bool:
-    """Return whether runs of a workload write in their tree, and take another time behind one: by more than layout makes, on some side."""
+    """Return whether runs of a workload write in their tree, and take another time behind others at its first or last point."""
     both = replace(bench, request=replace(bench.request, config=replace(bench.request.config, workloads=(workload, again))))
-    for side in bench.sides:
-        try:
-            first_ns = _took_ns(both, site, side, 0)
-            if workload.name not in bench.upkeep.written:
-                continue
-            behind_ns = _took_ns(both, site, side, len(both.points) // 2)
-        except WorkloadError:  # it is told where it fails again
+    points = [tuple(point for point in both.points if point.workload == name) for name in (workload.name, again.name)]
+    pairs = list(zip(*points, strict=True))
+    try:
+        for side in bench.sides:
+            _took_ns(both, site, Slot(Phase.PLAIN, pairs[0][0], side, 0))
+        if workload.name not in bench.upkeep.written:
             return False
-        is_more_than_noise = abs(behind_ns - first_ns) > _LEAST_NS
-        if is_more_than_noise and abs(math.log(behind_ns / first_ns)) > math.log1p(POLICY.layout_shift):
-            return True
-    return False
+        return any(_differ(both, site, side, pair) for pair in (pairs[0], *pairs[1:][-1:]) for side in bench.sides)
+    except WorkloadError:  # it is told where it fails again
+        return False
 
 
-def _took_ns(bench: Bench, site: Site, side: Side, place: int) -> float:
-    """Return the shorter time of two runs of a point, or of one that lasts."""
-    collector = bench.collector(site.targets)
-    took_ns: list[float] = []
-    while len(took_ns) < (2 if not took_ns or took_ns[0] < 1e9 * LONG_S else 1):
-        ((run, _),) = collector.collect([Slot(Phase.PLAIN, bench.points[place], side, len(took_ns))], bench.progress.advance)
-        took_ns.append(run.took_ns)
-    return min(took_ns)
+def _differ(bench: Bench, site: Site, side: Side, pair: tuple[Point, Point]) -> bool:
+    """Return whether a first run and one behind others take another time, by more than layout makes, in each trial."""
+    ways = set()
+    for trial in range(_TRIALS):
+        first_ns, later_ns = (_took_ns(bench, site, Slot(Phase.PLAIN, point, side, trial)) for point in pair)
+        is_other = abs(later_ns - first_ns) > _LEAST_NS and abs(math.log(later_ns / first_ns)) > math.log1p(POLICY.layout_shift)
+        if not is_other or first_ns > 1e9 * LONG_S:
+            return False
+        ways.add(later_ns > first_ns)
+    return len(ways) == 1
+
+
+def _took_ns(bench: Bench, site: Site, slot: Slot) -> float:
+    """Return how long a run took."""
+    ((run, _),) = bench.collector(site.targets).collect([slot], bench.progress.advance)
+    return run.took_ns

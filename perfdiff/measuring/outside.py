@@ -59,7 +59,9 @@ def _times(paths: Iterable[str]) -> dict[str, float]:
     times = {}
     for path in paths:
         with contextlib.suppress(OSError):
-            times[path] = Path(path).stat().st_mtime
+            status = Path(path).stat()
+            if status.st_size:  # an empty one, as of a lock, says nothing
+                times[path] = status.st_mtime
     return times
 
 

@@ -275,11 +275,12 @@ def _agree_alone(sides: Sequence[Counter[str]]) -> bool:
 
 
 def _less_or(otherwise: DifferenceKind | None, base: Sequence[Shape], head: Sequence[Shape], least: float) -> DifferenceKind | None:
-    """Return that head writes less where it clearly does, something else where it writes more, or what else is known."""
+    """Return that head writes less where it clearly does, something else for more lines or fewer bytes, or what else is known."""
     before, after = _written(base), _written(head)
     if _is_clearly_less(before.lines, after.lines, 1 - least) or _is_clearly_less(before.bytes, after.bytes, POLICY.most):
         return DifferenceKind.LESS_OUTPUT
-    return DifferenceKind.OTHER_OUTPUT if _is_clearly_less(after.lines, before.lines, 1 - least) else otherwise
+    is_other = _is_clearly_less(after.lines, before.lines, 1 - least) or _is_clearly_less(before.bytes, after.bytes, 1 - least)
+    return DifferenceKind.OTHER_OUTPUT if is_other else otherwise
 
 
 def _is_clearly_less(base: Amount, head: Amount, part: float) -> bool:
