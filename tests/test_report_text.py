@@ -294,6 +294,7 @@ def test_a_ratio_of_which_the_interval_says_nothing_is_no_figure() -> None:
     assert "196 ns → not known" in told[vague]
     assert "regression in table_find\n" in told[vague]
     assert "not known: 2 base and 2 head runs do not tell (95 % interval 0.0035 to 17,064)" in told[vague]
+    assert wording.certainty(Ratio(1.0, 1e-29, 4e40, 2, 2), "wall_ns", 0.95).endswith("(95 % interval from almost nothing to any size)")
     assert "regression in table_find (×8.2)" in told[wide]
     assert "×8.2 [3.2, 20.9]" in told[wide]
 

@@ -17,7 +17,7 @@ from perfdiff.report.blocks import Tone
 from perfdiff.report.printable import shortened
 
 ABSENT = "–"
-_FARTHEST = 1e6  # ends of an interval that are so many times apart: figures of them say no more
+_FARTHEST = 1e9  # ends of an interval that are so many times apart: figures of them say no more
 UNKNOWN = "not known"
 
 TONES = {
