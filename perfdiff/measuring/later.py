@@ -14,11 +14,11 @@ from perfdiff import units
 from perfdiff.analysis.policy import POLICY
 from perfdiff.collect.schedule import Slot
 from perfdiff.config import WorkloadConfig
-from perfdiff.errors import WorkloadError
+from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.measuring.bench import Bench, Site
 from perfdiff.records.schema import Note, Phase, Point, Side
 
-LONG_S = 10.0  # points whose runs last so long are not tried
+LONG_S = 10.0  # runs that last so long are ended, and their workload is not tried
 _EARLIER = 2  # runs that a later one comes behind: some things are kept when they are asked for again
 _TRIALS = 2  # that must both show another time: the machine may make one of them
 _LEAST_NS = 1e6  # by which times must differ as well: less is a start of a process that was disturbed
@@ -56,7 +56,8 @@ def _behind_others(workload: WorkloadConfig) -> WorkloadConfig:
 
 def _remembers(bench: Bench, site: Site, workload: WorkloadConfig, again: WorkloadConfig) -> bool:
     """Return whether runs of a workload write in their tree, and take another time behind others at its first or last point."""
-    both = replace(bench, request=replace(bench.request, config=replace(bench.request.config, workloads=(workload, again))))
+    brief = tuple(replace(each, timeout_s=min(each.timeout_s, LONG_S)) for each in (workload, again))
+    both = replace(bench, request=replace(bench.request, config=replace(bench.request.config, workloads=brief)))
     points = [tuple(point for point in both.points if point.workload == name) for name in (workload.name, again.name)]
     pairs = list(zip(*points, strict=True))
     try:
@@ -65,7 +66,9 @@ def _remembers(bench: Bench, site: Site, workload: WorkloadConfig, again: Worklo
         if workload.name not in bench.upkeep.written:
             return False
         return any(_differ(both, site, side, pair) for pair in (pairs[0], *pairs[1:][-1:]) for side in bench.sides)
-    except WorkloadError:  # it is told where it fails again
+    except DiskFilledError:
+        raise
+    except WorkloadError:  # it lasts too long, or is told where it fails again
         return False
 
 
@@ -75,7 +78,7 @@ def _differ(bench: Bench, site: Site, side: Side, pair: tuple[Point, Point]) -> 
     for trial in range(_TRIALS):
         first_ns, later_ns = (_took_ns(bench, site, Slot(Phase.PLAIN, point, side, trial)) for point in pair)
         is_other = abs(later_ns - first_ns) > _LEAST_NS and abs(math.log(later_ns / first_ns)) > math.log1p(POLICY.layout_shift)
-        if not is_other or first_ns > 1e9 * LONG_S:
+        if not is_other:
             return False
         ways.add(later_ns > first_ns)
     return len(ways) == 1
