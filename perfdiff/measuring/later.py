@@ -56,7 +56,7 @@ def _behind_others(workload: WorkloadConfig) -> WorkloadConfig:
 
 def _remembers(bench: Bench, site: Site, workload: WorkloadConfig, again: WorkloadConfig) -> bool:
     """Return whether runs of a workload write in their tree, and take another time behind others at its first or last point."""
-    brief = tuple(replace(each, timeout_s=min(each.timeout_s, LONG_S)) for each in (workload, again))
+    brief = tuple(replace(variant, timeout_s=min(variant.timeout_s, LONG_S)) for variant in (workload, again))
     both = replace(bench, request=replace(bench.request, config=replace(bench.request.config, workloads=brief)))
     points = [tuple(point for point in both.points if point.workload == name) for name in (workload.name, again.name)]
     pairs = list(zip(*points, strict=True))
