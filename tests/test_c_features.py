@@ -10,7 +10,8 @@ import runtimes
 from c_programs import function
 from c_programs import program as indexed
 from perfdiff.languages.c.features import MAX_FEATURES
-from perfdiff.languages.c.ranges import measured, ranges, words
+from perfdiff.languages.c.ranges import measured, ranges
+from perfdiff.languages.identifiers import names_a_file, words
 from perfdiff.languages.protocol import FeaturePlan, Load
 from perfdiff.records.schema import Origin
 from probed_trees import probed
@@ -182,6 +183,13 @@ def test_lambdas_have_captures_for_features(tmp_path: Path) -> None:
 )
 def test_names_are_split_into_words(name: str, expected: tuple[str, ...]) -> None:
     assert words(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("PATH", True), ("FILE_NAME", True), ("m_dirName", True), ("profile", False), ("pathology", False)]
+)
+def test_names_of_files_are_told_by_whole_words(name: str, expected: bool) -> None:
+    assert names_a_file(name) is expected
 
 
 def test_pairs_bound_a_range_only_if_the_rest_of_their_names_agrees() -> None:

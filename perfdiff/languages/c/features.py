@@ -32,7 +32,7 @@ from perfdiff.languages.c.layouts import (
 )
 from perfdiff.languages.c.overwritten import THIS, overwritten_fields
 from perfdiff.languages.c.ranges import ranges
-from perfdiff.languages.file_names import names_a_file
+from perfdiff.languages.identifiers import names_a_file
 from perfdiff.languages.protocol import FeaturePlan, Load
 from perfdiff.records.schema import Origin
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+from perfdiff.languages.identifiers import words
+
 _FIRST = frozenset(("begin", "start", "first"))  # any of these with any of those: Freud §4.1
 _LAST = frozenset(("end", "stop", "finish", "last"))
 _NUMBERS = frozenset((("lo", "hi"), ("low", "high"), ("left", "right"), ("from", "to")))
@@ -29,11 +29,6 @@ class Range(NamedTuple):
     last: int
     numbers: bool
     pointers: bool
-
-
-def words(name: str) -> tuple[str, ...]:
-    """Return the words of an identifier in lower case: `m_fileName` gives m, file, name."""
-    return tuple(word.lower() for word in _WORDS.findall(name))
 
 
 def ranges(names: Sequence[str]) -> Iterator[Range]:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from perfdiff.languages.file_names import names_a_file
+from perfdiff.languages.identifiers import names_a_file
 from perfdiff.languages.java import types
 from perfdiff.languages.java.classes import FINAL, INTERFACE, SYNTHETIC, Class, Field, Method
 from perfdiff.languages.java.hierarchy import Hierarchy

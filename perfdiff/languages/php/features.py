@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from perfdiff.languages.file_names import names_a_file
+from perfdiff.languages.identifiers import names_a_file
 from perfdiff.languages.php.names import SUPERGLOBALS, Names
 from perfdiff.languages.php.naming import BUILT_IN
 from perfdiff.languages.php.syntax import inner, text_of

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from perfdiff.languages.file_names import names_a_file
+from perfdiff.languages.identifiers import names_a_file
 from perfdiff.languages.protocol import FeaturePlan, Load
 from perfdiff.languages.python.names import Names
 from perfdiff.languages.python.normal import last_name
