@@ -180,6 +180,17 @@ def test_one_slower_point_is_told_and_the_others_are_not_pooled_with_it() -> Non
     assert not seen.are_not_slower
 
 
+@pytest.mark.parametrize(("effect", "standing"), [(9.0, PointStanding.SLOWER), (-0.9, PointStanding.FASTER), (0.02, PointStanding.OPEN)])
+def test_two_layouts_that_differ_show_what_is_far_beyond_them_and_exclude_nothing(effect: float, standing: PointStanding) -> None:
+    rng = np.random.default_rng(11)
+    made = pairs_of(7, effect=effect, deviation=0.03, rng=rng, count=2)
+    pairs = {0: made._replace(head=made.head - 0.25 * made.layouts)}
+    (end,) = judged(pairs, layouts=2).ends
+    assert end.standing is standing
+    assert end.ratio is not None
+    assert end.ratio.low > 5 or standing is not PointStanding.SLOWER
+
+
 def test_less_than_what_layouts_make_is_no_proof_where_there_was_one_layout() -> None:
     rng = np.random.default_rng(7)
     pairs = {1: pairs_of(80, effect=0.12, deviation=0.01, rng=rng)}

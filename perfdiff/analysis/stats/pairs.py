@@ -7,7 +7,7 @@ together, not at one of them: every look uses the same nominal level (Pocock 197
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,7 +46,8 @@ BY_LAYOUTS = 2.0
 class PairedDifference:
     """Mean difference of pairs, head minus base of logarithms: `effect` with standard error and degrees of freedom.
 
-    `base` and `head` are the means that it is the difference of.
+    `base` and `head` are the means that it is the difference of. `error_here` with `freedom_here` holds for the layouts that were
+    measured, `error` with `freedom` for others as well.
     `layouts` is the number of builds a side that the pairs were spread over, `by_layouts` whether most of the error comes from these.
     `differ` is the p-value of no difference between machines.
     """
@@ -57,6 +58,8 @@ class PairedDifference:
     freedom: float
     pairs: int
     layouts: int
+    error_here: float
+    freedom_here: float
     differ: float = 1.0
     by_layouts: bool = False
 
@@ -72,6 +75,10 @@ class PairedDifference:
     def upper(self, confidence: float, comparisons: int = 1) -> float:
         """Return the upper bound that holds at all looks, and for `comparisons` differences at once."""
         return self.effect + self.reach(confidence, comparisons)
+
+    def in_these_layouts(self) -> PairedDifference:
+        """Return the difference in the layouts that were measured: of two that differ, a mean of all layouts has no bounds of use."""
+        return replace(self, error=self.error_here, freedom=self.freedom_here)
 
     def needed(self, threshold: float, confidence: float) -> int:
         """Return about how many pairs would tell the effect, if it is as seen, from `threshold`; 0 where none would."""
@@ -155,13 +162,11 @@ class _Mean:
     def difference(self, nested: _Nested) -> PairedDifference:
         variance, freedom, by_layouts = _variance(self.influence, nested.layouts)
         n = len(self.influence)
-        of_mean, freedom, differ = variance / n, freedom or self.freedom, 1.0
-        if (over := nested.spread(self.influence)) is not None:
-            extra, differ = float(over.extra[0]), float(over.p[0])
-            if extra > 0:  # Satterthwaite's (1946) for the sum of two variances
-                freedom = (of_mean + extra) ** 2 / (of_mean**2 / freedom + extra**2 / float(over.freedom[0]))
-                of_mean += extra
-        return PairedDifference(self.base, self.head, math.sqrt(of_mean), freedom, n, len(np.unique(nested.layouts)), differ, by_layouts)
+        over = nested.spread(self.influence)
+        error, freedom = _with_machines(variance / n, freedom or self.freedom, over)
+        here = _with_machines(float(self.influence.var(ddof=1)) / n, self.freedom, over)
+        differ = 1.0 if over is None else float(over.p[0])
+        return PairedDifference(self.base, self.head, error, freedom, n, len(np.unique(nested.layouts)), *here, differ, by_layouts)
 
     def agrees_with(self, every: _Mean) -> bool:
         """Return whether this mean differs from that of all pairs by no more than chance."""
@@ -189,6 +194,13 @@ def _quieter(base: Floats, head: Floats, count: int) -> _Mean:
     lowest = [np.sort(side)[:count] for side in (base, head)]
     pulled = np.minimum(head, lowest[1][-1]) - np.minimum(base, lowest[0][-1])
     return _Mean(float(lowest[0].mean()), float(lowest[1].mean()), pulled * (len(base) / count), count - 1)
+
+
+def _with_machines(variance: float, freedom: float, over: levels.Spread | None) -> tuple[float, float]:
+    """Return a mean's standard error with its degrees of freedom (Satterthwaite 1946), with what differs between machines in it."""
+    if over is None or (extra := float(over.extra[0])) <= 0:
+        return math.sqrt(variance), freedom
+    return math.sqrt(variance + extra), (variance + extra) ** 2 / (variance**2 / freedom + extra**2 / float(over.freedom[0]))
 
 
 def _variance(values: Floats, layouts: Ints) -> tuple[float, float, bool]:

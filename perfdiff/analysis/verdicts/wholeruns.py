@@ -201,19 +201,26 @@ class _Judge:
             return _Judged(PointStanding.OPEN)
         config, points = self.config, self.points * machines
         least = math.log1p(config.min_effect)
-        low, high = seen.lower(config.confidence, points), seen.upper(config.confidence)
-        ratio = Ratio(math.exp(seen.effect), math.exp(low), math.exp(high), seen.pairs, seen.pairs)
-        found = _Judged(PointStanding.OPEN, ratio, (math.exp(seen.base), math.exp(seen.head)))
-        clear = least if seen.layouts >= POLICY.layouts_known else math.log1p(max(config.min_effect, POLICY.layout_shift))
-        if low > clear:
-            return replace(found, standing=PointStanding.SLOWER)
-        if seen.upper(config.confidence, points) < -clear:
-            return replace(found, standing=PointStanding.FASTER)
+        found = _Judged(PointStanding.OPEN, _ratio(seen, config, points), (math.exp(seen.base), math.exp(seen.head)))
+        clear, measured = least, seen
+        if seen.layouts < POLICY.layouts_known:
+            clear, measured = math.log1p(max(config.min_effect, POLICY.layout_shift)), seen.in_these_layouts()
+        if measured.lower(config.confidence, points) > clear:
+            return replace(found, standing=PointStanding.SLOWER, ratio=_ratio(measured, config, points))
+        if measured.upper(config.confidence, points) < -clear:
+            return replace(found, standing=PointStanding.FASTER, ratio=_ratio(measured, config, points))
+        high = seen.upper(config.confidence)
         if high < least:
             return replace(found, standing=PointStanding.NOT_SLOWER)
         # Beyond `least` more pairs of as few layouts would decide nothing.
         needed = seen.needed(least, config.confidence) if clear == least or seen.effect < least else 0
         return replace(found, needed=needed, by_layouts=seen.by_layouts)
+
+
+def _ratio(seen: PairedDifference, config: CompareConfig, points: int) -> Ratio:
+    """Return a difference as a ratio, with a lower bound that holds at all of so many points."""
+    low, high = seen.lower(config.confidence, points), seen.upper(config.confidence)
+    return Ratio(math.exp(seen.effect), math.exp(low), math.exp(high), seen.pairs, seen.pairs)
 
 
 def _on(runs: Sequence[Run], machine: int) -> list[Run]:
