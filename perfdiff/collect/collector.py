@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from perfdiff import temporary
+from perfdiff.build import userhome
 from perfdiff.collect import printed, remarks, requests, runfeatures, workloads
 from perfdiff.collect.counting import WORST_SLOWDOWN
 from perfdiff.collect.executor import Command, Execution, Executor, Purpose
@@ -39,9 +40,10 @@ class Target:
     """A folder of a built tree that workloads run in; `plan` steers its probes and is None for a plain build.
 
     `steering` is what its runtime is told beside that; with `fixed_layout` its programs lie at the same addresses in every run. `tree` is
-    all that is put back between runs, None where nothing is. `places` reads what runs of a placed build leave. `variables` are those that
-    its workloads need in any case; of those in `draws`, each pair of runs gets a number of its own. With `calm`, threads of the runtime's
-    own, such as those that compile, work while the program waits for them; nothing where it has none.
+    all that is put back between runs, None where nothing is, as is the `home` beside it, where its commands have one. `places` reads what
+    runs of a placed build leave. `variables` are those that its workloads need in any case; of those in `draws`, each pair of runs gets a
+    number of its own. With `calm`, threads of the runtime's own, such as those that compile, work while the program waits for them; nothing
+    where it has none.
     """
 
     directory: Path
@@ -49,10 +51,16 @@ class Target:
     steering: Mapping[str, str] = field(default_factory=dict)
     fixed_layout: bool = False
     tree: Path | None = None
+    home: Path | None = None
     places: PlaceReader | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
     draws: tuple[str, ...] = ()
     calm: Mapping[str, str] = field(default_factory=dict)
+
+    def surroundings(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return the environment of its commands in that of the user."""
+        home = userhome.variables(self.home.parent, environment) if self.home is not None else {}
+        return {**environment, **home, **self.variables}
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +270,8 @@ class Collector:
             self._chore(slot, command, text, f"{purpose} of {command.where}", purpose) if text else None
             for purpose, text in ((Purpose.SETUP, workload.setup), (Purpose.PREPARE, workload.prepare))
         )
-        return self.upkeep.around(target.tree, command, Chores(workload.name, slot.point.id, slot.layout, setup, prepare), self.executor)
+        chores = Chores(workload.name, slot.point.id, slot.layout, setup, prepare)
+        return self.upkeep.around(target.tree, command, chores, self.executor, target.home)
 
     def _chore(self, slot: Slot, command: Command, text: str, where: str, purpose: Purpose) -> Command:
         """Return a command in the tree of a run that is not measured and has no probes."""
@@ -271,7 +280,7 @@ class Collector:
         return replace(
             command,
             text=workloads.filled(text, self.inputs.located(slot.point)),
-            environment={**self.environment, **target.variables, **aside},
+            environment={**target.surroundings(self.environment), **aside},
             exit_codes=(0,),
             where=where,
             purpose=purpose,
@@ -331,8 +340,7 @@ class Collector:
             else workloads.filled(workload.command, self.inputs.located(slot.point)),
             directory=target.directory,
             environment={
-                **self.environment,
-                **target.variables,
+                **target.surroundings(self.environment),
                 **dict.fromkeys(target.draws, str(slot.block + 1 if slot.phase in _DRAWN else 0)),
                 **(steering | dict(target.steering) if target.plan else {}),
                 **(target.places.environment(folder) if target.places else {}),
@@ -344,6 +352,7 @@ class Collector:
             fixed_layout=target.fixed_layout,
             kept_output=folder / _OUTPUT if workload.check else None,
             features=printed.patterns(workload.features) if slot.phase is Phase.PLACED else {},
+            own=target.tree.parent if target.tree is not None else None,
         )
 
     def _recordings(self, folder: Path) -> list[Recording]:

@@ -58,7 +58,8 @@ class Command:
     With `fixed_layout`, the programs' addresses are the same in every run. `features` are patterns of numbers that are looked for in its
     output: only where there are any is it looked at, as that takes time on which a program that prints may wait. It is ended where what it
     `needs` is gone, and bound to `cpus` where some are given. What it prints on standard output is kept in the file `kept_output`, where
-    one is given, and what it reads on standard input comes from the file `input`, where one is given, else there is nothing to read.
+    one is given, and what it reads on standard input comes from the file `input`, where one is given, else there is nothing to read. `own`
+    is the folder of its build, whose path does not count in what it prints.
     """
 
     text: str
@@ -74,6 +75,7 @@ class Command:
     cpus: Collection[int] | None = None
     kept_output: Path | None = None
     input: Path | None = None
+    own: Path | None = None
 
     @property
     def by_hand(self) -> str:
@@ -224,10 +226,10 @@ class _Printed:
     A file `kept`, where one is given, gets all of it, and is closed behind that.
     """
 
-    def __init__(self, pipe: IO[bytes] | None, features: Patterns, kept: IO[bytes] | None = None) -> None:
+    def __init__(self, pipe: IO[bytes] | None, command: Command, kept: IO[bytes] | None = None) -> None:
         assert pipe is not None, "the command's output goes to pipes"
-        self.text, self.tail = Stream(), bytearray()
-        self.numbers = PrintedNumbers(features) if features else None
+        self.text, self.tail = Stream(command.own), bytearray()
+        self.numbers = PrintedNumbers(command.features) if command.features else None
         self.reader = threading.Thread(target=self._drain, args=(pipe, kept), daemon=True)
         self.reader.start()
 
@@ -266,7 +268,7 @@ def _running(command: Command) -> Iterator[_Running]:
             )
         started = time.perf_counter_ns()
         kept = None if command.kept_output is None else command.kept_output.open("wb")
-        printed_on = [_Printed(process.stdout, command.features, kept), _Printed(process.stderr, command.features)]
+        printed_on = [_Printed(process.stdout, command, kept), _Printed(process.stderr, command)]
         tasks = TaskCounter(process.pid, len(os.sched_getaffinity(process.pid)))
         limits = Limits(command.directory, command.timeout_s, command.needs)
         with Guard(limits, process.pid, tasks if command.purpose is Purpose.RUN else None) as guard:

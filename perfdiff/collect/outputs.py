@@ -25,6 +25,7 @@ NUMBERS = 64  # of a text that are known one by one: results come first, or text
 _DIGEST_BYTES, _NUMBER_BYTES = 16, 4
 _REMEMBERED = 16  # texts, of which most runs print the same
 _CACHES = "__pycache__"
+_OWN = b"..."  # stands for the path of a build's folder
 
 _NUMBER = re.compile(
     rb"0[xX][0-9a-fA-F]+"  # addresses
@@ -60,9 +61,15 @@ _BLANKS = re.compile(rb"[ \t\r]+")  # align numbers, which makes more of them be
 
 
 class Stream:
-    """Follows text as it passes by in chunks; of long texts no more than `CLOSE_BYTES` are kept."""
+    """Follows text as it passes by in chunks; of long texts no more than `CLOSE_BYTES` are kept.
 
-    def __init__(self) -> None:
+    The path of the folder `own`, which each side has another of, is taken out of it.
+    """
+
+    def __init__(self, own: Path | None = None) -> None:
+        names = {os.fsencode(own), os.fsencode(os.path.realpath(own))} if own is not None else set()
+        self._own = sorted(names, key=len, reverse=True)
+        self._held = b""  # may be the beginning of such a path
         self._digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
         self._beginning = bytearray()
         self._lines = 0
@@ -71,6 +78,17 @@ class Stream:
 
     def read(self, chunk: bytes) -> None:
         """Take the next chunk, which is not empty."""
+        text = self._held + chunk
+        for name in self._own:
+            text = text.replace(name, _OWN)
+        lengths = range(max(map(len, self._own), default=1) - 1, 0, -1)
+        held = next((length for length in lengths if any(text.endswith(name[:length]) for name in self._own if length < len(name))), 0)
+        self._held = text[len(text) - held :]
+        self._take(text[: len(text) - held])
+
+    def _take(self, chunk: bytes) -> None:
+        if not chunk:
+            return
         self._digest.update(chunk)
         if self._bytes <= CLOSE_BYTES:
             self._beginning += chunk[: CLOSE_BYTES - self._bytes]
@@ -78,21 +96,19 @@ class Stream:
         self._lines += chunk.count(b"\n")
         self._is_line_open = not chunk.endswith(b"\n")
 
-    @property
-    def exact(self) -> str:
-        """Return the digest of all bytes so far."""
-        return self._digest.hexdigest()
-
     def shape(self) -> Shape:
-        """Return the shape of the whole text."""
+        """Return the shape of the whole text, which ends here."""
+        distant = self.distant_shape()
         if self._bytes > CLOSE_BYTES:
-            return self.distant_shape()
-        timeless, unordered, masked, numbers = _digests(_Text(self.exact, bytes(self._beginning)))
-        return replace(self.distant_shape(), timeless=timeless, unordered=unordered, masked=masked, numbers=numbers)
+            return distant
+        timeless, unordered, masked, numbers = _digests(_Text(distant.exact, bytes(self._beginning)))
+        return replace(distant, timeless=timeless, unordered=unordered, masked=masked, numbers=numbers)
 
     def distant_shape(self) -> Shape:
-        """Return what is known of the text without a close look: its lines, size and exact digest."""
-        return Shape(self._lines + self._is_line_open, self._bytes, self.exact, "", "")
+        """Return what is known of the text, which ends here, without a close look: its lines, size and exact digest."""
+        self._take(self._held)
+        self._held = b""
+        return Shape(self._lines + self._is_line_open, self._bytes, self._digest.hexdigest(), "", "")
 
 
 def shape_of(text: bytes) -> Shape:
@@ -113,7 +129,7 @@ def files_written(tree: Path, paths: Iterable[str]) -> dict[str, Shape]:
     for path, size in islice(_files(tree, sorted(paths)), LOOKED_AT):
         name = _NUMBER.sub(b"0", os.fsencode(path)).decode(errors="replace")
         is_close = size <= min(CLOSE_BYTES, close)
-        shape = _shape(tree / path, is_close=is_close) if is_close or size <= digested else None
+        shape = _shape(tree / path, tree.parent, is_close=is_close) if is_close or size <= digested else None
         if shape is not None:
             close, digested = (close - size, digested) if is_close else (close, digested - size)
         shape = shape or Shape(0, size, "", "", "")
@@ -138,9 +154,9 @@ def _files(tree: Path, paths: Iterable[str]) -> Iterator[tuple[str, int]]:
             continue
 
 
-def _shape(file: Path, *, is_close: bool) -> Shape | None:
+def _shape(file: Path, own: Path, *, is_close: bool) -> Shape | None:
     """Return the shape of a file, without a close look its lines, size and exact digest; None where it cannot be read."""
-    stream = Stream()
+    stream = Stream(own)
     try:
         with file.open("rb") as opened:
             while chunk := opened.read(CLOSE_BYTES):

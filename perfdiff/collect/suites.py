@@ -93,7 +93,7 @@ class Suites:
         command = Command(
             text=config.command,
             directory=target.directory,
-            environment={**self.environment, **target.variables, LISTING: str(file)},
+            environment={**target.surroundings(self.environment), LISTING: str(file)},
             timeout_s=_TIMES * config.timeout_s,
             exit_codes=(0,),
             where=f"{side}, listing {config.name}",
@@ -104,7 +104,7 @@ class Suites:
             for purpose, text in ((Purpose.SETUP, config.setup), (Purpose.PREPARE, config.prepare))
         )
         assert target.tree is not None, "plain builds are put back"
-        with self.upkeep.around(target.tree, command, Chores(config.name, _NO_POINT, 0, setup, prepare), executor):
+        with self.upkeep.around(target.tree, command, Chores(config.name, _NO_POINT, 0, setup, prepare), executor, target.home):
             executor.execute(command)
         try:
             return _read(json.loads(file.read_text().replace(f"{target.tree}/", "")))

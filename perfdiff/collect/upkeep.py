@@ -1,9 +1,9 @@
-"""The trees that workloads run in, each as its build left it whenever a run begins."""
+"""The trees that workloads run in, and the homes that they find, each as its build left it whenever a run begins."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from os.path import relpath
@@ -48,30 +48,37 @@ class Upkeep:
         return self._written
 
     @contextmanager
-    def around(self, tree: Path, command: Command, chores: Chores, executor: Executor) -> Iterator[dict[str, Shape]]:
-        """Make the whole `tree` ready for a run of `command`, which is for the `with` block to make, and put it back after that.
+    def around(
+        self, tree: Path, command: Command, chores: Chores, executor: Executor, home: Path | None = None
+    ) -> Iterator[dict[str, Shape]]:
+        """Make the whole `tree`, and a `home` beside it, ready for a run of `command`, which the `with` block makes, and put both back.
 
         Yields a place for the shapes of the files that the run writes in the tree, which are there once the block was left. Raises
         WorkloadError where a setup or prepare fails, or where the run removed the folder that it ran in; StoreError.
         """
-        found = self._tree(tree)
-        self._set_up(found, chores, executor)
+        built, at_home = self._tree(tree), self._tree(home) if home is not None and home.is_dir() else None
+        places = (built, at_home) if at_home is not None else (built,)
+        self._set_up(places, chores, executor)
         is_gone, files = False, dict[str, Shape]()
         try:
-            prepared = self._prepare(found, chores, executor)
+            prepared = self._prepare(places, chores, executor)
             yield files
         finally:
             with store_errors(tree):
                 is_gone = not command.directory.is_dir()
                 # The first run of a workload shows whether the kernel tells of all that it changes.
-                changed = found.changed(everything=(tree, chores.workload) not in self._scanned)
+                is_first = (tree, chores.workload) not in self._scanned
                 self._scanned.add((tree, chores.workload))
-                written = [path for path in changed if not found.stands(path)]
-                files |= files_written(tree, written)
-                found.put_back(changed)
+                changed = [place.changed(everything=is_first) for place in places]
+                written = [[path for path in paths if not place.stands(path)] for place, paths in zip(places, changed, strict=True)]
+                files |= files_written(tree, written[0])
+                for place, paths in zip(places, changed, strict=True):
+                    place.put_back(paths)
         if is_gone:
             raise tree_removed(command)
-        own = tuple(relpath(tree / path, command.directory) for path in written if path not in prepared and path.split("/")[0] != ".git")
+        in_tree = [path for path in written[0] if path not in prepared[0] and path.split("/")[0] != ".git"]
+        in_home = [path for path in written[-1] if path not in prepared[-1]] if at_home else []
+        own = (*(relpath(tree / path, command.directory) for path in in_tree), *(f"~/{path}" for path in in_home))
         if own:
             self._written.setdefault(chores.workload, own)
 
@@ -87,7 +94,7 @@ class Upkeep:
         if relink is None:
             found.keep_empty_layer(_layout(layout))
             return True
-        return self._kept(found, _layout(layout), relink)
+        return self._kept((found,), _layout(layout), relink)
 
     def close(self) -> None:
         """Leave all trees as their builds did; raise StoreError."""
@@ -102,41 +109,47 @@ class Upkeep:
             return self._trees.get(tree) or self._trees.setdefault(tree, PristineTree(tree))
 
     @staticmethod
-    def _set_up(tree: PristineTree, chores: Chores, executor: Executor) -> None:
+    def _set_up(places: Sequence[PristineTree], chores: Chores, executor: Executor) -> None:
         layers = (_layout(chores.layout),) if chores.layout else ()
         if chores.setup is not None:
             setup = f"setup of point {chores.point}"
-            if not tree.has_layer(setup):
+            if not places[0].has_layer(setup):
                 command = chores.setup
-                Upkeep._kept(tree, setup, lambda: executor.execute(command) is not None)
+                Upkeep._kept(places, setup, lambda: executor.execute(command) is not None)
             layers = (setup, *layers)
-        with store_errors(tree.tree):
-            tree.enter(*layers)
+        for place in places:
+            with store_errors(place.tree):
+                place.enter(*filter(place.has_layer, layers))
 
     @staticmethod
-    def _kept(tree: PristineTree, name: str, change: Callable[[], bool]) -> bool:
-        """Keep as a layer what `change` makes of a tree as its build left it, where it returns that it did; else put the tree back."""
-        with store_errors(tree.tree):
-            tree.enter()
+    def _kept(places: Sequence[PristineTree], name: str, change: Callable[[], bool]) -> bool:
+        """Keep as a layer what `change` makes of trees as their build left them, where it returns that it did; else put them back."""
+        for place in places:
+            with store_errors(place.tree):
+                place.enter()
         done = False
         try:
             done = change()
         finally:
-            with store_errors(tree.tree):
-                if done:
-                    tree.keep_layer(name)
-                else:
-                    tree.put_back(tree.changed(everything=True))
+            for place in places:
+                with store_errors(place.tree):
+                    if done:
+                        place.keep_layer(name)
+                    else:
+                        place.put_back(place.changed(everything=True))
         return done
 
     @staticmethod
-    def _prepare(tree: PristineTree, chores: Chores, executor: Executor) -> frozenset[str]:
-        """Return the paths that preparing changed."""
+    def _prepare(places: Sequence[PristineTree], chores: Chores, executor: Executor) -> list[frozenset[str]]:
+        """Return the paths in each tree that preparing changed."""
         if chores.prepare is None:
-            return frozenset()
+            return [frozenset() for _ in places]
         executor.execute(chores.prepare)
-        with store_errors(tree.tree):
-            return frozenset(tree.changed())
+        changed = []
+        for place in places:
+            with store_errors(place.tree):
+                changed.append(frozenset(place.changed()))
+        return changed
 
 
 def _layout(number: int) -> str:

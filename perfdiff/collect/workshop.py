@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from perfdiff.build import userhome
 from perfdiff.build.builder import Built, build_all
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.layouts import Layouts
@@ -17,6 +18,7 @@ from perfdiff.collect import subjects
 from perfdiff.collect.collector import Target
 from perfdiff.collect.counting import fixes_layout
 from perfdiff.config import BuildConfig
+from perfdiff.errors import store_errors
 from perfdiff.languages.packs import Packs
 from perfdiff.languages.protocol import Probe
 from perfdiff.progress import Progress
@@ -136,12 +138,15 @@ class Workshop:
         }
 
     def _target(self, built: Built, plan_: Path | None, steering: Mapping[str, str], fixed: bool) -> Target:
+        with store_errors(built.beside):
+            userhome.lay_out(built.beside, self.environment)
         return Target(
             directory=built.folder,
             plan=plan_,
             steering=steering,
             fixed_layout=fixed,
             tree=built.tree,
+            home=built.beside / userhome.NAME,
             variables=self.packs.variables(built, self.environment),
             draws=self.packs.draws(self.environment),
             calm=self.packs.calm(built, self.environment),
