@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from perfdiff import temporary
 from perfdiff.collect import printed, remarks, requests, runfeatures, workloads
-from perfdiff.collect.counting import WORST_SLOWDOWN
 from perfdiff.collect.executor import Command, Execution, Executor, Purpose
 from perfdiff.collect.inputs import NO_INPUTS, InputFiles
 from perfdiff.collect.requests import Failures
@@ -64,6 +63,7 @@ class PlacesOfRun:
     lost: int
 
 
+_WORST_SLOWDOWN = 60.0  # of a counted run that ends at all
 LONG_S = 20.0  # who waits longer for one run wonders whether it hangs
 
 # The environment lies above the stack, so its size moves all that is on the stack (Mytkowicz et al. 2009); where the kernel draws
@@ -290,7 +290,7 @@ class Collector:
             values=self.inputs.located(slot.point),
             names=self.workloads[slot.point.workload].services,
             client={**self.environment, **requests.environment()} if self.workloads[slot.point.workload].requests else None,
-            patience=WORST_SLOWDOWN if slot.phase is Phase.COUNTED else 1.0,
+            patience=_WORST_SLOWDOWN if slot.phase is Phase.COUNTED else 1.0,
             seat=seat,
         )
         return self.services.around(situation, self.executor)
@@ -319,7 +319,7 @@ class Collector:
             )
 
     def _timeout_s(self, slot: Slot) -> float:
-        return self.workloads[slot.point.workload].timeout_s * (WORST_SLOWDOWN if slot.phase is Phase.COUNTED else 1.0)
+        return self.workloads[slot.point.workload].timeout_s * (_WORST_SLOWDOWN if slot.phase is Phase.COUNTED else 1.0)
 
     def _command(self, slot: Slot, folder: Path, number: int, beside: int) -> Command:
         """Return the command of a run that shares its CPU with so many, itself among them."""

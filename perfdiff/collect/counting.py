@@ -13,7 +13,6 @@ from perfdiff.collect import machine
 from perfdiff.config import CountersConfig
 from perfdiff.records.schema import Note, Phase, Point, Run, Totals
 
-WORST_SLOWDOWN = 60.0  # of a counted run that ends at all
 LEAST_ROUNDS = 2  # tell whether counts repeat
 MOST_ROUNDS = 6  # of counts that depend on how threads met: enough for ranks alone to tell two sides apart
 
