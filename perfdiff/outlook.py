@@ -13,9 +13,9 @@ from perfdiff.analysis.stats.pairs import FIRST_LOOK, MOST_PAIRS
 from perfdiff.build.builder import build, is_kept
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.variants import BuildRequest
-from perfdiff.collect import schedule, workloads
-from perfdiff.collect.schedule import Slot
-from perfdiff.collect.subjects import Subjects
+from perfdiff.collect.choosing.subjects import Subjects
+from perfdiff.collect.runs import schedule, workloads
+from perfdiff.collect.runs.schedule import Slot
 from perfdiff.config import BUDGETS, MeasureConfig
 from perfdiff.errors import RecordingError
 from perfdiff.languages.packs import Packs

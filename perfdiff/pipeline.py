@@ -15,7 +15,7 @@ from pathlib import Path
 
 from perfdiff import storage
 from perfdiff.build.cache import BuildCache
-from perfdiff.collect.executor import Executor, ProcessExecutor
+from perfdiff.collect.execution.executor import Executor, ProcessExecutor
 from perfdiff.config import ClusterConfig
 from perfdiff.engines.cluster import WORTH_SENDING
 from perfdiff.errors import RecordingError

@@ -22,13 +22,13 @@ import numpy as np
 
 from perfdiff import processes, storage
 from perfdiff.build.cache import BuildCache
-from perfdiff.collect.assembly import Assembly
-from perfdiff.collect.executor import Command, ProcessExecutor, shell_text
-from perfdiff.collect.live import Live
-from perfdiff.collect.pacing import beginning, leaves, paced
-from perfdiff.collect.survey import Choice, Priority
-from perfdiff.collect.upkeep import Chores
-from perfdiff.collect.workshop import dropped
+from perfdiff.collect.built.workshop import dropped
+from perfdiff.collect.choosing.survey import Choice, Priority
+from perfdiff.collect.execution.executor import Command, ProcessExecutor, shell_text
+from perfdiff.collect.recordings.assembly import Assembly
+from perfdiff.collect.recordings.live import Live
+from perfdiff.collect.runs.pacing import beginning, leaves, paced
+from perfdiff.collect.trees.upkeep import Chores
 from perfdiff.errors import MeasurementError, StoreError
 from perfdiff.languages.protocol import ProbeCosts
 from perfdiff.measuring.bench import Bench, Site, Variant

@@ -28,9 +28,9 @@ import numpy as np
 import programs
 from perfdiff import configuration, storage
 from perfdiff.build.cache import BuildCache
-from perfdiff.collect.collector import Collector, Target
-from perfdiff.collect.executor import ProcessExecutor
-from perfdiff.collect.schedule import Slot
+from perfdiff.collect.execution.executor import ProcessExecutor
+from perfdiff.collect.runs.collector import Collector, Target
+from perfdiff.collect.runs.schedule import Slot
 from perfdiff.config import ServiceConfig
 from perfdiff.measuring.bench import Bench, Site
 from perfdiff.progress import Silent, Stopwatch

@@ -16,7 +16,7 @@ import runtimes
 from perfdiff import configuration, pipeline
 from perfdiff.cli import samples
 from perfdiff.cli.explain import explanation
-from perfdiff.collect import placing
+from perfdiff.collect.counts import placing
 from perfdiff.config import BuildConfig, Config, CountersConfig, MeasureConfig
 from perfdiff.errors import BuildError, DiskFilledError, WorkloadError
 from perfdiff.measuring import linecounts

@@ -16,7 +16,7 @@ from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import PointStanding, Rung, Verdict
 from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, FIRST_LOOK
 from perfdiff.cli import samples
-from perfdiff.collect.executor import Command, Execution, ProcessExecutor
+from perfdiff.collect.execution.executor import Command, Execution, ProcessExecutor
 from perfdiff.errors import DiskFilledError, RunFailedError, WorkloadError
 from perfdiff.measuring import making, patience
 from perfdiff.measuring import rounds as rounds_of_runs

@@ -16,11 +16,11 @@ import pytest
 import runtimes
 from perfdiff import configuration, reproduction
 from perfdiff.build.cache import BuildCache
-from perfdiff.collect import suites, workloads
-from perfdiff.collect.collector import Target
-from perfdiff.collect.executor import Command, Execution, ProcessExecutor, Purpose
-from perfdiff.collect.schedule import Slot
-from perfdiff.collect.suites import Benchmark, Suites
+from perfdiff.collect.execution.executor import Command, Execution, ProcessExecutor, Purpose
+from perfdiff.collect.runs import suites, workloads
+from perfdiff.collect.runs.collector import Target
+from perfdiff.collect.runs.schedule import Slot
+from perfdiff.collect.runs.suites import Benchmark, Suites
 from perfdiff.config import DRIVER, Suite, WorkloadConfig
 from perfdiff.errors import ConfigError, WorkloadError
 from perfdiff.languages.python import benchmarks, layout, requirements

@@ -83,6 +83,18 @@ ANALYSIS = {
     "search": {"stats", "sums", "compare", "trends"},
     "trends": {"stats"},
 }
+# The same within the measuring side's largest part, whose folders are what they are about.
+COLLECT = {
+    "recordings": set(),
+    "execution": set(),
+    "choosing": {"recordings"},
+    "trees": {"execution"},
+    "serving": {"execution"},
+    "runs": {"recordings", "execution", "choosing", "trees", "serving"},
+    "hosts": {"execution", "serving", "runs"},
+    "counts": {"recordings", "runs", "hosts"},
+    "built": {"choosing", "runs", "counts"},
+}
 PACKS = {path.parent.name for path in (PACKAGE / "languages").glob("*/__init__.py")}
 REGISTRY = "registry.py"
 # What one pack takes from another: all processes record through the one C runtime.
@@ -98,9 +110,9 @@ STANDS_ALONE = {
     "cluster/examination.py",
     "cluster/hosting.py",
     "cluster/station.py",
-    "collect/papi.py",
-    "collect/proxy.py",
-    "collect/reported.py",
+    "collect/hosts/papi.py",
+    "collect/serving/proxy.py",
+    "collect/trees/reported.py",
     "load/__main__.py",
     "languages/python/benchmarks/__main__.py",
     "languages/python/benchmarks/asv.py",
@@ -174,6 +186,19 @@ def test_imports_within_the_analysis_point_one_way() -> None:
         return used - {own, "findings", "acceptances", "callgraph", "policy"} - ANALYSIS[own]
 
     assert breaking(sorted((PACKAGE / "analysis").glob("*/*.py")), broken) == {}
+
+
+def test_imports_between_the_folders_of_collecting_point_one_way() -> None:
+    assert {path.parent.name for path in (PACKAGE / "collect").glob("*/*.py")} == COLLECT.keys(), "has no place: add it to COLLECT"
+    assert [*(PACKAGE / "collect").glob("*.py")] == [PACKAGE / "collect" / "__init__.py"]
+    TopologicalSorter(COLLECT).prepare()
+
+    def broken(path: Path) -> set[str]:
+        own = path.parent.name
+        used = {name.split(".")[2] for name in imports(path) if name.startswith("perfdiff.collect.")}
+        return used - {own} - COLLECT[own]
+
+    assert breaking(sorted((PACKAGE / "collect").glob("*/*.py")), broken) == {}
 
 
 def test_language_packs_know_nothing_of_each_other() -> None:

@@ -18,9 +18,9 @@ from perfdiff.cluster.posts import LOST, Post, Posts
 from perfdiff.cluster.protocol import Commission, Finished, Fitted, Order, Series
 from perfdiff.cluster.relaying import Relaying
 from perfdiff.cluster.workers import Worker
-from perfdiff.collect import caveats
-from perfdiff.collect.collector import Collector
-from perfdiff.collect.schedule import Slot
+from perfdiff.collect.runs import caveats
+from perfdiff.collect.runs.collector import Collector
+from perfdiff.collect.runs.schedule import Slot
 from perfdiff.engines.cluster import Cluster as Engine
 from perfdiff.errors import MeasurementError
 from perfdiff.measuring.bench import Bench, Recipe, Site, Variant

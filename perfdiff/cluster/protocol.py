@@ -8,7 +8,7 @@ from pathlib import Path
 
 from perfdiff.build.kinds import Kind
 from perfdiff.build.parcels import Parcel
-from perfdiff.collect.subjects import Subjects
+from perfdiff.collect.choosing.subjects import Subjects
 from perfdiff.config import Config
 from perfdiff.errors import (
     BuildError,

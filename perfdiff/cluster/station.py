@@ -44,8 +44,8 @@ from perfdiff.cluster.protocol import (
     Seeking,
     Series,
 )
-from perfdiff.collect import machine
-from perfdiff.collect.executor import ProcessExecutor
+from perfdiff.collect.execution.executor import ProcessExecutor
+from perfdiff.collect.hosts import machine
 from perfdiff.errors import DiskFilledError, MeasurementError, PerfdiffError, RecordingError
 from perfdiff.measuring.bench import Bench, Recipe
 from perfdiff.measuring.making import OwnMachine

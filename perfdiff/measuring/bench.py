@@ -10,36 +10,27 @@ import numpy as np
 
 from perfdiff.build.builder import Built
 from perfdiff.build.cache import BuildCache
-from perfdiff.collect import (
-    caveats,
-    counters,
-    counting,
-    folding,
-    machine,
-    placing,
-    reach,
-    remarks,
-    schedule,
-    survey,
-    tally,
-    toolchain,
-    workloads,
-)
-from perfdiff.collect.abreast import Abreast
-from perfdiff.collect.assembly import Assembly
-from perfdiff.collect.collector import Collector, Target
-from perfdiff.collect.counted import Counted
-from perfdiff.collect.executor import Executor
-from perfdiff.collect.inputs import InputFiles
-from perfdiff.collect.rates import Rate
-from perfdiff.collect.services import Services
-from perfdiff.collect.spread import Spread
-from perfdiff.collect.subjects import Subjects, cleared
-from perfdiff.collect.suites import Suites
-from perfdiff.collect.survey import Budget, Selection, Survey
-from perfdiff.collect.tally import Tally
-from perfdiff.collect.upkeep import Upkeep
-from perfdiff.collect.workshop import Probes, Workshop, dropped
+from perfdiff.collect.built import reach, toolchain
+from perfdiff.collect.built.workshop import Probes, Workshop, dropped
+from perfdiff.collect.choosing import folding, survey, tally
+from perfdiff.collect.choosing.rates import Rate
+from perfdiff.collect.choosing.subjects import Subjects, cleared
+from perfdiff.collect.choosing.survey import Budget, Selection, Survey
+from perfdiff.collect.choosing.tally import Tally
+from perfdiff.collect.counts import counting, placing
+from perfdiff.collect.counts.abreast import Abreast
+from perfdiff.collect.counts.counted import Counted
+from perfdiff.collect.execution.executor import Executor
+from perfdiff.collect.hosts import counters, machine
+from perfdiff.collect.recordings import remarks
+from perfdiff.collect.recordings.assembly import Assembly
+from perfdiff.collect.runs import caveats, schedule, workloads
+from perfdiff.collect.runs.collector import Collector, Target
+from perfdiff.collect.runs.inputs import InputFiles
+from perfdiff.collect.runs.spread import Spread
+from perfdiff.collect.runs.suites import Suites
+from perfdiff.collect.serving.services import Services
+from perfdiff.collect.trees.upkeep import Upkeep
 from perfdiff.errors import BuildError, RecordingError
 from perfdiff.languages.packs import Packs
 from perfdiff.languages.protocol import CodeComparison, Counterpart, ProbeCosts, Program

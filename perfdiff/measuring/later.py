@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from perfdiff import units
 from perfdiff.analysis.policy import POLICY
-from perfdiff.collect.schedule import Slot
+from perfdiff.collect.runs.schedule import Slot
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.measuring.bench import Bench, Site

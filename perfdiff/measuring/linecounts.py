@@ -7,8 +7,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perfdiff.collect import counterparts, counting, placing
-from perfdiff.collect.collector import Collector
+from perfdiff.collect.counts import counterparts, counting, placing
+from perfdiff.collect.runs.collector import Collector
 from perfdiff.errors import DiskFilledError, MeasurementError, RevisionError, StoreError
 from perfdiff.measuring.bench import Bench, Site, Variant
 from perfdiff.records.places import PlaceExperiment

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from perfdiff import units
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
-from perfdiff.collect import counting
+from perfdiff.collect.counts import counting
 from perfdiff.measuring.bench import SURVEY_ROUNDS
 from perfdiff.records.schema import Note, Phase, Point, Run, Side
 

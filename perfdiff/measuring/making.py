@@ -10,11 +10,11 @@ from typing import Protocol
 
 from perfdiff import processes
 from perfdiff.analysis.stats.pairs import next_look
-from perfdiff.collect import caveats
-from perfdiff.collect.collector import Collector
-from perfdiff.collect.disturbance import Referee
-from perfdiff.collect.schedule import Slot
-from perfdiff.collect.spread import Spread
+from perfdiff.collect.runs import caveats
+from perfdiff.collect.runs.collector import Collector
+from perfdiff.collect.runs.disturbance import Referee
+from perfdiff.collect.runs.schedule import Slot
+from perfdiff.collect.runs.spread import Spread
 from perfdiff.measuring.bench import Bench, Recipe, Site, Variant
 from perfdiff.measuring.duets import APART, Duets
 from perfdiff.records.recording import Recording

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from perfdiff.build.jobs import OUTCOME
-from perfdiff.collect.differences import elsewhere
+from perfdiff.collect.trees.differences import elsewhere
 from perfdiff.measuring import unaltered
 from perfdiff.measuring.bench import Bench, Site
 from perfdiff.records.schema import Phase, Run, Side

@@ -16,11 +16,13 @@ from perfdiff.analysis.counts.work import Work, work_of
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.analysis.sums.ledger import open_counts
 from perfdiff.analysis.verdicts.settling import answered, is_as_fast, settled
-from perfdiff.collect import caveats, census, counting, folding, schedule, workloads
-from perfdiff.collect.abreast import Abreast
-from perfdiff.collect.assembly import Assembly
-from perfdiff.collect.collector import Collector
-from perfdiff.collect.counted import Counted
+from perfdiff.collect.choosing import census, folding
+from perfdiff.collect.counts import counting
+from perfdiff.collect.counts.abreast import Abreast
+from perfdiff.collect.counts.counted import Counted
+from perfdiff.collect.recordings.assembly import Assembly
+from perfdiff.collect.runs import caveats, schedule, workloads
+from perfdiff.collect.runs.collector import Collector
 from perfdiff.errors import BuildError, DiskFilledError, NothingCalledError, RunFailedError, WorkloadError
 from perfdiff.measuring import linecounts, longruns, unaltered
 from perfdiff.measuring.bench import Bench, Site, Variant

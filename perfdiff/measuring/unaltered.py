@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from perfdiff import units
-from perfdiff.collect.accesses import Accesses
-from perfdiff.collect.differences import Differences, elsewhere, is_at_work
-from perfdiff.collect.reach import nothing_called
-from perfdiff.collect.schedule import Slot
-from perfdiff.collect.subjects import is_of_tests
-from perfdiff.collect.watched import Watched
+from perfdiff.collect.built.reach import nothing_called
+from perfdiff.collect.choosing.subjects import is_of_tests
+from perfdiff.collect.runs.schedule import Slot
+from perfdiff.collect.trees.accesses import Accesses
+from perfdiff.collect.trees.differences import Differences, elsewhere, is_at_work
+from perfdiff.collect.trees.watched import Watched
 from perfdiff.errors import WorkloadError
 from perfdiff.measuring.bench import Bench, Site
 from perfdiff.records.schema import Note, Phase, Point, Side

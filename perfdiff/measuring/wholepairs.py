@@ -14,8 +14,8 @@ from perfdiff.analysis.findings import EndToEnd, PointStanding
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.pairs import MOST_PAIRS, next_look
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, logs, pairs_of, whole_runs
-from perfdiff.collect import schedule
-from perfdiff.collect.turns import Turns
+from perfdiff.collect.runs import schedule
+from perfdiff.collect.runs.turns import Turns
 from perfdiff.config import BUDGETS
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.making import Block, PairMaker

@@ -23,9 +23,10 @@ from perfdiff.analysis.search.ends import SearchSubject, follow
 from perfdiff.analysis.search.posterior import Answer, Confirm, Knowledge, Reading, Search, Terms, Trial
 from perfdiff.analysis.search.symptom import Figure, Symptom, figures, ratio_of
 from perfdiff.build.cache import BuildCache
-from perfdiff.collect import inputs, kinship
-from perfdiff.collect.subjects import IDLE
-from perfdiff.collect.workshop import Workshop
+from perfdiff.collect.built import kinship
+from perfdiff.collect.built.workshop import Workshop
+from perfdiff.collect.choosing.subjects import IDLE
+from perfdiff.collect.runs import inputs
 from perfdiff.config import Config
 from perfdiff.errors import (
     BuildError,
