@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from perfdiff import storage
-from perfdiff.analysis.stats.pairs import FIRST_LOOK, MOST_PAIRS
 from perfdiff.build.builder import build, is_kept
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.variants import BuildRequest
@@ -26,6 +25,7 @@ from perfdiff.records.schema import Change, FunctionInfo, Phase, Point, Revision
 from perfdiff.request import Request, experiment_key
 from perfdiff.revisions.pins import PinnedPair, resolve
 from perfdiff.revisions.repository import Repository, find_repository
+from perfdiff.statistics.pairs import FIRST_LOOK, MOST_PAIRS
 
 COUNTINGS = 2  # all functions are counted first, and the chosen ones where that leaves a question; each has the budget
 

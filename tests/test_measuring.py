@@ -14,7 +14,6 @@ import pytest
 import runtimes
 from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import PointStanding, Rung, Verdict
-from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, FIRST_LOOK
 from perfdiff.cli import samples
 from perfdiff.collect.execution.executor import Command, Execution, ProcessExecutor
 from perfdiff.errors import DiskFilledError, RunFailedError, WorkloadError
@@ -28,6 +27,7 @@ from perfdiff.records.schema import Phase, Side
 from perfdiff.request import Request
 from perfdiff.revisions.pins import PinnedPair, resolve
 from perfdiff.revisions.repository import find_repository
+from perfdiff.statistics.pairs import FEWEST_PAIRS, FIRST_LOOK
 from programs import git
 
 pytestmark = pytest.mark.integration

@@ -16,7 +16,8 @@ PACKAGE = Path(__file__).parent.parent / "perfdiff"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 MOST_LINES = 450
 
-# What each part may import besides itself. Measuring and analysing meet in `records`.
+# What each part may import besides itself. Measuring and analysing meet in `records` and the `statistics` of pairs of runs, and in what
+# measuring asks of the analysis while runs go on (`ASKED`).
 _GROUND = {"config", "errors", "units", "progress", "processes", "seals", "locks", "logs", "temporary"}
 ALLOWED = {
     "errors": set(),
@@ -32,6 +33,7 @@ ALLOWED = {
     "configuration": _GROUND,
     "records": _GROUND,
     "revisions": _GROUND | {"records"},
+    "statistics": _GROUND | {"records"},
     "load": _GROUND | {"records"},
     "languages": _GROUND | {"records", "revisions"},
     "build": _GROUND | {"records", "revisions", "languages"},
@@ -39,15 +41,15 @@ ALLOWED = {
     "models": _GROUND | {"records"},
     "engines": _GROUND | {"records", "models"},
     "condensing": _GROUND | {"records", "engines"},
-    "analysis": _GROUND | {"records", "models", "engines"},
+    "analysis": _GROUND | {"records", "statistics", "models", "engines"},
     "report": _GROUND | {"records", "models", "analysis"},
     "accepted": _GROUND | {"configuration", "analysis"},
     "reproduction": _GROUND | {"configuration", "records"},
     "storage": _GROUND | {"records", "build"},
     "request": _GROUND | {"records", "revisions", "languages", "build", "collect"},
-    "measuring": _GROUND | {"records", "revisions", "languages", "build", "collect", "analysis", "request"},
+    "measuring": _GROUND | {"records", "statistics", "revisions", "languages", "build", "collect", "analysis", "request"},
     "cluster": _GROUND | {"records", "revisions", "build", "collect", "storage", "engines", "request", "measuring"},
-    "outlook": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request", "measuring"},
+    "outlook": _GROUND | {"records", "statistics", "revisions", "languages", "build", "collect", "storage", "request", "measuring"},
     "concluded": _GROUND | {"records", "models", "analysis"},
     "outcome": _GROUND | {"records", "revisions", "storage", "engines", "analysis", "concluded"},
     "pipeline": _GROUND
@@ -94,6 +96,13 @@ COLLECT = {
     "hosts": {"execution", "serving", "runs"},
     "counts": {"recordings", "runs", "hosts"},
     "built": {"choosing", "runs", "counts"},
+}
+# What measuring asks of the analysis, with the reason; of all else it has to know nothing.
+ASKED = {
+    "perfdiff.analysis.looks": "runs go on until the judge of the report can answer, and no others are to decide that",
+    "perfdiff.analysis.verdicts.wholeruns": "the same of pairs of whole runs, which are judged by themselves while they are made",
+    "perfdiff.analysis.findings": "these are the values that both answer in",
+    "perfdiff.analysis.policy": "the numbers that decide are one value: what a wait is, and what the place of code may make",
 }
 PACKS = {path.parent.name for path in (PACKAGE / "languages").glob("*/__init__.py")}
 REGISTRY = "registry.py"
@@ -186,6 +195,15 @@ def test_imports_within_the_analysis_point_one_way() -> None:
         return used - {own, "findings", "acceptances", "callgraph", "policy"} - ANALYSIS[own]
 
     assert breaking(sorted((PACKAGE / "analysis").glob("*/*.py")), broken) == {}
+
+
+def test_measuring_asks_the_analysis_whether_runs_go_on_and_nothing_else() -> None:
+    def asked(path: Path) -> set[str]:
+        return {name for name in _modules(imports(path), modules) if name.startswith("perfdiff.analysis")}
+
+    modules, measuring = {module(path) for path in MODULES}, [path for path in MODULES if part(path) == "measuring"]
+    assert breaking(measuring, lambda path: asked(path) - ASKED.keys()) == {}
+    assert ASKED.keys() - set().union(*map(asked, measuring)) == set(), "is not asked any more"
 
 
 def test_imports_between_the_folders_of_collecting_point_one_way() -> None:

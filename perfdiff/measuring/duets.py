@@ -14,8 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.verdicts.parallel import has_several
-from perfdiff.analysis.verdicts.wholeruns import waits
+from perfdiff.analysis.verdicts.wholeruns import has_several, waits
 from perfdiff.collect.counts.abreast import Collected, may_meet, prints_otherwise
 from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.schedule import Slot

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from perfdiff import processes
-from perfdiff.analysis.stats.pairs import next_look
 from perfdiff.collect.runs import caveats
 from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.disturbance import Referee
@@ -19,6 +18,7 @@ from perfdiff.measuring.bench import Bench, Recipe, Site, Variant
 from perfdiff.measuring.duets import APART, Duets
 from perfdiff.records.recording import Recording
 from perfdiff.records.schema import Machine, Note, Run
+from perfdiff.statistics.pairs import next_look
 
 Pair = Sequence[Slot]  # of all sides at one point in one phase; never crosses machines
 Block = Sequence[Pair]

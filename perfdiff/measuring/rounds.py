@@ -10,12 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from perfdiff import analysis
-from perfdiff.analysis.counts.library import departures
-from perfdiff.analysis.counts.work import Work, work_of
+from perfdiff.analysis import looks
 from perfdiff.analysis.findings import Findings, Verdict
-from perfdiff.analysis.sums.ledger import open_counts
-from perfdiff.analysis.verdicts.settling import answered, is_as_fast, settled
 from perfdiff.collect.choosing import census, folding
 from perfdiff.collect.counts import counting
 from perfdiff.collect.counts.abreast import Abreast
@@ -102,7 +98,7 @@ class Rounds:
         """
         points, budget_s = self.bench.points, self.bench.request.config.counters.budget_s
         is_affordable = self._countable == points
-        if self._wants_calls or self.are_answered or not is_affordable or not is_as_fast(self._pairs.judged(self.runs)):
+        if self._wants_calls or self.are_answered or not is_affordable or not self._pairs.judged(self.runs).are_as_fast:
             return
         variant = self.bench.census(self.site)
         if not variant.is_whole:
@@ -138,9 +134,9 @@ class Rounds:
         """Return whether all functions have the same counts on both sides at that many points."""
         functions = self.site.subjects.infos(frozenset().union(*counted.called.values()))
         called = counted.library.named(self.bench.packs.compiled)
-        found = replace(self.experiment(), functions=functions, runs=tuple(counted.runs), counts=counted.assembly.totals(), library=called)
-        work = self._work(found, points)
-        return work is not None and work.is_same
+        runs, counts = tuple(counted.runs), counted.assembly.totals()
+        experiment = replace(self.experiment(), functions=functions, runs=runs, counts=counts, library=called)
+        return looks.does_same_work(experiment, points, self.bench.request.config.compare)
 
     def locate(self) -> None:
         """Choose functions, count them, and time their calls as far as that is needed.
@@ -232,16 +228,12 @@ class Rounds:
             return self.site.same_code
         judged = self._pairs.judged(self.runs)
         if not unaltered.has_changed(self.site):
-            return is_as_fast(judged)
-        return answered(judged, self._work(self.experiment(), len(self.bench.points)))
+            return judged.are_as_fast
+        return looks.answered(judged, self.experiment(), self.bench.request.config.compare)
 
     @property
     def _wants_calls(self) -> bool:
         return self.bench.request.config.measure.thorough or bool(self.bench.request.followed)
-
-    def _work(self, found: Experiment, points: int) -> Work | None:
-        """Return how the counts of an experiment differ, or None if fewer points were counted."""
-        return work_of(open_counts(found), points, departures(found, self.bench.request.config.compare))
 
     def time_calls(self) -> None:
         """Run the builds with probes in interleaved blocks until the findings are settled, or the number of runs or the time is used up."""
@@ -294,17 +286,16 @@ class Rounds:
     def _is_settled(self) -> bool:
         """Return whether more probed runs cannot change the answer; the look ends at the first function whose verdict they could change."""
         config = self.bench.request.config.compare
-        seen = analysis.glance(self.experiment(), Held(self._timed.tables()), config, self._open)
+        seen = looks.glance(self.experiment(), Held(self._timed.tables()), config, self._open)
         self._open = seen.keeps_open
-        if seen.findings is None:
-            return False
-        self._seen = len(self.runs), seen.findings
-        return settled(seen.findings, config)
+        if seen.findings is not None:
+            self._seen = len(self.runs), seen.findings
+        return seen.are_settled
 
     def _look(self) -> Findings:
         """Return the findings so far, from the last look if no run was made since: a look at a large program takes seconds."""
         if self._seen is None or self._seen[0] != len(self.runs):
-            found = analysis.look(self.experiment(), Held(self._timed.tables()), self.bench.request.config.compare)
+            found = looks.look(self.experiment(), Held(self._timed.tables()), self.bench.request.config.compare)
             self._seen = len(self.runs), found
         return self._seen[1]
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfdiff.analysis.stats import machines as levels
 from perfdiff.records.schema import Floats, Ints
+from perfdiff.statistics import machines as levels
 
 # Below about ten pairs, intervals of runs' times miss the truth too often on a shared machine.
 FIRST_LOOK = 10
