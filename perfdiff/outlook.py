@@ -18,7 +18,7 @@ from perfdiff.collect.runs.schedule import Slot
 from perfdiff.config import BUDGETS, MeasureConfig
 from perfdiff.errors import RecordingError
 from perfdiff.languages.packs import Packs
-from perfdiff.measuring.bench import SURVEY_ROUNDS
+from perfdiff.measuring.surveying import SURVEY_ROUNDS
 from perfdiff.progress import Progress
 from perfdiff.records import store
 from perfdiff.records.schema import Change, FunctionInfo, Phase, Point, Revision, Side

@@ -330,6 +330,7 @@ def test_who_reads_findings_loads_neither_what_analyses_nor_what_measures() -> N
     assert not {
         "perfdiff.analysis.analysis",
         "perfdiff.models.fitting",
+        "perfdiff.measuring.site",
         "perfdiff.measuring.bench",
         "perfdiff.languages.registry",
         "pyarrow",

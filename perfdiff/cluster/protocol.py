@@ -20,8 +20,8 @@ from perfdiff.errors import (
     StoreError,
     WorkloadError,
 )
-from perfdiff.measuring.bench import Recipe
 from perfdiff.measuring.making import Made, Pair
+from perfdiff.measuring.site import Recipe
 from perfdiff.records.schema import Environment, Note, Skipped
 from perfdiff.revisions.bundles import Bundle, Sent, SentFile
 

@@ -20,10 +20,12 @@ from perfdiff.collect.recordings.assembly import Assembly
 from perfdiff.collect.runs import caveats, schedule, workloads
 from perfdiff.collect.runs.collector import Collector
 from perfdiff.errors import BuildError, DiskFilledError, NothingCalledError, RunFailedError, WorkloadError
-from perfdiff.measuring import linecounts, longruns, unaltered
-from perfdiff.measuring.bench import Bench, Site, Variant
+from perfdiff.measuring import coverage, linecounts, longruns, unaltered, variants
+from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.making import Block, Makers, OwnMachine, PairMaker
 from perfdiff.measuring.outside import read_outside
+from perfdiff.measuring.site import Site, Variant
+from perfdiff.measuring.surveying import surveyed
 from perfdiff.measuring.wholepairs import CONFIRMED_S, WholePairs
 from perfdiff.records import store
 from perfdiff.records.places import PlaceExperiment
@@ -79,7 +81,7 @@ class Rounds:
                 self.notes += (unaltered.contradicted(longer),)
                 self.site, self.runs = replace(self.site, same_code=False), []
         if not self.site.same_code:
-            self.bench.require_probes(self.site)
+            coverage.require_probes(self.bench, self.site)
 
     def compare_whole_runs(self) -> None:
         """Run the plain builds in pairs until every point is decided, or patience ends: called again, it goes on where it ended."""
@@ -100,7 +102,7 @@ class Rounds:
         is_affordable = self._countable == points
         if self._wants_calls or self.are_answered or not is_affordable or not self._pairs.judged(self.runs).are_as_fast:
             return
-        variant = self.bench.census(self.site)
+        variant = variants.census(self.bench, self.site)
         if not variant.is_whole:
             return
         ordered = counting.shortest_first(points, self.runs)
@@ -109,14 +111,14 @@ class Rounds:
         self.bench.progress.stage("counting all functions", (1 + len(points) * counting.LEAST_ROUNDS) * len(self.bench.sides))
         if self._failure(variant, ordered[:1], 0, calls):
             return
-        variant = self.bench.counting_apart(variant, self._counted_apart(calls, ordered[0]))
+        variant = variants.counting_apart(self.bench, variant, self._counted_apart(calls, ordered[0]))
         for seen, point in enumerate(ordered, 1):
             if any(self._failure(variant, [point], block, counted) for block in range(counting.LEAST_ROUNDS)):
                 return
             is_late = time.monotonic() - started > budget_s * counting.share(ordered[:seen], points, self.runs)
             if (is_late and seen < len(ordered)) or not self._is_same_work(counted, seen):
                 return
-        self.site = self.bench.answered_by_counts(self.site, variant, counted, self._collector)
+        self.site = coverage.answered_by_counts(self.bench, self.site, variant, counted, self._collector)
         self._keep(counted, variant)
 
     @property
@@ -154,7 +156,7 @@ class Rounds:
                 raise
             self.runs = [run for run in self.runs if run.phase is not Phase.TIMED]
             self._timed = Assembly({}, {})
-            self.site = self.bench.untimed(self.site)
+            self.site = coverage.untimed(self.site)
             self.notes += (caveats.calls_not_timed(error),)
 
     def _meet_what_differs(self) -> bool:
@@ -169,11 +171,11 @@ class Rounds:
         if len(self.bench.sides) > 1 and not self._wants_calls:
             self._long = longruns.spared(points, plain, self._pairs.judged(plain), self.budget_s, FIRST_LOOK)
             self.notes += longruns.note(self._long, plain)
-        self.site = self.bench.surveyed(self.site, plain, [point for point in points if point not in self._long])
+        self.site = surveyed(self.bench, self.site, plain, [point for point in points if point not in self._long])
 
     def count(self) -> None:
         """Count the chosen functions within the budget, until counts of a single thread repeat; discard all counts if a run fails."""
-        variant = self.bench.counted(self.site)
+        variant = variants.counted(self.bench, self.site)
         self.notes += variant.notes
         budget_s = self.bench.request.config.counters.budget_s
         points = self._countable if variant.targets else ()
@@ -238,7 +240,7 @@ class Rounds:
     def time_calls(self) -> None:
         """Run the builds with probes in interleaved blocks until the findings are settled, or the number of runs or the time is used up."""
         config, points, sides = self.bench.request.config, self.bench.points, self.bench.sides
-        variant = self._maker.fitted(self.bench.timed(self.site))
+        variant = self._maker.fitted(variants.recipe(self.bench, self.site))
         self._skipped = variant.skipped
         self._timed = Assembly(variant.probes, {point.id: point for point in points})
         machines = self._maker.count
@@ -343,7 +345,7 @@ class Rounds:
         return Experiment(
             base=bench.pins.base.revision,
             head=bench.pins.head.revision,
-            environment=bench.environment(site),
+            environment=site.environment(bench.request.environment),
             workloads=workloads.workloads(bench.request.config.workloads),
             points=bench.points,
             functions=site.subjects.infos(site.measured),

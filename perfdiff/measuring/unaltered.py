@@ -15,7 +15,8 @@ from perfdiff.collect.trees.accesses import Accesses
 from perfdiff.collect.trees.differences import Differences, elsewhere, is_at_work
 from perfdiff.collect.trees.watched import Watched
 from perfdiff.errors import WorkloadError
-from perfdiff.measuring.bench import Bench, Site
+from perfdiff.measuring.bench import Bench
+from perfdiff.measuring.site import Site
 from perfdiff.records.schema import Note, Phase, Point, Side
 
 _COMPILED = (b"\x7fELF", b"\xca\xfe\xba\xbe", b"PK\x03\x04")  # how programs, classes and archives of classes begin
