@@ -14,7 +14,7 @@ from statistics import median
 
 import numpy as np
 
-from perfdiff import __version__, pipeline, storage
+from perfdiff import __version__, clustered, pipeline, storage
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.analysis.search import posterior, symptom
 from perfdiff.analysis.search.ahead import asked_ahead
@@ -146,7 +146,7 @@ class Hunt:
             commits = [self._history.commits[number].id for number in numbers]
             return [self._asked((self._history.good, commit), self._request.config.compare.seed) for commit in commits]
 
-        pipeline.compare_ahead(address, wanted, self._progress)
+        clustered.compare_ahead(address, wanted, self._progress)
 
     def _measure(self, number: int) -> None:
         """Measure a commit against the good end, unless it is the same as a neighbour that was; where it cannot be, keep the reason."""
