@@ -17,11 +17,11 @@ import runtimes
 from java_sources import compile_all, jdk, write
 from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import Rung, Verdict
-from perfdiff.collect import accesses
-from perfdiff.collect.accesses import Accesses, Supervisor
-from perfdiff.collect.differences import Differences, elsewhere, is_at_work
-from perfdiff.collect.executor import Command, Execution, ProcessExecutor
-from perfdiff.collect.watched import Watched
+from perfdiff.collect.execution.executor import Command, Execution, ProcessExecutor
+from perfdiff.collect.trees import accesses
+from perfdiff.collect.trees.accesses import Accesses, Supervisor
+from perfdiff.collect.trees.differences import Differences, elsewhere, is_at_work
+from perfdiff.collect.trees.watched import Watched
 from perfdiff.errors import WorkloadError
 from perfdiff.languages.protocol import CompileCommand
 from perfdiff.measuring.rounds import Rounds

@@ -18,9 +18,9 @@ import programs
 import runtimes
 from perfdiff import __version__
 from perfdiff.cli.exits import ExitCode
-from perfdiff.collect import doctor, machine, servicehost
-from perfdiff.collect.check import Check
-from perfdiff.collect.machine import Pmu
+from perfdiff.collect.hosts import doctor, machine, servicehost
+from perfdiff.collect.hosts.check import Check
+from perfdiff.collect.hosts.machine import Pmu
 from perfdiff.config import BuildConfig, Config, JavaConfig, PhpConfig, PythonConfig, ServiceConfig, WorkloadConfig
 from perfdiff.languages.java import jdks
 from perfdiff.languages.python import extension, pip

@@ -12,7 +12,8 @@ from perfdiff import configuration
 from perfdiff.build import variants
 from perfdiff.build.failures import read_failure
 from perfdiff.cli.init import template
-from perfdiff.collect import complaints, workloads
+from perfdiff.collect.execution import complaints
+from perfdiff.collect.runs import workloads
 from perfdiff.config import JavaConfig
 from perfdiff.configuration import Overrides, javaproject, shellwords
 from perfdiff.errors import BuildError

@@ -14,11 +14,10 @@ import pytest
 import runtimes
 from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import PointStanding, Rung, Verdict
-from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, FIRST_LOOK
 from perfdiff.cli import samples
-from perfdiff.collect.executor import Command, Execution, ProcessExecutor
+from perfdiff.collect.execution.executor import Command, Execution, ProcessExecutor
 from perfdiff.errors import DiskFilledError, RunFailedError, WorkloadError
-from perfdiff.measuring import making, patience
+from perfdiff.measuring import calls, making, patience
 from perfdiff.measuring import rounds as rounds_of_runs
 from perfdiff.measuring.wholepairs import MOST_CONFIRMING
 from perfdiff.progress import Silent
@@ -28,6 +27,7 @@ from perfdiff.records.schema import Phase, Side
 from perfdiff.request import Request
 from perfdiff.revisions.pins import PinnedPair, resolve
 from perfdiff.revisions.repository import find_repository
+from perfdiff.statistics.pairs import FEWEST_PAIRS, FIRST_LOOK
 from programs import git
 
 pytestmark = pytest.mark.integration
@@ -374,7 +374,7 @@ class Ticks:
 
 
 def test_where_calls_leave_the_answer_to_whole_runs_these_go_on(sums: Request, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (rounds_of_runs, patience, making):
+    for module in (calls, patience, making):
         monkeypatch.setattr(module, "time", Ticks())
     # Two seconds a pair: five pairs of both points take more than these, and so would all that are needed.
     measure, counters = replace(sums.config.measure, budget_s=14.0), replace(sums.config.counters, software=False)
@@ -408,7 +408,7 @@ class Fickle(Steady):
 def test_long_runs_go_on_to_a_look_at_all_points_unless_their_time_is_set(
     sums: Request, monkeypatch: pytest.MonkeyPatch, budget_s: float | None, pairs: int
 ) -> None:
-    for module in (rounds_of_runs, patience, making):
+    for module in (calls, patience, making):
         monkeypatch.setattr(module, "time", Ticks())
     monkeypatch.setattr("perfdiff.config.LEAST_BUDGET_S", 4.0)
     monkeypatch.setattr("perfdiff.config.FIRST_LOOK_S", 1000.0)  # by a clock that is looked at several times a pair

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from perfdiff import temporary
-from perfdiff.collect import outputs
-from perfdiff.collect.outputs import CLOSE_BYTES, FILES, Stream, files_written, shape_of, without_numbers
+from perfdiff.collect.execution import outputs
+from perfdiff.collect.execution.outputs import CLOSE_BYTES, FILES, Stream, files_written, shape_of, without_numbers
 from perfdiff.records.behaviour import REST, Shape
 
 

@@ -17,7 +17,7 @@ from perfdiff.revisions.repository import Repository
 
 # What a worker's memory takes without a thought; a tree that is larger holds data that are not built.
 MOST_BYTES = 512 * 2**20
-_TREE, _RUNNING = "source", "source.running"  # the second lies there while workloads may change the tree (`collect/pristine.py`)
+_TREE, _RUNNING = "source", "source.running"  # the second lies there while workloads may change the tree (`collect/trees/pristine.py`)
 _PARTS = (_TREE, "build", "outcome.json", seals.NAME)
 _NS = 10**9
 

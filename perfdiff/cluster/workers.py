@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from perfdiff import __version__
 from perfdiff.cluster import PROTOCOL, RESOURCE
 from perfdiff.cluster.tasks import submitted
-from perfdiff.collect.check import Check
+from perfdiff.collect.hosts.check import Check
 from perfdiff.errors import MeasurementError, UsageError
 
 if TYPE_CHECKING:

@@ -13,9 +13,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from perfdiff.build.jobs import OUTCOME
-from perfdiff.collect.differences import elsewhere
+from perfdiff.collect.trees.differences import elsewhere
 from perfdiff.measuring import unaltered
-from perfdiff.measuring.bench import Bench, Site
+from perfdiff.measuring.bench import Bench
+from perfdiff.measuring.site import Site
 from perfdiff.records.schema import Phase, Run, Side
 
 _OF_INTERPRETERS = re.compile(r"/(?:__pycache__|hsperfdata_[^/]*)/")  # byte code; what each JVM tells others of itself
