@@ -49,6 +49,9 @@ runs = 6
 """
 
 
+BRIEF_S = 1.0
+
+
 @dataclass
 class Steps:
     """A `Progress` that counts: the steps of each stage, and how many were announced."""
@@ -88,18 +91,23 @@ def request_of(tmp_path: Path) -> Callable[..., Request]:
     return lambda **variables: Request(folder, ("v1", "v2"), config, cache, environment | variables)
 
 
+def briefly(request: Request) -> Request:
+    """Return the same with few runs, for what is said of no time."""
+    return replace(request, config=replace(request.config, measure=replace(request.config.measure, budget_s=BRIEF_S)))
+
+
 def test_what_was_measured_is_measured_anew_only_where_something_that_it_depends_on_differs(
     request_of: Callable[..., Request], tmp_path: Path
 ) -> None:
-    progress = Steps()
-    found = pipeline.compare(request_of(), progress)
+    progress, asked = Steps(), briefly(request_of())
+    found = pipeline.compare(asked, progress)
     assert all(progress.made[name] <= total for name, total in progress.announced.items() if total is not None)
     assert progress.made["measuring"] > 0 < progress.made["counting"]
     assert "counting all functions" not in progress.made  # who asks for all evidence is not answered by counts
     assert not progress.notes
 
     again = Steps()
-    pipeline.compare(request_of(TERM="dumb"), again)
+    pipeline.compare(briefly(request_of(TERM="dumb")), again)
     assert [note.partition(",")[0] for note in again.notes] == ["measured already"]
     assert "measuring" not in again.made
     assert len(list((tmp_path / "cache" / "experiments").iterdir())) == 1
@@ -439,7 +447,7 @@ class Filling(ProcessExecutor):
 
 
 def test_counted_runs_that_fill_the_disk_end_the_comparison_and_nothing_is_kept(request_of: Callable[..., Request], tmp_path: Path) -> None:
-    asked = request_of()
+    asked = briefly(request_of())
     with pytest.raises(DiskFilledError):
         pipeline.compare(asked, Silent(), executor=Filling())
     assert not [each for each in (tmp_path / "cache").glob("experiments/*") if store.exists(each)]

@@ -367,6 +367,7 @@ int main(int argc, char **argv) {
 TOML = """
 build.command = "gcc -O2 -o add add.c"
 counters.software = false
+measure.budget_s = 2
 [[workload]]
 name = "add"
 command = 'if [ -n "$HOLD" ]; then ./add {n} && echo $$ > "$HOLD" && sleep 60; fi; ./add {n}'
