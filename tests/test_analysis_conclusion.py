@@ -18,7 +18,8 @@ from perfdiff.analysis.sums.ledger import open_counts, open_ledger
 from perfdiff.analysis.verdicts.conclusion import Evidence, conclude, slower_beside
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Change, Point, Reach
+from perfdiff.records.reach import Reach
+from perfdiff.records.schema import Change, Point
 from perfdiff.report import terminal
 from perfdiff.report.document import build
 from test_analysis_counts import counted

@@ -45,7 +45,8 @@ from perfdiff.languages.packs import Packs
 from perfdiff.languages.protocol import CodeComparison, Counterpart, ProbeCosts, Program
 from perfdiff.progress import Stopwatch
 from perfdiff.records import plan
-from perfdiff.records.schema import Environment, Floats, Folded, Note, Phase, Point, Reach, Run, Side, Skipped
+from perfdiff.records.reach import Reach
+from perfdiff.records.schema import Environment, Floats, Folded, Note, Phase, Point, Run, Side, Skipped
 from perfdiff.request import Request
 from perfdiff.revisions.pins import PinnedPair
 

@@ -18,7 +18,8 @@ from perfdiff.analysis.verdicts.parallel import allowed, apart_in_time
 from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Note, Reach, Run
+from perfdiff.records.reach import Reach
+from perfdiff.records.schema import Note, Run
 from perfdiff.records.witnessed import PointBehaviour
 
 SUSPECTS = 2  # named in a sentence
