@@ -78,6 +78,18 @@ class NothingCalledError(WorkloadError):
     """A workload has no part of the project at work, as far as probes and the files that it opens tell."""
 
 
+class StraysError(WorkloadError):
+    """Runs made together left processes, `names` in words, and nobody can tell which of the runs started them."""
+
+    def __init__(self, names: str) -> None:
+        super().__init__(
+            f"runs made at the same time leave processes ({names}), and nobody can tell which of the runs started them; let the workload "
+            "wait for what it starts, or set `alone = true`",
+            slug="processes-left",
+        )
+        self.names = names
+
+
 class DiskFilledError(WorkloadError):
     """A workload wrote so much that the disk got full; what it wrote lies in the built tree."""
 

@@ -52,6 +52,21 @@ def opened(file: Path) -> Iterator[int]:
         os.close(lock)
 
 
+def is_held(file: Path) -> bool:
+    """Return whether some process holds a lock, alone or with others; of a file that this user may not read it is not known to be held."""
+    try:
+        lock = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+    except (FileNotFoundError, PermissionError):
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
 def take(lock: int, *, alone: bool, most_s: float = HOUR_S, waits: Callable[[str], None] | None = None) -> None:
     """Take an open lock, alone or with others; another kind of hold on it is let go at once.
 

@@ -8,7 +8,7 @@ import itertools
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from perfdiff import locks, temporary
 from perfdiff.build import builder, holdings
-from perfdiff.build.cache import BuildCache, claim, remove_folder, size_bytes
+from perfdiff.build.cache import BuildCache, claim, place, remove_folder, size_bytes
 from perfdiff.build.holdings import HOLDINGS, entries
 from perfdiff.errors import BusyError, RecordingError, StoreError, store_errors
 from perfdiff.progress import Progress, Silent
@@ -52,6 +52,14 @@ class Damage:
 
     path: Path
     says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What of a cache is not as it was written or built, and how many builds processes use, whose trees are not as they were built."""
+
+    damaged: tuple[Damage, ...] = ()
+    builds_in_use: int = 0
 
 
 def folder(environment: Mapping[str, str]) -> Path:
@@ -173,18 +181,16 @@ def contents(cache: Path) -> tuple[Part, ...]:
     return tuple(sorted((Part(says, size) for says, size in sizes.items()), key=lambda part: -part.size_bytes))
 
 
-def builds_in_use(cache: Path) -> int:
-    """Return how many builds other processes use, which `verify` therefore does not look at."""
-    with BuildCache(cache) as builds:
-        return sum(builds.is_in_use(entry.key) for entry in builds.entries())
-
-
-def verify(cache: Path, progress: Progress) -> tuple[Damage, ...]:
-    """Return what is damaged: recordings, and builds that nobody uses, that are not as they were written or built."""
+def verify(cache: Path, progress: Progress) -> Verified:
+    """Read all recordings, and the records of all builds that nobody uses."""
     if not cache.is_dir():
-        return ()
+        return Verified()
     with in_use(cache, progress):
-        return (*_damaged_recordings(cache), *_damaged_builds(cache))
+        recordings = tuple(_damaged_recordings(cache))
+        with BuildCache(cache) as builds:
+            keys = [entry.key for entry in builds.entries()]
+            unused = [key for key in keys if not builds.is_in_use(key)]
+        return Verified((*recordings, *_damaged_builds(cache, unused)), len(keys) - len(unused))
 
 
 def _damaged_recordings(cache: Path) -> Iterator[Damage]:
@@ -197,15 +203,12 @@ def _damaged_recordings(cache: Path) -> Iterator[Damage]:
                 yield Damage(folder, str(error))
 
 
-def _damaged_builds(cache: Path) -> Iterator[Damage]:
-    with BuildCache(cache) as builds:
-        for entry in builds.entries():
-            if builds.is_in_use(entry.key):
-                continue
-            try:
-                builder.verify(cache / "trees" / entry.key)
-            except StoreError as error:
-                yield Damage(cache / "trees" / entry.key, str(error))
+def _damaged_builds(cache: Path, keys: Iterable[str]) -> Iterator[Damage]:
+    for folder in (place(cache, key) for key in keys):
+        try:
+            builder.verify(folder)
+        except StoreError as error:
+            yield Damage(folder, str(error))
 
 
 def strangers(cache: Path) -> tuple[Path, ...]:

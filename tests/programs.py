@@ -7,9 +7,15 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import runtimes
+from java_sources import write
+from perfdiff import configuration
+from perfdiff.request import Request
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 PROGRAMS = FIXTURES / "programs"
@@ -78,3 +84,22 @@ def repository(case: Case, folder: Path) -> Path:
     if (case.folder / INPUTS).exists():
         subprocess.run(["sh", str(case.folder / INPUTS)], cwd=folder, check=True)
     return folder
+
+
+def committed(project: Path, history: Sequence[Mapping[str, str]]) -> None:
+    """Make a project a repository with a tag for each revision, `v0` and on, each with some files that differ from the one before."""
+    project.mkdir()
+    git(project, "init", "-q")
+    for number, files in enumerate(history):
+        write(project, files)
+        git(project, "add", "-A")
+        git(project, "commit", "-q", "-m", str(number))
+        git(project, "tag", f"v{number}")
+
+
+def first_two(room: Path, history: Sequence[Mapping[str, str]], variables: Mapping[str, str] = os.environ) -> Request:
+    """Make a project in a room, and return what asks to compare its first two revisions."""
+    project = room / "project"
+    committed(project, history)
+    config = configuration.load(project, environment={})
+    return Request(project, ("v0", "v1"), config, runtimes.lent_to(room / "cache"), variables)

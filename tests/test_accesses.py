@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from perfdiff.outcome import Outcome
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Side
 from perfdiff.request import Request
-from programs import git
+from programs import committed, first_two
 
 SAME = {"same.txt": "a\n", "sub/same.txt": "a\n", "run.sh": "exit 0\n"}
 
@@ -336,17 +336,6 @@ PYTHON_HISTORY: tuple[Mapping[str, str], ...] = (
 )
 
 
-def committed(project: Path, history: Sequence[Mapping[str, str]]) -> None:
-    """Make a project a repository with a tag for each revision, `v0` and on."""
-    project.mkdir()
-    git(project, "init", "-q")
-    for number, files in enumerate(history):
-        write(project, files)
-        git(project, "add", "-A")
-        git(project, "commit", "-q", "-m", str(number))
-        git(project, "tag", f"v{number}")
-
-
 class MeasuredError(Exception):
     """Whole runs were to be compared."""
 
@@ -394,9 +383,7 @@ C_PROGRAM = "int main(int count, char **words) { return count == 0 && words[0][0
 def asked(room: Path, command: str, head: Mapping[str, str]) -> Request:
     """Return what asks to compare a program in C with one that some files of `head` differ in."""
     history = ({"prog.c": C_PROGRAM, "README.md": "one\n", "perfdiff.toml": C_TOML.replace("COMMAND", command)}, head)
-    committed(room / "project", history)
-    config = configuration.load(room / "project", environment={})
-    return Request(room / "project", ("v0", "v1"), config, runtimes.lent_to(room / "cache"), os.environ)
+    return first_two(room, history)
 
 
 @pytest.mark.integration
@@ -436,10 +423,8 @@ def test_a_workload_that_runs_nothing_of_what_was_built_is_an_error(tmp_path: Pa
 
 @pytest.mark.integration
 def test_slower_runs_that_call_no_function_and_meet_what_differs_are_the_project_s(tmp_path: Path) -> None:
-    loop, project = "i=0; while [ $i -lt {} ]; do i=$((i+1)); done\n", tmp_path / "project"
+    loop = "i=0; while [ $i -lt {} ]; do i=$((i+1)); done\n"
     files = {"prog.c": C_PROGRAM, "perfdiff.toml": C_TOML.replace("COMMAND", "sh work.sh {n}"), "work.sh": loop.format(30_000)}
-    committed(project, (files, {"work.sh": loop.format(90_000)}))
-    config = configuration.load(project, environment={})
-    found = pipeline.compare(Request(project, ("v0", "v1"), config, runtimes.lent_to(tmp_path / "cache"), os.environ), Silent()).findings
+    found = pipeline.compare(first_two(tmp_path, (files, {"work.sh": loop.format(90_000)})), Silent()).findings
     assert (found.verdict, found.met) == (Verdict.REGRESSION, ("work.sh",))
     assert "calls-not-timed" in {note.slug for note in found.notes}

@@ -13,17 +13,19 @@ from experiments import BASE, HEAD, Made, Noise, World, same
 from perfdiff.analysis import analyse, look
 from perfdiff.analysis.counts.suspects import ExtraWork, work_by_counts
 from perfdiff.analysis.counts.work import Work
-from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio, Rung, Verdict
+from perfdiff.analysis.findings import EndToEnd, FunctionFinding, PointStanding, Ratio, Rung, Verdict
 from perfdiff.analysis.sums.ledger import open_counts, open_ledger
 from perfdiff.analysis.verdicts.conclusion import Evidence, conclude, slower_beside
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Change, Point, Reach
+from perfdiff.records.reach import Reach
+from perfdiff.records.schema import Change, Point
 from perfdiff.report import terminal
 from perfdiff.report.document import build
 from test_analysis_counts import counted
 
 FASTER = PointStanding.FASTER
+IMPROVED = made.plain(9, "sift", Verdict.IMPROVEMENT, Change.CHANGED, ratio=Ratio(0.5, 0.4, 0.6, 26, 26), reason="its change saves time")
 
 
 @pytest.mark.parametrize(
@@ -201,6 +203,22 @@ def test_a_slower_function_in_a_faster_program_is_a_note_where_it_adds_less_than
     noted = [note.text for note in slower_beside(found.verdict, (slower,))]
     told = [f"slower all the same, in a program that is faster as a whole: {slower.headline}"]
     assert noted == (told if verdict is Verdict.IMPROVEMENT else [])
+
+
+@pytest.mark.parametrize(
+    ("functions", "high", "verdict"),
+    [
+        ((IMPROVED,), 0.99, Verdict.IMPROVEMENT),
+        ((IMPROVED,), 1.01, Verdict.UNCHANGED),
+        ((), 0.99, Verdict.UNCHANGED),
+    ],
+    ids=["runs and a function", "a function alone", "runs alone"],
+)
+def test_runs_that_are_faster_beyond_chance_are_an_improvement_where_a_function_is_faster(
+    functions: tuple[FunctionFinding, ...], high: float, verdict: Verdict
+) -> None:
+    end = EndToEnd(Point(0, "run", {}, "./prog"), 1e8, 0.98e8, Ratio(0.98, 0.97, high, 26, 26), None, PointStanding.NOT_SLOWER)
+    assert conclude(functions, Evidence(WholeRuns((end,))), CompareConfig()).verdict is verdict
 
 
 def test_a_faster_program_that_is_not_as_fast_at_one_point_is_headed_by_its_slower_function() -> None:

@@ -130,6 +130,14 @@ def test_long_outputs_are_compared_as_a_whole() -> None:
     assert kinds([did(long)] * 3, [did(long[: len(long) // 2])] * 3) == ["less-output"]
 
 
+@pytest.mark.parametrize(("part", "kinds_told"), [(1.0, []), (0.97, []), (0.9, ["other-output"]), (0.4, ["less-output"])])
+def test_long_lines_that_vary_are_other_ones_where_they_have_fewer_bytes(part: float, kinds_told: list[str]) -> None:
+    def texts(letters: str, length: int) -> list[Behaviour]:
+        return [did(letter.encode() * length + b"\n") for letter in letters]
+
+    assert kinds(texts("abc", 2 * CLOSE_BYTES), texts("def", int(part * 2 * CLOSE_BYTES))) == kinds_told
+
+
 @pytest.mark.parametrize(
     ("texts", "part", "kinds_told"),
     [

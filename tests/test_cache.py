@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -13,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perfdiff import cli, seals, storage
+from perfdiff import cli, locks, seals, storage
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.holdings import HOLDINGS
 from perfdiff.errors import StoreError
@@ -94,7 +95,7 @@ def test_what_is_damaged_is_said_and_removed_alone(cache: Path, capsys: pytest.C
     assert code("verify", "--cache", str(cache), "--remove") == 0
     assert "(removed)" in capsys.readouterr().out
     assert not folder.exists()
-    assert storage.verify(cache, Silent()) == ()
+    assert storage.verify(cache, Silent()).damaged == ()
     assert len([*(cache / "experiments").iterdir(), *(cache / "trees").iterdir()]) == 3
 
 
@@ -106,6 +107,26 @@ def test_a_build_that_is_in_use_is_not_looked_at_as_runs_change_its_tree(cache: 
         assert "builds in use, and not looked at: 1" in capsys.readouterr().out
     assert (cache / "trees" / KEYS[0]).exists()
     assert code("verify", "--cache", str(cache)) == 3
+
+
+@pytest.mark.parametrize("forbidden", [os.O_RDWR, os.O_RDWR | os.O_CLOEXEC], ids=["written", "read"])
+@pytest.mark.parametrize("is_used", [False, True])
+def test_a_lock_of_another_user_keeps_nobody_from_looking_at_builds(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], forbidden: int, *, is_used: bool
+) -> None:
+    def opened(path: str | Path, flags: int, mode: int = 0o777) -> int:
+        if path == cache / "locks" / KEYS[0] and flags & forbidden:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return os_open(path, flags, mode)
+
+    with BuildCache(cache) as user:
+        if is_used:
+            user.obtain(KEYS[0], _build)
+        os_open = os.open
+        monkeypatch.setattr(locks.os, "open", opened)
+        assert code("verify", "--cache", str(cache)) == 0
+    is_known = is_used and forbidden == os.O_RDWR
+    assert ("builds in use, and not looked at: 1" in capsys.readouterr().out) is is_known
 
 
 def _file(path: Path) -> None:

@@ -38,8 +38,9 @@ from perfdiff.config import WorkloadConfig
 from perfdiff.errors import WorkloadError
 from perfdiff.languages.protocol import Counterpart, FeaturePlan, FunctionDefinition, Load, ProbeCosts
 from perfdiff.measuring.making import OwnMachine
+from perfdiff.records.reach import Reach
 from perfdiff.records.recording import RecordedSamples
-from perfdiff.records.schema import Change, Note, Origin, Phase, Point, Reach, Run, Side, Totals
+from perfdiff.records.schema import Change, Note, Origin, Phase, Point, Run, Side, Totals
 
 
 @pytest.fixture

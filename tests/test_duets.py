@@ -19,7 +19,7 @@ from perfdiff.collect.runs import schedule
 from perfdiff.collect.runs.collector import Collector, Target
 from perfdiff.collect.serving.services import Services
 from perfdiff.config import WorkloadConfig
-from perfdiff.errors import DiskFilledError, WorkloadError
+from perfdiff.errors import DiskFilledError, StraysError, WorkloadError
 from perfdiff.measuring import duets
 from perfdiff.measuring.duets import APART, SIGNS, Duets
 from perfdiff.records.behaviour import Concurrency
@@ -360,10 +360,15 @@ def test_a_single_look_at_two_tasks_keeps_no_runs_apart(tmp_path: Path) -> None:
     ("executor", "attempts", "says"),
     [
         (Scripted(fails=WorkloadError("the port is taken", slug="workload-failed")), 1, "fails (the port is taken) where base and head"),
+        (
+            Scripted(fails=StraysError("worker")),
+            1,
+            "leaves processes (worker) where base and head run at the same time: nobody can tell which",
+        ),
         (Scripted(prints="of both"), 1, "prints something else where base and head"),
         (Scripted(does=0.55), SIGNS, "takes much less CPU time where base and head run at the same time: it seems to end by the clock"),
     ],
-    ids=["fails", "prints", "does less"],
+    ids=["fails", "leaves processes", "prints", "does less"],
 )
 def test_runs_that_disturb_each_other_are_made_apart_from_then_on_and_told_once(
     tmp_path: Path, executor: Scripted, attempts: int, says: str

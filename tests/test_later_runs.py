@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-import runtimes
-from perfdiff import configuration, pipeline
+from perfdiff import pipeline
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.progress import Silent
-from perfdiff.request import Request
-from test_accesses import committed
+from programs import first_two
 
 TOML = """
 measure.budget_s = 4
@@ -39,13 +36,29 @@ main(int(sys.argv[1]))
 """
 
 
-def compared(room: Path, head: Mapping[str, str]) -> Findings:
-    """Compare a job that removes its lock with what `head` has in its place."""
-    project = room / "project"
-    committed(project, ({"job.py": JOB, "perfdiff.toml": TOML}, head))
-    config = configuration.load(project, environment={})
-    request = Request(project, ("v0", "v1"), config, runtimes.lent_to(room / "cache"), os.environ)
-    return pipeline.compare(request, Silent()).findings
+KEEPING = """
+import os, sys
+
+def work(n):
+    return sum(i * i % 7 for i in range(2000 * n))
+
+def main(n):
+    if os.path.exists("kept"):
+        print(open("kept").read())
+        return
+    result = work(n)
+    if os.path.exists("asked"):
+        open("kept", "w").write(str(result))
+    open("asked", "w").close()
+    print(result)
+
+main(int(sys.argv[1]))
+"""
+
+
+def compared(room: Path, head: Mapping[str, str], base: Mapping[str, str] = {}) -> Findings:
+    """Compare a job that removes its lock, or what `base` has in its place, with what `head` has."""
+    return pipeline.compare(first_two(room, ({"job.py": JOB, "perfdiff.toml": TOML, **base}, head)), Silent()).findings
 
 
 @pytest.mark.integration
@@ -55,6 +68,15 @@ def test_what_makes_later_runs_slower_alone_is_a_regression(tmp_path: Path) -> N
     slower = {end.point.workload for end in found.end_to_end if end.low > 1}
     assert slower == {"job again"}
     assert "later-runs-differ" in {note.slug for note in found.notes}
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("setup", ["", 'setup = "echo ready > state"\n'], ids=["no setup", "a setup"])
+def test_what_is_kept_when_it_is_asked_for_again_is_missed_by_the_run_behind_two(setup: str, tmp_path: Path) -> None:
+    forgetful = KEEPING.replace('        open("kept", "w").write(str(result))', "        pass")
+    found = compared(tmp_path, {"job.py": forgetful}, {"job.py": KEEPING, "perfdiff.toml": TOML + setup})
+    assert found.verdict is Verdict.REGRESSION
+    assert {end.point.workload for end in found.end_to_end if end.low > 1} == {"job again"}
 
 
 @pytest.mark.integration

@@ -106,7 +106,7 @@ def test_readers_do_not_wait_for_who_measures(tmp_path: Path) -> None:
     with held(tmp_path / "locks" / "at-work"):
         notes = Notes()
         with storage.in_use(tmp_path, notes):
-            assert storage.verify(tmp_path, notes) == ()
+            assert storage.verify(tmp_path, notes).damaged == ()
             assert storage.prune(tmp_path, max_age_s=0) == 0
         assert notes.texts == []
 
@@ -125,9 +125,9 @@ def test_who_clears_recordings_does_not_wait_for_readers(tmp_path: Path) -> None
     damaged.mkdir(parents=True)
     tmp_path.chmod(0o700)
     with storage.in_use(tmp_path, Silent()):
-        storage.clear(tmp_path, storage.verify(tmp_path, Silent()))
+        storage.clear(tmp_path, storage.verify(tmp_path, Silent()).damaged)
         assert damaged.is_dir()
-    storage.clear(tmp_path, storage.verify(tmp_path, Silent()))
+    storage.clear(tmp_path, storage.verify(tmp_path, Silent()).damaged)
     assert not damaged.exists()
 
 

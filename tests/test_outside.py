@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import runtimes
-from perfdiff import configuration, pipeline
+from perfdiff import pipeline
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.progress import Silent
-from perfdiff.request import Request
-from test_accesses import committed
+from programs import first_two
 
 TOML = """
 build.command = "sh build.sh"
@@ -49,12 +47,10 @@ KEEPING = ALONE.replace(
 
 def compared(room: Path, base: Mapping[str, str], head: Mapping[str, str]) -> Findings:
     """Compare a job that reads what its build installed, or what it kept, in a place of both sides'."""
-    project, place = room / "project", room / "place"
+    place = room / "place"
     place.mkdir()
-    committed(project, ({"job.py": JOB, "build.sh": BUILD, "words.txt": "one\n", "perfdiff.toml": TOML, **base}, head))
-    environment = {**os.environ, "PLACE": str(place)}
-    config = configuration.load(project, environment=environment)
-    return pipeline.compare(Request(project, ("v0", "v1"), config, runtimes.lent_to(room / "cache"), environment), Silent()).findings
+    history = ({"job.py": JOB, "build.sh": BUILD, "words.txt": "one\n", "perfdiff.toml": TOML, **base}, head)
+    return pipeline.compare(first_two(room, history, {**os.environ, "PLACE": str(place)}), Silent()).findings
 
 
 @pytest.mark.integration
@@ -70,3 +66,13 @@ def test_good_news_of_sides_that_did_not_start_alike_is_none(
     assert found.verdict is Verdict.INCONCLUSIVE
     assert str(tmp_path / "place" / name) in found.outside
     assert "did not start alike" in found.sentence
+
+
+@pytest.mark.integration
+def test_an_empty_file_says_nothing_to_who_opens_it(tmp_path: Path) -> None:
+    twice = ALONE.replace("    print(", "    work(n * len(words))\n    print(")
+    locking = ALONE.replace("    print(", '    open(f"{PLACE}/lock", "a").close()\n    print(')
+    found = compared(tmp_path, {"job.py": twice, "build.sh": "true\n"}, {"job.py": locking})
+    assert (tmp_path / "place/lock").exists()
+    assert found.verdict is Verdict.IMPROVEMENT
+    assert found.outside == ()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import findings as made
-from perfdiff.analysis.findings import Anomaly, Findings, MetricFinding, OddCall, Prediction, Ratio, Verdict
+from perfdiff.analysis.findings import Anomaly, Findings, FiredRule, MetricFinding, OddCall, Prediction, Ratio, Verdict
 from perfdiff.cli.explain import explanation
 from perfdiff.errors import UsageError
 from perfdiff.models.annotation import Condition, CostClass, Operator, Scope, Term
@@ -338,6 +338,15 @@ def test_a_table_of_calls_says_where_a_cost_is_that_of_a_run_or_without_callees(
         name: f"{wording.costs(wall)}{whose}" for name, whose in (("wall_ns", ""), ("self_ns", " (own)"), ("run_ns", " (a run)"))
     }
     assert wording.costs_of(replace(wall, predictions=(), base=None, head=None, metric="run_ns")) == "–"
+
+
+def test_explain_tells_the_rules_that_held_for_a_function_and_for_the_whole() -> None:
+    function = replace(made.regressed(), rules=(FiredRule("adds-time", "does it add time?"), FiredRule("works-the-same", "does it wait?")))
+    whole = replace(made.findings(functions=(function,)), rules=(FiredRule("function-slower", "is a function slower?"),))
+    said = explain(function, whole)
+    of_function, _, of_whole = said[said.index("Rules that held") :].partition("Rules that held for the whole")
+    assert of_function.index("adds-time: does it add time?") < of_function.index("works-the-same: does it wait?")
+    assert "function-slower: is a function slower?" in of_whole
 
 
 def test_explain_without_samples_leaves_the_strata_out() -> None:

@@ -16,10 +16,6 @@ from perfdiff.config import RUNS_FOR_TIME
 _EVIDENCE = 0.001
 
 
-def _rewritten() -> Mapping[str, float]:
-    return {"atomics": 1.0, "blocks": 1.5, "bytecode_blocks": 1.5, "lines": 4.0, "opcodes": 1.5}
-
-
 @dataclass(frozen=True, slots=True)
 class Policy:
     """The numbers that decide; each answers one question, wherever that is asked."""
@@ -108,7 +104,9 @@ class Policy:
     # Compilers turn conditions into moves and back, and move code between blocks: a function that does the same may execute so many times
     # as many blocks. Atomic operations they leave as they are. A statement that is broken into several lines begins each of them: a call of
     # two arguments four, with each on a line of its own.
-    rewritten: Mapping[str, float] = field(default_factory=_rewritten)
+    rewritten: Mapping[str, float] = field(
+        default_factory=lambda: {"atomics": 1.0, "blocks": 1.5, "bytecode_blocks": 1.5, "lines": 4.0, "opcodes": 1.5}
+    )
     taken_over: float = 2.0  # times as many calls into a recursion, at most, are taken for those of a caller that is gone
     mostly_new: float = 2.0  # from so many times the calls on, most are new: they cost what new calls cost, not what old ones have come to
     # A function whose text is the same and that reads other data costs what its new calls cost, where it is called so many times as often:

@@ -164,12 +164,7 @@ class BuildCache:
 
     def is_in_use(self, key: str) -> bool:
         """Return whether some process uses a build, or makes it: then its tree is not as it was built."""
-        try:
-            with locks.opened(self._locks / key) as lock:
-                locks.take(lock, alone=True, most_s=0)
-        except BusyError:
-            return True
-        return False
+        return locks.is_held(self._locks / key)
 
     def prune(self, *, max_age_s: float) -> tuple[CacheEntry, ...]:
         """Remove folders not used for `max_age_s`, and logs of failed builds of that age; return the folders that were removed.

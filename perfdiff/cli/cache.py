@@ -63,14 +63,14 @@ def verify(
 
     with exits.exceptions_become_codes(), waiting.progress(quiet=False, verbose=False) as progress:
         folder = options.cache_folder(cache or context.obj)
-        damaged = storage.verify(folder, progress)
+        verified = storage.verify(folder, progress)
+        damaged = verified.damaged
         if damaged and remove:
             storage.clear(folder, damaged)
-        busy = storage.builds_in_use(folder) if folder.is_dir() else 0
         left = [each for each in damaged if each.path.exists()]
         said = [f"{each.says}{'' if each in left else ' (removed)'}" for each in damaged]
         said += [f"{path} is not perfdiff's, or cannot be read; it is left alone" for path in storage.strangers(folder)]
-        said += [f"builds in use, and not looked at: {busy}"] if busy else []
+        said += [f"builds in use, and not looked at: {verified.builds_in_use}"] if verified.builds_in_use else []
         said.append(f"{len(damaged)} damaged in {folder}" if damaged else f"nothing is damaged in {folder}")
         output.write("\n".join(map(printable, said)))
         if left:

@@ -18,7 +18,7 @@ from perfdiff.analysis.verdicts.wholeruns import has_several, waits
 from perfdiff.collect.counts.abreast import Collected, may_meet, prints_otherwise
 from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.schedule import Slot
-from perfdiff.errors import DiskFilledError, WorkloadError
+from perfdiff.errors import DiskFilledError, StraysError, WorkloadError
 from perfdiff.records.schema import Note, Phase, Run, Side
 
 # Pairs of a point that are made one run after the other first: they tell whether its runs wait, how much memory they take, and whether
@@ -41,7 +41,8 @@ class Duets:
     the program: a run with `Target.calm` tells whether it has others, and what a machine that is busy makes it wait is no waiting. Where
     runs are made of requests, both sides' are sent in turns: a server may wait, as nobody uses the CPU meanwhile.
     Runs that fail together, or print what they did not print before, share something outside their trees, and what takes much less CPU time
-    several times ends by the clock: the workload's further runs are made apart, in the latter case marked so, and a note tells.
+    several times ends by the clock: the workload's further runs are made apart, in the latter case marked so, and a note tells. They are
+    made apart as well where runs leave processes of which nobody can tell whose they are.
     """
 
     collector: Collector
@@ -119,6 +120,9 @@ class Duets:
             made = self.collector.collect_together(pair, {cpu}, advance)
         except DiskFilledError:
             raise
+        except StraysError as error:
+            self._part(pair[0], f"leaves processes ({error.names})", "nobody can tell which of the two runs started them")
+            return None
         except WorkloadError as error:
             self._part(pair[0], f"fails ({error})", _SHARES)
             return None

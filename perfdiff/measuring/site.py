@@ -14,7 +14,8 @@ from perfdiff.collect.hosts import machine
 from perfdiff.collect.runs.collector import Target
 from perfdiff.languages.protocol import CodeComparison
 from perfdiff.records import plan
-from perfdiff.records.schema import Environment, Folded, Note, Phase, Reach, Side, Skipped
+from perfdiff.records.reach import Reach
+from perfdiff.records.schema import Environment, Folded, Note, Phase, Side, Skipped
 
 Targets = Mapping[tuple[Phase, Side], Target]
 

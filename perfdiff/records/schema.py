@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from perfdiff.records.behaviour import Behaviour, Concurrency
 from perfdiff.records.exchanges import Exchanges
+from perfdiff.records.reach import Reach
 from perfdiff.records.requests import RequestTimes
 
 Floats = npt.NDArray[np.float64]
@@ -399,24 +400,6 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
-    """How many of the functions that changed, or depend on what did, ran: `changed` are all of these, without those of tests that did not.
-
-    Of `unknown` ones nobody can say whether they ran, as they carry no probe. `idle` names those that did not run, those of tests last.
-    """
-
-    changed: int
-    ran: int
-    unknown: int = 0
-    idle: tuple[str, ...] = ()
-
-    @property
-    def is_none(self) -> bool:
-        """Return whether certainly nothing that changed ran, though something did change."""
-        return self.changed > 0 and not self.ran and not self.unknown
-
-
-@dataclass(frozen=True, slots=True)
 class Experiment:
     """All that was measured of one comparison except the sample tables, which `records.store` loads one function at a time.
 
@@ -425,7 +408,8 @@ class Experiment:
     can observe is proved to be the same on both sides, so that whole runs only confirm it. `stages` are the seconds that each stage of
     measuring took. `machines` are those of the runs where several measured, whose numbers are their places here; where there are none,
     `environment`'s did. `reach` tells how much of what changed ran, None where that is not known. `met` are files that differ and that
-    slower runs open, list or ask after, `outside` those outside of the trees that runs read and that builds or earlier runs wrote."""
+    slower runs open, list or ask after, `outside` those outside of the trees that runs read and that builds or earlier runs wrote.
+    """
 
     base: Revision
     head: Revision

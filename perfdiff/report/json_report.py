@@ -24,7 +24,8 @@ from perfdiff.analysis.findings import (
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.language import readable
 from perfdiff.records.kinds import MachinePart
-from perfdiff.records.schema import Environment, Point, Reach, Revision
+from perfdiff.records.reach import Reach
+from perfdiff.records.schema import Environment, Point, Revision
 from perfdiff.records.witnessed import PointBehaviour, SideBehaviour
 from perfdiff.report import wording
 from perfdiff.report.document import Document

@@ -68,10 +68,7 @@ def weighed(conclusion: Conclusion, witnessed: Sequence[PointBehaviour], config:
     doubts = [replace(each, differences=tuple(_doubts(each, conclusion.verdict, config))) for each in witnessed]
     if not any(each.differences for each in doubts):
         return replace(conclusion, sentence=f"{conclusion.sentence}; head {says}")
-    without = f"{conclusion.sentence[0].lower()}{conclusion.sentence[1:]}"
-    return Conclusion(
-        Verdict.INCONCLUSIVE, f"Inconclusive: head may do less work: it {_told(doubts)}; by time alone: {without}", conclusion.rung
-    )
+    return conclusion.opened(f"head may do less work: it {_told(doubts)}")
 
 
 def behaviour_notes(witnessed: Sequence[PointBehaviour]) -> Iterator[Note]:

@@ -17,7 +17,8 @@ from perfdiff.analysis.verdicts.parallel import allowed, apart_in_time
 from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Note, Reach, Run
+from perfdiff.records.reach import Reach
+from perfdiff.records.schema import Note, Run
 from perfdiff.records.witnessed import PointBehaviour
 from perfdiff.statistics.pairs import MOST_PAIRS
 
@@ -253,9 +254,8 @@ def _of_a_like_start(conclusion: Conclusion, program: Program) -> Conclusion:
     if not files or conclusion.verdict not in (Verdict.UNCHANGED, Verdict.IMPROVEMENT):
         return conclusion
     names = units.listed([f"`{name}`" for name in files], NAMED)
-    without = f"{conclusion.sentence[0].lower()}{conclusion.sentence[1:]}"
     why = f"runs read {names}, outside of their trees, which a build or an earlier run wrote, so that base and head did not start alike"
-    return Conclusion(Verdict.INCONCLUSIVE, f"Inconclusive: {why}; by time alone: {without}", conclusion.rung)
+    return conclusion.opened(why)
 
 
 def _of_same_work(conclusion: Conclusion, program: Program) -> Conclusion:

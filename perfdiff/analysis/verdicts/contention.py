@@ -27,7 +27,7 @@ def keeping_others_waiting(judged: Judged) -> dict[int, Reason]:
     """Return the suspects because of whom unchanged functions wait, and that are not slower by anything else."""
     slower = {case.info.id for case in judged.regressions}
     reasons: dict[int, Reason] = {}
-    for function, suspects in behind_waiting(judged.cases.values()).items():
+    for function, suspects in judged.waiting.items():
         case = judged.cases[function]
         says = f"through it `{case.info.name}` is slower on machines with more cores or nodes: there {waits(case.contended)}"
         reasons = {suspect: Reason(says, case.contended) for suspect in suspects if suspect not in slower} | reasons
@@ -37,7 +37,7 @@ def keeping_others_waiting(judged: Judged) -> dict[int, Reason]:
 def held_up(judged: Judged) -> dict[int, Reason]:
     """Return the unchanged functions that wait because of a suspect, and are not slower by anything else."""
     slower, reasons = {case.info.id for case in judged.regressions}, {}
-    for function, suspects in behind_waiting(judged.cases.values()).items():
+    for function, suspects in judged.waiting.items():
         if function not in slower:
             contended = judged.cases[function].contended
             behind = judged.names(suspects)

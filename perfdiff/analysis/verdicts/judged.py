@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perfdiff.analysis.findings import FiredRule, Verdict
 from perfdiff.analysis.verdicts.case import Case
@@ -13,11 +13,15 @@ from perfdiff.analysis.verdicts.rules import Decision, Reason
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Functions and decisions on them, by id, with the evidence on the whole program."""
+    """Functions and decisions on them, by id, with the evidence on the whole program.
+
+    `waiting` names the suspects behind the lines that an unchanged function fetches from other threads.
+    """
 
     cases: Mapping[int, Case]
     decisions: Mapping[int, Decision]
     evidence: Evidence
+    waiting: Mapping[int, tuple[int, ...]]
 
     @property
     def regressions(self) -> list[Case]:
@@ -48,4 +52,4 @@ class JointRule:
         for function, reason in self.reasons(judged).items():
             held = (*decisions[function].rules, FiredRule(self.name, self.asks))
             decisions[function] = Decision(self.verdict, reason.says, reason.grown, held)
-        return Judged(judged.cases, decisions, judged.evidence)
+        return replace(judged, decisions=decisions)

@@ -51,8 +51,7 @@ def allowed(conclusion: Conclusion, apart: Sequence[PointBehaviour], work: Work 
         return conclusion
     if work is not None and work.adds_nothing and _have_met(runs, {each.point.id for each in apart}):
         return conclusion
-    without = f"{conclusion.sentence[0].lower()}{conclusion.sentence[1:]}"
-    return Conclusion(Verdict.INCONCLUSIVE, f"Inconclusive: {_says(apart)}; by time alone: {without}", conclusion.rung)
+    return conclusion.opened(_says(apart))
 
 
 def apart_note(apart: Sequence[PointBehaviour]) -> Iterator[Note]:

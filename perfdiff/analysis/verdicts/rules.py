@@ -66,3 +66,8 @@ class Conclusion:
     rung: Rung
     excluded: float | None = None
     rules: tuple[FiredRule, ...] = ()
+
+    def opened(self, why: str) -> Conclusion:
+        """Return that nothing is decided, and why: what was concluded holds by time alone."""
+        by_time = f"{self.sentence[0].lower()}{self.sentence[1:]}"
+        return Conclusion(Verdict.INCONCLUSIVE, f"Inconclusive: {why}; by time alone: {by_time}", self.rung)

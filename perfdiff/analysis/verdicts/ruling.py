@@ -29,13 +29,12 @@ from perfdiff.records.schema import Floats, Side
 class Ruling:
     """The decision on each function, the guilty ones, and the `order` in which all that is slower is told.
 
-    `harmed` names the guilty ones behind a function's own cost, `waiting` those behind the lines it fetches from other threads.
+    `waiting` names the suspects behind the lines that a function fetches from other threads.
     """
 
     decisions: Mapping[int, Decision]
     guilty: frozenset[int]
     order: tuple[int, ...]
-    harmed: Mapping[int, tuple[int, ...]]
     waiting: Mapping[int, tuple[int, ...]]
 
     def rank(self, function: int) -> int | None:
@@ -45,7 +44,7 @@ class Ruling:
     def extra(self, case: Case) -> tuple[float, tuple[float, float] | None]:
         """Return what a function's change adds to one run of each point, ns, with its interval where the function is guilty by time."""
         function, guilt = case.info.id, case.guilt
-        extra = guilt.total_ns if guilt is not None and function not in self.harmed else 0.0
+        extra = guilt.total_ns if guilt is not None and self.decisions[function].rule != _THROUGH_OTHERS else 0.0
         if function not in self.guilty:
             return extra, None
         if self.decisions[function].grown:
@@ -114,6 +113,7 @@ def _slower_through_others(judged: Judged) -> dict[int, Reason]:
     return {each: Reason(f"its code is unchanged; it is slower because of {judged.names(behind)}") for each, behind in victims}
 
 
+_THROUGH_OTHERS = "slower-through-others"
 JOINT_RULES = (
     JointRule("allocates-below", Verdict.UNCHANGED, "do callees make most of what it allocates more?", _allocating_below),
     JointRule("works-the-same", Verdict.UNCHANGED, "does it work the same, and wait for others or for callees?", working_the_same),
@@ -121,10 +121,10 @@ JOINT_RULES = (
     JointRule("most-work", Verdict.REGRESSION, "runs slower, nobody guilty: has it most of the new work?", by_most_work),
     JointRule("only-one-slower", Verdict.REGRESSION, "runs slower, nobody guilty: is it alone slower?", by_slower_calls),
     JointRule("only-lines-grown", Verdict.REGRESSION, "runs slower, nobody guilty: do its lines alone run more often?", by_lines),
-    JointRule("slower-through-others", Verdict.REGRESSION, "unchanged, and slower by a change elsewhere?", _slower_through_others),
+    JointRule(_THROUGH_OTHERS, Verdict.REGRESSION, "unchanged, and slower by a change elsewhere?", _slower_through_others),
     JointRule("waits-for-others", Verdict.REGRESSION, "unchanged, and waits because of a change elsewhere?", held_up),
 )
-_BEHIND = ("slower-through-others", "waits-for-others")  # whom these decide on is slower, and others are guilty of it
+_BEHIND = (_THROUGH_OTHERS, "waits-for-others")  # whom these decide on is slower, and others are guilty of it
 
 
 def rule(cases: Sequence[Case], evidence: Evidence) -> Ruling:
@@ -132,7 +132,8 @@ def rule(cases: Sequence[Case], evidence: Evidence) -> Ruling:
 
     Where `evidence` on the whole program says that it is slower and nobody is guilty, it is who all else speaks for.
     """
-    judged = Judged({case.info.id: case for case in cases}, {case.info.id: decide(case) for case in cases}, evidence)
+    decisions = {case.info.id: decide(case) for case in cases}
+    judged = Judged({case.info.id: case for case in cases}, decisions, evidence, behind_waiting(cases))
     for each in JOINT_RULES:
         judged = each.applied(judged)
     slower = {case.info.id: judged.decisions[case.info.id] for case in judged.regressions}
@@ -142,4 +143,4 @@ def rule(cases: Sequence[Case], evidence: Evidence) -> Ruling:
     order = cases[0].attribution.ranked(by_time) if cases else []
     counted = {case.info.id: case.work.total_ns if case.work else 0.0 for case in cases}
     order += sorted((each for each in guilty if each not in order), key=lambda each: -counted[each])
-    return Ruling(with_locks(judged.decisions, cases), frozenset(guilty), (*order, *behind), _victims(judged), behind_waiting(cases))
+    return Ruling(with_locks(judged.decisions, cases), frozenset(guilty), (*order, *behind), judged.waiting)

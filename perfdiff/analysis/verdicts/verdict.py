@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from perfdiff import units
@@ -52,7 +54,8 @@ def _adding(case: Case) -> Guilt | None:
 
 def _undisputed(case: Case) -> Guilt | None:
     """Return what a function's change costs, where that counts and nothing speaks against it."""
-    return None if any(against(case) for against in (_moved_from_callees, _doubted, _unconfirmed)) else _adding(case)
+    guilt = _adding(case)
+    return None if guilt is None or any(against(case, guilt) for against in _OBJECTIONS) else guilt
 
 
 def _loads_little(case: Case) -> str:
@@ -104,19 +107,14 @@ def _waits(case: Case) -> Reason | None:
     return Reason(f"{waits(case.contended)}, which its time does not clearly show on this machine", case.contended)
 
 
-def _moved_from_callees(case: Case) -> str:
-    guilt = _adding(case)
-    return moved_from_callees(case, guilt) if guilt is not None else ""
+def _of_what_it_adds(says: Callable[[Case, Guilt], str]) -> Callable[[Case], str]:
+    """Return the same reason, asked only of a function whose change adds time that counts."""
 
+    def reason(case: Case) -> str:
+        guilt = _adding(case)
+        return says(case, guilt) if guilt is not None else ""
 
-def _doubted(case: Case) -> str:
-    guilt = _adding(case)
-    return doubted(case, guilt) if guilt is not None else ""
-
-
-def _unconfirmed(case: Case) -> str:
-    guilt = _adding(case)
-    return unconfirmed(case, guilt) if guilt is not None else ""
+    return reason
 
 
 def _work_moved(case: Case) -> str:
@@ -146,6 +144,7 @@ def _too_little_known(case: Case) -> str:
 
 
 ADDS_TIME = "adds-time"
+_OBJECTIONS = (moved_from_callees, doubted, unconfirmed)
 RULES: tuple[Rule[Case], ...] = (
     Rule("not-timed", Verdict.INCONCLUSIVE, "changed, no call was timed, and nothing else answers?", _not_timed),
     Rule("answered-without-calls", Verdict.UNCHANGED, "no call was timed, as whole runs and counts answer?", _answered_without_calls),
@@ -156,9 +155,9 @@ RULES: tuple[Rule[Case], ...] = (
     Rule("moved-to-caller", Verdict.UNCHANGED, "does its caller take more by what it saves?", _moved_to_caller),
     Rule("saves-time", Verdict.IMPROVEMENT, "does its change save time that counts, and is that seen?", _saves_time),
     Rule("waits", Verdict.REGRESSION, "changed, and waits for other cores or nodes, by counts?", _waits),
-    Rule("moved-from-callees", Verdict.UNCHANGED, "do its callees take less by what it adds?", _moved_from_callees),
-    Rule("doubted", Verdict.INCONCLUSIVE, "may probes or another layout make what it adds?", _doubted),
-    Rule("unconfirmed", Verdict.INCONCLUSIVE, "does its own time alone show what it adds?", _unconfirmed),
+    Rule("moved-from-callees", Verdict.UNCHANGED, "do its callees take less by what it adds?", _of_what_it_adds(moved_from_callees)),
+    Rule("doubted", Verdict.INCONCLUSIVE, "may probes or another layout make what it adds?", _of_what_it_adds(doubted)),
+    Rule("unconfirmed", Verdict.INCONCLUSIVE, "does its own time alone show what it adds?", _of_what_it_adds(unconfirmed)),
     Rule("work-moved", Verdict.UNCHANGED, "changed, and do others take less by what it adds?", _work_moved),
     Rule("may-add", Verdict.INCONCLUSIVE, "may its change add time that counts, but for what others vary by?", _may_add),
     Rule("too-little-known", Verdict.INCONCLUSIVE, "changed, and could its own time hide what counts?", _too_little_known),

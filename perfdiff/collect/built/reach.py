@@ -10,7 +10,8 @@ from perfdiff.collect.built.workshop import Probes
 from perfdiff.collect.choosing.subjects import Subjects, is_of_tests
 from perfdiff.errors import MeasurementError, NothingCalledError, WorkloadError
 from perfdiff.languages.protocol import Counterpart, FunctionDefinition
-from perfdiff.records.schema import Reach, Side
+from perfdiff.records.reach import Reach
+from perfdiff.records.schema import Side
 
 _NAMED = 20  # functions that did not run, by name
 

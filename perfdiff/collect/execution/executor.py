@@ -25,7 +25,7 @@ from perfdiff.collect.execution.outputs import Stream
 from perfdiff.collect.execution.printed import Patterns, PrintedNumbers
 from perfdiff.collect.execution.tasks import TaskCounter
 from perfdiff.config import TEMPLATE_COMMAND
-from perfdiff.errors import DiskFilledError, RunFailedError, StoreError, WorkloadError
+from perfdiff.errors import DiskFilledError, RunFailedError, StoreError, StraysError, WorkloadError
 from perfdiff.records.behaviour import Behaviour, Concurrency
 from perfdiff.records.exchanges import Exchanges
 from perfdiff.records.requests import RequestTimes
@@ -154,11 +154,7 @@ class ProcessExecutor:
             strays = processes.end_strays([*runs[0].others, *(run.process.pid for run in runs)])
             executions = _executions(runs, machine)
             if strays:
-                names = units.listed(sorted(set(strays)), _NAMES_LEFT)
-                raise WorkloadError(
-                    f"its runs leave processes ({names}), and of these nobody can tell whose they are; run one at a time",
-                    slug="processes-left",
-                )
+                raise StraysError(units.listed(sorted(set(strays)), _NAMES_LEFT))
         return executions
 
 

@@ -211,14 +211,14 @@ def _timeless(text: bytes) -> bytes:
     if without == text and not speaks_of_time:
         return text
     lines = zip(text.split(b"\n"), without.split(b"\n"), lowered.split(b"\n"), strict=True)
-    return b"\n".join(
-        without_numbers(line).strip()
-        if speaks_of_time and _WORD_OF_TIME.search(low)
-        else written
-        if written == line
-        else _BLANKS.sub(b" ", line).strip()
-        for written, line, low in lines
-    )
+    return b"\n".join(_timeless_line(*line) for line in lines)
+
+
+def _timeless_line(written: bytes, without: bytes, lowered: bytes) -> bytes:
+    """Return a line as it is written, where it has times `without` them, and where it speaks of time without any numbers."""
+    if _WORD_OF_TIME.search(lowered):
+        return without_numbers(without).strip()
+    return written if written == without else _BLANKS.sub(b" ", without).strip()
 
 
 def without_numbers(text: bytes) -> bytes:
