@@ -445,6 +445,6 @@ def _unexplained(patient: Patient) -> list[Cause]:
         return [time_only(patient.info, counts)]
     ratio, metric, stratum = max(grown, key=lambda each: each[0].low)
     where = f" ({stratum})" if stratum else ""
-    what = metric_of(metric).says.removesuffix(", without probed callees'")
+    what = metric_of(metric).counts
     name, _ = _GREW.get(metric, ("more-work", ""))
     return [Cause(name, f"more {what} a call than before, {units.ratio(ratio.value)}{where}, which does not explain all of the time")]
