@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from differing import reasons_of
 from perfdiff.analysis.callgraph import CallCost, CallEdge, CallGraph
 from perfdiff.analysis.findings import (
     Cause,
@@ -21,6 +22,7 @@ from perfdiff.analysis.findings import (
     Verdict,
 )
 from perfdiff.models.annotation import Annotation, CostClass, Scope, Term
+from perfdiff.records.differences import ChangeReason, ReasonKind
 from perfdiff.records.schema import (
     Branch,
     Change,
@@ -134,7 +136,7 @@ def regressed() -> FunctionFinding:
             line=42,
             language="c",
             change=Change.CHANGED,
-            reasons=("body changed",),
+            reasons=reasons_of(("body changed",)),
             base=Source("src/list.c", 42, INSERT_BASE),
             head=Source("src/list.c", 44, INSERT_HEAD),
         ),
@@ -191,7 +193,9 @@ def plain(number: int, name: str, verdict: Verdict, change: Change, *, ratio: Ra
         predictions=(Prediction({"n": 28_000.0}, 224_250.0, 224_250.0 * factor, False),) if base and head else (),
     )
     return FunctionFinding(
-        info=FunctionInfo(number, name, "src/table.c", 100 + number, "c", change, (change.value,), (), None, None),
+        info=FunctionInfo(
+            number, name, "src/table.c", 100 + number, "c", change, (ChangeReason(ReasonKind.ONE_SIDED, change.value),), (), None, None
+        ),
         verdict=verdict,
         reason=reason,
         rank=None,
@@ -275,7 +279,7 @@ def hostile() -> Findings:
     """Return findings in which every text a stranger can choose is hostile."""
     whole = findings()
     first = whole.functions[0]
-    info = replace(first.info, name=HOSTILE, file=HOSTILE, reasons=(HOSTILE,), head=Source(HOSTILE, 44, INSERT_HEAD + HOSTILE))
+    info = replace(first.info, name=HOSTILE, file=HOSTILE, reasons=reasons_of((HOSTILE,)), head=Source(HOSTILE, 44, INSERT_HEAD + HOSTILE))
     wall = replace(first.metrics["wall_ns"], stratum=HOSTILE, feature=HOSTILE)
     causes = (Cause(HOSTILE, HOSTILE, (Evidence(HOSTILE, 1.0, 2.0),)),)
     lines = (LineGrowth(HOSTILE, HOSTILE, 49, HOSTILE, HOSTILE, 1.0, 2.0, HOSTILE, HOSTILE, HOSTILE),)

@@ -24,7 +24,6 @@ from perfdiff.analysis.search.posterior import Answer, Confirm, Knowledge, Readi
 from perfdiff.analysis.search.symptom import Figure, Symptom, figures, ratio_of
 from perfdiff.build.cache import BuildCache
 from perfdiff.collect import inputs, kinship
-from perfdiff.collect.subjects import IDLE
 from perfdiff.collect.workshop import Workshop
 from perfdiff.config import Config
 from perfdiff.errors import (
@@ -248,7 +247,7 @@ class Hunt:
         if not kinship.are_sources([file for file in changed_files(repository, base, head) if not self._inert(file)]):
             return False
         pair = resolve(repository, (base, head), snapshots=request.cache / "snapshots")
-        idle = {skip.name for skip in self._ends.findings.skipped if skip.reason in IDLE}
+        idle = {skip.name for skip in self._ends.findings.skipped if skip.kind.is_idle}
         cache, wait_s = request.cache, request.config.measure.wait_s
         with storage.in_use(cache, progress), storage.at_work(cache, progress, wait_s=wait_s) as room, BuildCache(cache) as builds:
             workshop = Workshop(
