@@ -156,7 +156,7 @@ def regressed() -> FunctionFinding:
             ),
         ),
         chain=("insert (src/list.c:44) changed: its loop walks the list", "each of 30,000 calls a run pays it", "main loses 410 ms a run"),
-        headline="insert costs ×331 at list->size = 28,500: constant became linear.",
+        happened="insert costs ×331 at list->size = 28,500: constant became linear.",
         lines=(
             LineGrowth("insert", "src/list.c", 49, "while (*place)", "lists n=30000", 0.0, 450_015_000.0, "n", "", "0.5·n²", True, True),
             LineGrowth("node_new", "src/node.c", 7, "check(pool);", "lists n=30000", 30_000.0, 60_000.0, "n", "n", "2·n"),
@@ -206,7 +206,7 @@ def plain(number: int, name: str, verdict: Verdict, change: Change, *, ratio: Ra
         metrics={"wall_ns": wall},
         causes=(),
         chain=(),
-        headline=f"{name}: {verdict.value}.",
+        happened=f"{name}: {verdict.value}.",
     )
 
 
@@ -286,7 +286,7 @@ def hostile() -> Findings:
     bad = replace(
         first,
         info=info,
-        headline=HOSTILE,
+        happened=HOSTILE,
         reason=HOSTILE,
         causes=causes,
         chain=(HOSTILE, HOSTILE),
