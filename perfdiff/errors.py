@@ -74,6 +74,14 @@ class RunFailedError(WorkloadError):
     """A run of a workload, or a service of it, crashed, failed or hung."""
 
 
+class ServiceError(WorkloadError):
+    """A service of a workload ended, or was not ready: the error tells which."""
+
+
+class ServiceFailedError(ServiceError, RunFailedError):
+    """A run failed by one of its services."""
+
+
 class NothingCalledError(WorkloadError):
     """A workload has no part of the project at work, as far as probes and the files that it opens tell."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from differing import entities, reasons_of
 from perfdiff.records.metrics import METRICS
 from perfdiff.records.schema import (
     Change,
@@ -248,8 +249,8 @@ class World:
             line=10 * number,
             language="c",
             change=made.change,
-            culprits=made.culprits,
-            reasons=made.reasons,
+            culprits=entities(made.culprits),
+            reasons=reasons_of(made.reasons),
             base=None if made.change is Change.ADDED else sources[BASE],
             head=None if made.change is Change.REMOVED else sources[HEAD if made.change is Change.CHANGED else BASE],
             calls=frozenset(callees.get(number, set())),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from differing import reasons_of
 from perfdiff.analysis.callgraph import CallCost, CallEdge, CallGraph
 from perfdiff.analysis.findings import (
     Cause,
@@ -21,6 +22,7 @@ from perfdiff.analysis.findings import (
     Verdict,
 )
 from perfdiff.models.annotation import Annotation, CostClass, Scope, Term
+from perfdiff.records.differences import ChangeReason, ReasonKind
 from perfdiff.records.schema import (
     Branch,
     Change,
@@ -134,7 +136,7 @@ def regressed() -> FunctionFinding:
             line=42,
             language="c",
             change=Change.CHANGED,
-            reasons=("body changed",),
+            reasons=reasons_of(("body changed",)),
             base=Source("src/list.c", 42, INSERT_BASE),
             head=Source("src/list.c", 44, INSERT_HEAD),
         ),
@@ -154,7 +156,7 @@ def regressed() -> FunctionFinding:
             ),
         ),
         chain=("insert (src/list.c:44) changed: its loop walks the list", "each of 30,000 calls a run pays it", "main loses 410 ms a run"),
-        headline="insert costs ×331 at list->size = 28,500: constant became linear.",
+        happened="insert costs ×331 at list->size = 28,500: constant became linear.",
         lines=(
             LineGrowth("insert", "src/list.c", 49, "while (*place)", "lists n=30000", 0.0, 450_015_000.0, "n", "", "0.5·n²", True, True),
             LineGrowth("node_new", "src/node.c", 7, "check(pool);", "lists n=30000", 30_000.0, 60_000.0, "n", "n", "2·n"),
@@ -191,7 +193,9 @@ def plain(number: int, name: str, verdict: Verdict, change: Change, *, ratio: Ra
         predictions=(Prediction({"n": 28_000.0}, 224_250.0, 224_250.0 * factor, False),) if base and head else (),
     )
     return FunctionFinding(
-        info=FunctionInfo(number, name, "src/table.c", 100 + number, "c", change, (change.value,), (), None, None),
+        info=FunctionInfo(
+            number, name, "src/table.c", 100 + number, "c", change, (ChangeReason(ReasonKind.ONE_SIDED, change.value),), (), None, None
+        ),
         verdict=verdict,
         reason=reason,
         rank=None,
@@ -202,7 +206,7 @@ def plain(number: int, name: str, verdict: Verdict, change: Change, *, ratio: Ra
         metrics={"wall_ns": wall},
         causes=(),
         chain=(),
-        headline=f"{name}: {verdict.value}.",
+        happened=f"{name}: {verdict.value}.",
     )
 
 
@@ -275,14 +279,14 @@ def hostile() -> Findings:
     """Return findings in which every text a stranger can choose is hostile."""
     whole = findings()
     first = whole.functions[0]
-    info = replace(first.info, name=HOSTILE, file=HOSTILE, reasons=(HOSTILE,), head=Source(HOSTILE, 44, INSERT_HEAD + HOSTILE))
+    info = replace(first.info, name=HOSTILE, file=HOSTILE, reasons=reasons_of((HOSTILE,)), head=Source(HOSTILE, 44, INSERT_HEAD + HOSTILE))
     wall = replace(first.metrics["wall_ns"], stratum=HOSTILE, feature=HOSTILE)
     causes = (Cause(HOSTILE, HOSTILE, (Evidence(HOSTILE, 1.0, 2.0),)),)
     lines = (LineGrowth(HOSTILE, HOSTILE, 49, HOSTILE, HOSTILE, 1.0, 2.0, HOSTILE, HOSTILE, HOSTILE),)
     bad = replace(
         first,
         info=info,
-        headline=HOSTILE,
+        happened=HOSTILE,
         reason=HOSTILE,
         causes=causes,
         chain=(HOSTILE, HOSTILE),

@@ -9,6 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 import findings as made
+from differing import reasons_of
 from perfdiff.analysis.findings import Cause, Evidence, Findings
 from perfdiff.records.schema import Note, Revision, Skipped
 
@@ -48,9 +49,9 @@ def findings(draw: st.DrawFn) -> Findings:
     first = made.regressed()
     functions = []
     for number, (name, file) in enumerate([(names[0], files[0]), (names[0], files[0]), (names[1], files[1])], 11):
-        info = replace(first.info, id=number, name=name, file=file, reasons=(said,), base=None, head=None)
+        info = replace(first.info, id=number, name=name, file=file, reasons=reasons_of((said,)), base=None, head=None)
         cause = Cause(draw(texts), said, (Evidence(draw(texts), 1.0, 2.0),))
-        functions.append(replace(first, info=info, headline=said, reason=said, causes=(cause,), chain=(said, said), rank=number - 10))
+        functions.append(replace(first, info=info, happened=said, reason=said, causes=(cause,), chain=(said, said), rank=number - 10))
     whole = made.findings(functions=(*functions, *made.others()))
     return replace(
         whole,

@@ -85,7 +85,7 @@ def callees(found: Program, name: str) -> set[str]:
 
 def used(found: Program, name: str) -> set[str]:
     """Return what a function depends on, as reports name it."""
-    return {found.declarations[key].says for key in by_name(found)[name].uses}
+    return {str(found.declarations[key].entity) for key in by_name(found)[name].uses}
 
 
 def features(found: Program, name: str) -> dict[str, str]:

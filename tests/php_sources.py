@@ -42,7 +42,7 @@ def callees(found: Program, name: str) -> set[str]:
 
 def used(found: Program, name: str) -> set[str]:
     """Return what a function depends on, in words, without what is declared for its file."""
-    says = (found.declarations[key].says for key in by_name(found)[name].uses)
+    says = (str(found.declarations[key].entity) for key in by_name(found)[name].uses)
     return {each for each in says if not each.startswith("declare(")}
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from contradictions import contradictions
+from differing import entities, reasons_of
 from experiments import BASE, HEAD, Columns, Made, Noise, World, same
 from perfdiff.analysis import analyse
 from perfdiff.analysis.compare.comparison import MEAN
@@ -20,7 +21,7 @@ from perfdiff.analysis.telling.citation import depends
 from perfdiff.analysis.telling.headline import Spot, sentence
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, CostClass, Scope, Term
-from perfdiff.records.schema import DECORATED, Change, FunctionInfo, Origin, Side
+from perfdiff.records.schema import Change, FunctionInfo, Origin, Side
 from perfdiff.report.wording import classes, leading
 
 CONFIG = CompareConfig()
@@ -843,7 +844,7 @@ def test_time_that_grows_with_a_counter_is_not_put_down_to_the_machine() -> None
     ],
 )
 def test_what_a_function_depends_on_is_said_once(culprits: tuple[str, ...], reasons: tuple[str, ...], says: str) -> None:
-    info = FunctionInfo(1, "f", "a.c", 1, "c", Change.AFFECTED, reasons=reasons, culprits=culprits)
+    info = FunctionInfo(1, "f", "a.c", 1, "c", Change.AFFECTED, reasons=reasons_of(reasons), culprits=entities(culprits))
     assert depends(info) == says
 
 
@@ -891,7 +892,7 @@ def test_a_cache_that_is_gone_from_around_a_function_is_not_told_as_another_valu
             same(3e3),
             Change.CHANGED,
             lambda side, n: {"select": 30 if side == BASE else 1000},
-            reasons=(DECORATED,),
+            reasons=("decorators changed",),
             text=lines,
         ),
     )

@@ -56,7 +56,7 @@ def test_a_folded_function_is_told_with_its_own_lines_and_not_with_what_its_call
     source = Source("a.c", 3, "void fill(void)\n{\n\tone();\n}\n")
     changed = replace(fill, base=source, head=replace(source, text="void fill(void)\n{\n\tother();\n}\n"))
     causes = (Cause(DEPENDENCY, "its text is the same, but it calls fill, which changed"), Cause("more-work", "it executes more"))
-    host = replace(caller(1, "scan", 300.0), causes=causes, headline=f"`scan` got slower; cause: {causes[0].says}")
+    host = replace(caller(1, "scan", 300.0), causes=causes, happened="`scan` got slower", tells_cause=True)
     told = named([host], (Folded(changed, (1,), {0: 5.0}, {0: 5.0}, 2.0, 0.5),), ())[0]
     assert told.headline == (
         "`fill`, whose calls are too short to be timed alone, makes its caller slower: "

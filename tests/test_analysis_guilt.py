@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from differing import entities
 from experiments import BASE, HEAD, Columns, Made, Noise, World, same
 from perfdiff.analysis import analyse
 from perfdiff.analysis.blame.links import is_laid_out_anew
@@ -193,7 +194,7 @@ def test_of_new_calls_that_no_change_makes_the_types_layout_stays_guilty() -> No
 )
 def test_only_types_of_another_size_are_mere_layout(change: Change, culprits: tuple[str, ...], text: str, expected: bool) -> None:
     source = Source("a.c", 1, text)
-    assert is_laid_out_anew(FunctionInfo(1, "f", "a.c", 1, "c", change, culprits=culprits, base=source, head=source)) is expected
+    assert is_laid_out_anew(FunctionInfo(1, "f", "a.c", 1, "c", change, culprits=entities(culprits), base=source, head=source)) is expected
 
 
 def collector(name: str, more: float) -> Findings:

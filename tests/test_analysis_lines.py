@@ -236,8 +236,7 @@ def test_a_function_whose_line_grows_steeper_names_it_in_its_sentence() -> None:
 def told_by_lines(lines: tuple[LineGrowth, ...]) -> FunctionFinding:
     """Return a finding whose cause was time alone, told with lines of `fill`."""
     cause = time_only(INFO, ("blocks",))
-    said = f"`fill` is slower; cause: {cause.says}"
-    finding = FunctionFinding(INFO, Verdict.REGRESSION, "", 1, 1.0, 1.0, 1.0, None, metrics={}, causes=(cause,), chain=(), headline=said)
+    finding = FunctionFinding(INFO, Verdict.REGRESSION, "", 1, 1.0, 1.0, 1.0, None, {}, (cause,), (), "`fill` is slower", tells_cause=True)
     return by_lines(finding, lines)
 
 

@@ -11,7 +11,7 @@ from perfdiff.analysis.compare.study import study_all
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.gathering import at_usual_pace, compared, gathered, known
 from perfdiff.analysis.sums.levelling import levelled
-from perfdiff.analysis.telling.headline import headline
+from perfdiff.analysis.telling.headline import happened
 from perfdiff.analysis.verdicts.proof import proved_by_counts
 from perfdiff.analysis.verdicts.rules import Decision
 from perfdiff.config import CompareConfig
@@ -38,7 +38,7 @@ def said(slower: float, noise: float) -> tuple[str, str]:
     assert proof is not None
     decision = Decision(Verdict.REGRESSION, proof.says, proof.grown)
     metrics, spots = compared(case, decision, found, samples)
-    return proof.says, headline(case, decision, metrics, spots, ())
+    return proof.says, happened(case, decision, metrics, spots)
 
 
 def test_a_function_whose_time_is_told_beside_its_counts_is_told_by_it() -> None:

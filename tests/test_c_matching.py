@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from c_programs import program
+from differing import words
 from perfdiff.languages.c.matching import match
 from perfdiff.languages.protocol import Counterpart
 from perfdiff.records.schema import Change
@@ -62,14 +63,14 @@ def test_a_changed_body_is_changed_and_its_caller_a_caller(compare: Compare) -> 
     text = "int insert(int a) { return a %s 1; }\nint main(void) { return insert(1); }\nint other(void) { return 2; }\n"
     found = compare({"a.c": text % "+"}, {"a.c": text % "-"})
     assert changes(found) == {"insert": Change.CHANGED, "main": Change.CALLER, "other": Change.UNCHANGED}
-    assert found["insert"].reasons == ("body changed",)
-    assert found["main"].reasons == ("calls insert, which changed",)
+    assert words(found["insert"].reasons) == ("body changed",)
+    assert words(found["main"].reasons) == ("calls insert, which changed",)
 
 
 def test_a_changed_signature_is_said(compare: Compare) -> None:
     found = compare({"a.c": "long f(int a) { return a; }\n"}, {"a.c": "long f(long a) { return a; }\n"})
     assert found["f"].change is Change.CHANGED
-    assert found["f"].reasons == ("signature changed",)
+    assert words(found["f"].reasons) == ("signature changed",)
 
 
 def test_a_changed_cplusplus_signature_is_not_an_addition(compare: Compare) -> None:
@@ -77,7 +78,7 @@ def test_a_changed_cplusplus_signature_is_not_an_addition(compare: Compare) -> N
     head = {"a.cc": "struct S { int f(long a) const { return a; } };\nint f(int a) { return a; }\nint use(S s) { return s.f(1) + f(1); }\n"}
     found = compare(base, head)
     assert changes(found) == {"S::f": Change.CHANGED, "f": Change.UNCHANGED, "use": Change.CALLER}
-    assert "signature changed" in found["S::f"].reasons
+    assert "signature changed" in words(found["S::f"].reasons)
 
 
 def test_an_overload_left_alone_is_paired_with_the_changed_one(tmp_path: Path) -> None:
@@ -99,7 +100,7 @@ def test_a_caller_through_a_table_of_a_removed_function_says_so(compare: Compare
     text = "%sstatic int b(int x) { return x * 2; }\nstatic int (*t[])(int) = {%s b};\nint f(void) { return t[0](1); }\n"
     found = compare({"a.c": text % ("static int a(int x) { return x; }\n", "a,")}, {"a.c": text % ("", "")})
     assert found["f"].change is Change.AFFECTED
-    assert found["f"].culprits == ("global t",)
+    assert words(found["f"].culprits) == ("global t",)
 
 
 @pytest.mark.parametrize("compiled", ["a.c", "a.cc"])
@@ -107,7 +108,7 @@ def test_a_renamed_function_is_renamed_and_its_callers_are_unchanged(compare: Co
     text = f"int NAME(const int *a, int n, int limit) {{{STEPS}}}\nint use(int *a) {{ return NAME(a, 3, 1); }}\n"
     found = compare({compiled: text.replace("NAME", "score")}, {compiled: text.replace("NAME", "rating")})
     assert changes(found) == {"rating": Change.RENAMED, "use": Change.UNCHANGED}
-    assert found["rating"].reasons == ("renamed from score",)
+    assert words(found["rating"].reasons) == ("renamed from score",)
 
 
 def test_a_renamed_recursive_function_is_renamed(compare: Compare) -> None:
@@ -130,7 +131,7 @@ def test_a_renamed_and_edited_function_is_paired_by_similarity(compare: Compare)
     head = {"a.c": f"int rating(const int *a, int n, int limit) {{{STEPS.replace('return total', 'return total * 2')}}}\n"}
     found = compare(base, head)
     assert changes(found) == {"rating": Change.CHANGED}
-    assert found["rating"].reasons == ("renamed from score", "body changed")
+    assert words(found["rating"].reasons) == ("renamed from score", "body changed")
 
 
 def test_unrelated_functions_are_not_paired(compare: Compare) -> None:
@@ -146,7 +147,7 @@ def test_a_static_function_moved_to_another_file_is_moved(compare: Compare) -> N
     head = {"a.c": "int x;\n", "b.c": helper + user % 2}
     found = compare(base, head)
     assert found["score"].change is Change.RENAMED
-    assert found["score"].reasons == ("moved from a.c",)
+    assert words(found["score"].reasons) == ("moved from a.c",)
 
 
 def test_a_public_function_moved_with_an_edit_is_changed(compare: Compare) -> None:
@@ -154,7 +155,7 @@ def test_a_public_function_moved_with_an_edit_is_changed(compare: Compare) -> No
         {"a.c": "int f(int x) { return x; }\n", "b.c": "int y;\n"}, {"a.c": "int y;\n", "b.c": "int f(int x) { return x + 1; }\n"}
     )
     assert found["f"].change is Change.CHANGED
-    assert found["f"].reasons == ("moved from a.c", "body changed")
+    assert words(found["f"].reasons) == ("moved from a.c", "body changed")
 
 
 def test_the_same_static_name_in_two_files_is_matched_file_by_file(tmp_path: Path) -> None:
@@ -176,43 +177,43 @@ def test_a_struct_that_shrinks_affects_those_that_use_it(compare: Compare) -> No
     )
     found = compare({"sums.h": header % "char pad[120];", "a.c": source}, {"sums.h": header % "long a, b, c, d, e;", "a.c": source})
     assert changes(found) == {"add": Change.AFFECTED, "pass": Change.CALLER, "other": Change.UNCHANGED}
-    assert found["add"].reasons == ("uses struct sums, whose size changed from 128 to 48 bytes (sums.h:1)",)
-    assert found["add"].culprits == ("struct sums",)
-    assert found["pass"].reasons == ("calls add, which depends on struct sums",)
+    assert words(found["add"].reasons) == ("uses struct sums, whose size changed from 128 to 48 bytes (sums.h:1)",)
+    assert words(found["add"].culprits) == ("struct sums",)
+    assert words(found["pass"].reasons) == ("calls add, which depends on struct sums",)
 
 
 def test_fields_that_trade_places_change_a_layout(compare: Compare) -> None:
     text = "struct s { %s };\nint f(struct s *p) { return p->a; }\n"
     found = compare({"a.c": text % "int a; int b;"}, {"a.c": text % "int b; int a;"})
-    assert found["f"].reasons == ("uses struct s, whose layout changed (a.c:1)",)
+    assert words(found["f"].reasons) == ("uses struct s, whose layout changed (a.c:1)",)
 
 
 def test_a_type_behind_a_typedef_and_a_type_inside_a_type_are_seen(compare: Compare) -> None:
     text = "struct in { %s };\ntypedef struct { struct in one; int last; } out_t;\nint f(out_t *p) { return p->last; }\n"
     found = compare({"a.c": text % "int a;"}, {"a.c": text % "int a[9];"})
     assert found["f"].change is Change.AFFECTED
-    assert set(found["f"].culprits) == {"struct in", "struct out_t"}
+    assert set(words(found["f"].culprits)) == {"struct in", "struct out_t"}
 
 
 def test_a_typedef_of_a_plain_type_that_changes_is_seen(compare: Compare) -> None:
     text = "typedef %s word;\nint f(void) { word a = 1; return (int)(a << 3); }\n"
     found = compare({"a.c": text % "int"}, {"a.c": text % "long"})
-    assert found["f"].reasons == ("uses type word, whose definition changed from int to long (a.c:1)",)
+    assert words(found["f"].reasons) == ("uses type word, whose definition changed from int to long (a.c:1)",)
 
 
 def test_a_macro_inside_a_macro_affects_its_users(compare: Compare) -> None:
     text = "#define ROUNDS %d\n#define HASH(x) ((x) * ROUNDS)\nint f(int x) { return HASH(x); }\nint g(int x) { return x; }\n"
     found = compare({"a.c": text % 3}, {"a.c": text % 300})
     assert changes(found) == {"f": Change.AFFECTED, "g": Change.UNCHANGED}
-    assert found["f"].reasons == ("expands macro ROUNDS, whose definition changed from 3 to 300 (a.c:1)",)
-    assert found["f"].culprits == ("macro ROUNDS",)
+    assert words(found["f"].reasons) == ("expands macro ROUNDS, whose definition changed from 3 to 300 (a.c:1)",)
+    assert words(found["f"].culprits) == ("macro ROUNDS",)
 
 
 def test_a_macro_that_becomes_a_function_is_removed(compare: Compare) -> None:
     use = "int f(int x) { return HASH(x); }\n"
     found = compare({"a.c": "#define HASH(x) ((x) * 3)\n" + use}, {"a.c": "static int HASH(int x) { return x * 3; }\n" + use})
     assert changes(found) == {"f": Change.AFFECTED, "HASH": Change.ADDED}
-    assert found["f"].reasons == ("expands macro HASH, which was removed (a.c:1)",)
+    assert words(found["f"].reasons) == ("expands macro HASH, which was removed (a.c:1)",)
 
 
 LINKED = """
@@ -237,21 +238,21 @@ int g(struct token *t) { return t[1].start; }
 def test_a_macro_that_a_text_asks_for_is_named_beside_the_struct_that_it_lays_out_anew(compare: Compare) -> None:
     found = compare({"a.c": "#define LINKS\n" + LINKED}, {"a.c": LINKED})
     assert changes(found) == {"f": Change.AFFECTED, "g": Change.AFFECTED}
-    assert found["f"].culprits[0] == "macro LINKS"
-    assert found["f"].reasons[0] == "expands macro LINKS, which was removed (a.c:1)"
-    assert "struct token" in found["f"].reasons[1]
+    assert words(found["f"].culprits)[0] == "macro LINKS"
+    assert words(found["f"].reasons)[0] == "expands macro LINKS, which was removed (a.c:1)"
+    assert "struct token" in words(found["f"].reasons)[1]
 
 
 def test_a_macro_that_a_text_newly_asks_for_is_named_beside_the_struct_that_it_lays_out_anew(compare: Compare) -> None:
     found = compare({"a.c": LINKED}, {"a.c": "#define LINKS\n" + LINKED})
-    assert found["f"].reasons[0] == "expands macro LINKS, which is new (a.c:1)"
-    assert "struct token" in found["f"].reasons[1]
+    assert words(found["f"].reasons)[0] == "expands macro LINKS, which is new (a.c:1)"
+    assert "struct token" in words(found["f"].reasons)[1]
 
 
 def test_what_a_macro_uses_now_is_not_named_beside_it(compare: Compare) -> None:
     text = "#define ROUNDS 3\n#define STEPS 3\n#define HASH(x) ((x) * %s)\nint f(int x) { return HASH(x); }\n"
     found = compare({"a.c": text % "ROUNDS"}, {"a.c": text % "STEPS * STEPS"})
-    assert found["f"].culprits == ("macro HASH",)
+    assert words(found["f"].culprits) == ("macro HASH",)
 
 
 def test_a_macro_that_moves_to_another_file_is_no_change(compare: Compare) -> None:
@@ -265,14 +266,14 @@ def test_a_renaming_macro_file_is_affected_by_its_macros(compare: Compare) -> No
     tok = '#define WIDTH {0}\n#define PREFIX(x) a_##x\n#include "impl.h"\n#undef PREFIX\n#define PREFIX(x) b_##x\n#include "impl.h"\n'
     found = compare({"impl.h": impl, "tok.c": tok.format(1)}, {"impl.h": impl, "tok.c": tok.format(2)})
     assert [part.change for part in found.values()] == [Change.AFFECTED]
-    assert next(iter(found.values())).culprits == ("macro WIDTH",)
+    assert words(next(iter(found.values())).culprits) == ("macro WIDTH",)
 
 
 def test_globals_and_enumerators_affect_their_readers(compare: Compare) -> None:
     text = "enum { LIMIT = %d };\nint batch = %d;\nint f(void) { return batch; }\nint g(void) { return LIMIT; }\n"
     found = compare({"a.c": text % (8, 64)}, {"a.c": text % (9, 1)})
     assert changes(found) == {"f": Change.AFFECTED, "g": Change.AFFECTED}
-    assert found["f"].reasons == ("reads global batch, whose definition changed from 64 to 1 (a.c:2)",)
+    assert words(found["f"].reasons) == ("reads global batch, whose definition changed from 64 to 1 (a.c:2)",)
 
 
 def test_a_new_enumerator_affects_only_those_whose_value_it_moves(compare: Compare) -> None:
@@ -284,22 +285,22 @@ def test_a_new_enumerator_affects_only_those_whose_value_it_moves(compare: Compa
     """
     found = compare({"a.c": text.format("")}, {"a.c": text.format("CLOSED,")})
     assert changes(found) == {"set": Change.UNCHANGED, "test": Change.UNCHANGED, "blank": Change.AFFECTED}
-    assert found["blank"].reasons == ("uses enumerator BLANK, whose definition changed from 2 to 3 (a.c:2)",)
+    assert words(found["blank"].reasons) == ("uses enumerator BLANK, whose definition changed from 2 to 3 (a.c:2)",)
 
 
 def test_the_type_behind_an_enumeration_affects_those_that_have_values_of_it(compare: Compare) -> None:
     text = "enum mode : {} {{ SLOW }};\nint f(mode m) {{ return int(m); }}\nint g(mode *m) {{ return m != nullptr; }}\n"
     found = compare({"a.cc": text.format("char")}, {"a.cc": text.format("long")})
     assert changes(found) == {"f": Change.AFFECTED, "g": Change.UNCHANGED}
-    assert found["f"].reasons == ("uses enum mode, whose definition changed from char to long (a.cc:1)",)
+    assert words(found["f"].reasons) == ("uses enum mode, whose definition changed from char to long (a.cc:1)",)
 
 
 def test_flags_affect_all_functions_of_their_unit(compare: Compare) -> None:
     text = {"a.c": "int f(int a) { return a; }\n"}
     found = compare(text, text, ["-O2", "-DX=1"], ["-O0", "-DX=1"])
     assert found["f"].change is Change.AFFECTED
-    assert found["f"].reasons == ("is compiled with other flags: -O2 became -O0 (a.c)",)
-    assert found["f"].culprits == ("compile flags of a.c",)
+    assert words(found["f"].reasons) == ("is compiled with other flags: -O2 became -O0 (a.c)",)
+    assert words(found["f"].culprits) == ("compile flags of a.c",)
 
 
 @pytest.mark.parametrize(
@@ -314,7 +315,7 @@ def test_flags_affect_all_functions_of_their_unit(compare: Compare) -> None:
 )
 def test_of_flags_that_override_each_other_the_last_is_told(compare: Compare, head: list[str], differ: str) -> None:
     text = {"a.c": "int f(int a) { return a; }\n"}
-    assert compare(text, text, ["-O2"], head)["f"].reasons == (f"is compiled with other flags: {differ} (a.c)",)
+    assert words(compare(text, text, ["-O2"], head)["f"].reasons) == (f"is compiled with other flags: {differ} (a.c)",)
 
 
 @pytest.mark.parametrize("head", [["-O0", "-O2"], ["-fno-inline", "-finline", "-O2", "-fno-inline"]])
@@ -340,16 +341,16 @@ def test_a_function_that_cannot_be_probed_makes_its_users_affected(compare: Comp
     source = '#include "h.h"\nint f(int n) { return outer(n); }\nint g(int n) { return f(n); }\n'
     found = compare({"h.h": header % 1, "a.cc": source}, {"h.h": header % 2, "a.cc": source})
     assert changes(found) == {"inner": Change.CHANGED, "outer": Change.AFFECTED, "f": Change.AFFECTED, "g": Change.CALLER}
-    assert found["outer"].reasons == ("uses function inner, which changed (h.h:1)",)
-    assert found["f"].culprits == ("function outer",)
-    assert found["f"].reasons == ("uses function outer, which depends on function inner (h.h:2)",)
+    assert words(found["outer"].reasons) == ("uses function inner, which changed (h.h:1)",)
+    assert words(found["f"].culprits) == ("function outer",)
+    assert words(found["f"].reasons) == ("uses function outer, which depends on function inner (h.h:2)",)
 
 
 def test_a_function_whose_body_a_macro_holds_makes_its_users_affected(compare: Compare) -> None:
     text = "#define BODY { return x + %d; }\nstatic int inc(int x) BODY\nint f(int x) { return inc(x); }\n"
     found = compare({"a.c": text % 1}, {"a.c": text % 2})
     assert changes(found) == {"inc": Change.AFFECTED, "f": Change.AFFECTED}
-    assert found["f"].culprits == ("function inc",)
+    assert words(found["f"].culprits) == ("function inc",)
 
 
 def test_a_macro_made_function_that_carries_a_probe_makes_its_users_callers(compare: Compare) -> None:
@@ -375,15 +376,15 @@ def test_a_changed_lambda_is_changed_and_its_function_a_caller(compare: Compare)
 
 def test_an_old_style_definition_made_new_is_a_declaration_change_only(compare: Compare) -> None:
     found = compare({"a.c": "int f(a) int a; { return a; }\n"}, {"a.c": "int f(a) register int a; { return a; }\n"}, ["-std=gnu89"])
-    assert found["f"].reasons == ("declaration changed",)
+    assert words(found["f"].reasons) == ("declaration changed",)
 
 
 def test_a_guilty_header_beside_an_innocent_edit_is_named_too(compare: Compare) -> None:
     header, source = "#define ROUNDS %d\n", '#include "h.h"\nint f(int n) { return n * ROUNDS%s; }\n'
     found = compare({"h.h": header % 1, "a.c": source % ""}, {"h.h": header % 99, "a.c": source % " + 0"})
     assert found["f"].change is Change.CHANGED
-    assert found["f"].reasons == ("body changed", "expands macro ROUNDS, whose definition changed from 1 to 99 (h.h:1)")
-    assert found["f"].culprits == ("macro ROUNDS",)
+    assert words(found["f"].reasons) == ("body changed", "expands macro ROUNDS, whose definition changed from 1 to 99 (h.h:1)")
+    assert words(found["f"].culprits) == ("macro ROUNDS",)
 
 
 def test_a_second_main_in_head_leaves_the_first_one_matched(tmp_path: Path) -> None:

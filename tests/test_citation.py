@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 import findings as made
+from differing import entities, reasons_of
 from perfdiff.analysis.telling.citation import cited_lines, depends
 from perfdiff.records.schema import Change, Source
 
@@ -43,13 +44,13 @@ def test_lines_that_are_gone_are_cited_where_head_has_no_others() -> None:
 
 def test_what_a_text_newly_does_is_cited_before_its_lines() -> None:
     base, head = (Source("a.py", 1, f"import re\n{line}TABLE = {{}}\n") for line in ("", "import secrets\n"))
-    info = replace(made.regressed().info, base=base, head=head, reasons=("body changed", "now imports `secrets`"))
+    info = replace(made.regressed().info, base=base, head=head, reasons=reasons_of(("body changed", "now imports `secrets`")))
     assert cited_lines(info) == " (now imports `secrets`; a.py, line 2: `import secrets`)"
 
 
 def test_of_many_reasons_the_first_are_cited_and_the_others_counted() -> None:
-    reasons = tuple(f"uses function f{number}, which depends on macro M (a.c:1)" for number in range(5))
-    info = replace(made.regressed().info, change=Change.AFFECTED, reasons=reasons, culprits=("function f0",))
+    reasons = reasons_of(f"uses function f{number}, which depends on macro M (a.c:1)" for number in range(5))
+    info = replace(made.regressed().info, change=Change.AFFECTED, reasons=reasons, culprits=entities(("function f0",)))
     said = depends(info)
     assert [f"f{number}" in said for number in range(5)] == [True] * 3 + [False] * 2
     assert said.endswith("; and 2 more like that")

@@ -19,6 +19,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from differing import words
 from perfdiff import languages
 from perfdiff.collect.built.reach import reached
 from perfdiff.collect.choosing import calling, census, folding, rates, survey, tally
@@ -782,7 +783,7 @@ def test_callers_of_folded_functions_are_affected_by_them() -> None:
     fold = Fold(1, (2, 3, 4), np.full(2, 9e8), 2.5, 1.4)
     found = folding.stood_in_for(subjects, [fold]).pairs
     assert {id_: found[id_].change for id_ in (2, 3, 4)} == {2: Change.AFFECTED, 3: Change.CHANGED, 4: Change.ADDED}
-    assert (found[2].reasons, found[2].culprits) == (("holds function pop, which changed (a.c:1)",), ("function pop",))
+    assert (words(found[2].reasons), words(found[2].culprits)) == (("holds function pop, which changed (a.c:1)",), ("function pop",))
     skipped = folding.untimed(subjects, Selection((), (fold,), {2: (3,)}))
     why = "called, but too often for what a call takes to be timed by itself: its time counts as that of"
     assert {each.name: each.reason for each in skipped} == {"pop": f"{why} `step`, `run`, `new`", "step": f"{why} `run`"}
@@ -799,7 +800,7 @@ def test_who_calls_excluded_functions_that_changed_holds_what_they_cost() -> Non
     pairs = {1: pair("main", Change.UNCHANGED), 2: excluded("digest", Change.CALLER), 3: excluded("mix", Change.CHANGED)}
     subjects = Subjects(pairs, {1: frozenset((2,)), 2: frozenset((3,)), 3: frozenset[int]()})
     found = folding.affected_by_unprobed(subjects, ["lib/*"])
-    assert (found.pairs[1].change, found.pairs[1].culprits) == (Change.AFFECTED, ("function mix",))
+    assert (found.pairs[1].change, words(found.pairs[1].culprits)) == (Change.AFFECTED, ("function mix",))
     assert [each.hosts for each in folding.unprobed(found, ["lib/*"], {1})] == [(1,)]
     assert folding.affected_by_unprobed(found, ["lib/*"]) == found
 

@@ -52,7 +52,7 @@ def test_a_folded_function_shows_in_its_caller_with_its_time_and_its_counts(tmp_
     assert guilty.causes[0].name == "more-work"
     assert host.reason == "its code is unchanged; it is slower because of `pop`"
     assert host.info.change is Change.AFFECTED
-    assert [reason.partition(" (")[0] for reason in host.info.reasons][-1] == "holds function pop, which changed"
+    assert [str(reason).partition(" (")[0] for reason in host.info.reasons][-1] == "holds function pop, which changed"
     (skipped,) = (each for each in findings.skipped if each.name == "pop")
     assert skipped.reason == "called, but too often for what a call takes to be timed by itself: its time counts as that of `run`"
     assert "functions-folded" in {note.slug for note in findings.notes}

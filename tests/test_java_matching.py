@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from differing import words
 from java_sources import compared, program
 from perfdiff.languages.java.matching import match
 from perfdiff.languages.protocol import Counterpart
@@ -264,7 +265,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> list[Counterpart]:
 @pytest.mark.parametrize("case", CASES)
 def test_methods_that_differ_are_told_with_reasons(pairs: list[Counterpart], case: str) -> None:
     package = f"case{list(CASES).index(case)}"
-    found = {one.shown.name: (one.change, one.reasons) for one in pairs if one.shown.name.startswith(f"{package}.")}
+    found = {one.shown.name: (one.change, words(one.reasons)) for one in pairs if one.shown.name.startswith(f"{package}.")}
     assert found, "its methods are there"
     expected = CASES[case][2]
     assert {name: each for name, each in found.items() if each[0] is not Change.UNCHANGED} == {
@@ -276,7 +277,7 @@ def test_methods_that_differ_are_told_with_reasons(pairs: list[Counterpart], cas
 def changes(
     folder: Path, base: Mapping[str, str], head: Mapping[str, str], options: Sequence[str] = ()
 ) -> dict[str, tuple[Change, Reasons]]:
-    return {one.shown.name: (one.change, one.reasons) for one in compared(folder, base, head, options)}
+    return {one.shown.name: (one.change, words(one.reasons)) for one in compared(folder, base, head, options)}
 
 
 def test_a_class_in_another_package_or_with_another_name_is_the_same(tmp_path: Path) -> None:
@@ -307,7 +308,7 @@ def test_code_that_is_compiled_in_another_way_is_told(tmp_path: Path) -> None:
     """Nothing of the project explains it: another compiler, or a method of another project that is another one now."""
     files = {"A.java": 'class A { String f(int a) { return "a" + a; } int g() { return 1; } }'}
     base = program(tmp_path / "base", files, options=("--release", "8", "-Xlint:-options"))
-    found = {one.shown.name: (one.change, one.reasons) for one in match(base, program(tmp_path / "head", files))}
+    found = {one.shown.name: (one.change, words(one.reasons)) for one in match(base, program(tmp_path / "head", files))}
     says = "its instructions changed, and neither its text nor anything of the project that it uses"
     assert found == {"A.f(int)": (Change.CHANGED, (says,)), "A.g()": (Change.UNCHANGED, ())}
 

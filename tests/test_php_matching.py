@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from differing import words
 from perfdiff.records.schema import Change
 from php_sources import compared
 
@@ -150,7 +151,7 @@ def test_functions_that_differ_are_told_with_reasons(case: str, tmp_path: Path) 
 
 def changes(folder: Path, base: Mapping[str, str], head: Mapping[str, str]) -> Told:
     found = compared(folder, base, head)
-    return {one.shown.name: (one.change, one.reasons) for one in found if one.change is not Change.UNCHANGED}
+    return {one.shown.name: (one.change, words(one.reasons)) for one in found if one.change is not Change.UNCHANGED}
 
 
 def test_a_function_in_another_file_is_the_same(tmp_path: Path) -> None:

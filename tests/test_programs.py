@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import runtimes
+from differing import words
 from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
 from perfdiff.config import MeasureConfig
@@ -107,7 +108,7 @@ def judge(case: Case, findings: Findings) -> None:
         assert [each.info.name for each in findings.functions if each.verdict is Verdict.REGRESSION] == []
     if "affected" in expected:
         affected = named(findings, expected["affected"])
-        assert (affected.info.change, expected["culprit"] in affected.info.culprits) == (Change.AFFECTED, True), affected.info
+        assert (affected.info.change, expected["culprit"] in words(affected.info.culprits)) == (Change.AFFECTED, True), affected.info
     if "guilty" in expected:
         names = [expected["guilty"]] if isinstance(expected["guilty"], str) else expected["guilty"]
         guilty = min((named(findings, name) for name in names), key=lambda each: each.rank or len(findings.functions))

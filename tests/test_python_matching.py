@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from differing import words
 from perfdiff.languages.protocol import Counterpart
 from perfdiff.languages.python.matching import match
 from perfdiff.records.schema import Change
@@ -142,7 +143,7 @@ def test_other_names_are_a_change(compare: Compare, base: str, head: str) -> Non
 )
 def test_a_changed_function_says_what_of_it_changed(compare: Compare, base: str, head: str, reasons: tuple[str, ...]) -> None:
     found = compare(base, head)["a.f"]
-    assert (found.change, found.reasons) == (Change.CHANGED, reasons)
+    assert (found.change, words(found.reasons)) == (Change.CHANGED, reasons)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +168,7 @@ def test_a_changed_function_says_what_of_it_changed(compare: Compare, base: str,
 )
 def test_modules_that_are_newly_imported_are_named(compare: Compare, base: str, head: str, function: str, reasons: tuple[str, ...]) -> None:
     found = compare(base, head)[function]
-    assert (found.change, found.reasons) == (Change.CHANGED, reasons)
+    assert (found.change, words(found.reasons)) == (Change.CHANGED, reasons)
 
 
 def test_decorated_methods_are_taken_apart_where_they_are_indented(compare: Compare) -> None:
@@ -175,7 +176,7 @@ def test_decorated_methods_are_taken_apart_where_they_are_indented(compare: Comp
         'class A:\n    class B:\n        @property\n        # note\n        def f(self):\n            """d\n  e"""\n            return {}\n'
     )
     found = compare(text.format(1), text.format(2))
-    assert found["a.A.B.f"].reasons == ("body changed",)
+    assert words(found["a.A.B.f"].reasons) == ("body changed",)
     assert differing(found) == {"a.A.B.f": Change.CHANGED}
 
 
@@ -192,7 +193,7 @@ def test_a_changed_inner_function_leaves_the_outer_one_a_caller(compare: Compare
     text = "def outer(a):\n    def inner(b): return b + {}\n    return inner(a)\ndef main(): return outer(1)\n"
     found = compare(text.format(1), text.format(2))
     assert differing(found) == {"a.outer.inner": Change.CHANGED, "a.outer": Change.CALLER}
-    assert found["a.outer"].reasons == ("calls inner, which changed",)
+    assert words(found["a.outer"].reasons) == ("calls inner, which changed",)
 
 
 def test_an_added_function_changes_nothing_else(compare: Compare) -> None:
@@ -276,7 +277,7 @@ def test_statements_of_a_module_and_of_its_classes_are_the_modules(compare: Comp
 )
 def test_a_function_is_affected_by_what_it_depends_on(compare: Compare, base: str, head: str, function: str, reason: str) -> None:
     found = compare(base, head)[function]
-    assert (found.change, found.reasons) == (Change.AFFECTED, (reason,))
+    assert (found.change, words(found.reasons)) == (Change.AFFECTED, (reason,))
 
 
 def test_a_base_of_a_base_affects_those_who_make_objects(compare: Compare) -> None:
@@ -295,7 +296,7 @@ def test_a_renamed_function_is_matched_and_its_callers_are_unchanged(compare: Co
     text = f"def {{0}}(values, limit):{STEPS}\ndef main(): return {{0}}([1], 2)\n"
     found = compare(text.format("total"), text.format("excess"))
     assert differing(found) == {"a.excess": Change.RENAMED}
-    assert found["a.excess"].reasons == ("renamed from a.total",)
+    assert words(found["a.excess"].reasons) == ("renamed from a.total",)
 
 
 def test_a_moved_function_is_matched_and_its_importers_are_unchanged(compare: Compare) -> None:
@@ -305,7 +306,7 @@ def test_a_moved_function_is_matched_and_its_importers_are_unchanged(compare: Co
     head = {"a.py": main.format("two"), "one.py": "", "two.py": text}
     found = compare(base, head)
     assert found["two.total"].change is Change.RENAMED
-    assert found["two.total"].reasons == ("renamed from one.total", "moved from one.py")
+    assert words(found["two.total"].reasons) == ("renamed from one.total", "moved from one.py")
     assert found["a.main"].change is Change.UNCHANGED
 
 
@@ -324,7 +325,7 @@ def test_a_function_renamed_and_changed_a_little_is_changed(compare: Compare) ->
     head = f"def excess(values, limit):{STEPS}\n".replace("limit - value", "limit - value * 2")
     found = compare(base, head)
     assert differing(found) == {"a.excess": Change.CHANGED}
-    assert found["a.excess"].reasons == ("renamed from a.total", "body changed")
+    assert words(found["a.excess"].reasons) == ("renamed from a.total", "body changed")
 
 
 def test_removed_and_added_functions_are_said(compare: Compare) -> None:

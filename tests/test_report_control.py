@@ -31,7 +31,7 @@ def of_file(file: str, says: str = "slower") -> Findings:
     first = made.regressed()
     info = replace(first.info, file=file, name=says, base=replace(first.info.base, file=file), head=replace(first.info.head, file=file))
     lines = tuple(replace(line, file=file) for line in first.lines)
-    finding = replace(first, info=info, headline=says, reason=says, lines=lines)
+    finding = replace(first, info=info, happened=says, reason=says, lines=lines)
     return replace(made.hostile(), sentence=says, functions=(finding,), skipped=(Skipped(says, file, says),))
 
 

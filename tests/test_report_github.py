@@ -50,7 +50,7 @@ def test_the_answer_is_a_notice_and_each_regressed_function_a_warning_at_its_lin
 def test_a_cause_that_the_headline_tells_is_not_told_twice() -> None:
     first = made.regressed()
     said = f"insert costs ×331; cause: {first.causes[0].says}"
-    assert commands(made.findings(functions=(replace(first, headline=said),)))[1][2] == said.rstrip(".")
+    assert commands(made.findings(functions=(replace(first, happened=said),)))[1][2] == said.rstrip(".")
 
 
 @pytest.mark.parametrize("verdict", [Verdict.UNCHANGED, Verdict.IMPROVEMENT, Verdict.INCONCLUSIVE])

@@ -43,7 +43,7 @@ def test_a_large_report_is_cut_with_a_sentence_that_says_what_is_missing(count: 
 
 def test_names_longer_than_the_limit_do_not_break_the_limit() -> None:
     long = "é" * 100_000
-    function = replace(made.regressed(), headline=long, info=replace(made.regressed().info, name=long, file=long), chain=(long,) * 5)
+    function = replace(made.regressed(), happened=long, info=replace(made.regressed().info, name=long, file=long), chain=(long,) * 5)
     findings = replace(made.findings(functions=(function,)), sentence=long, skipped=(Skipped(long, long, long),) * 40)
     said = markdown.render(build(findings))
     assert len(said.encode()) <= 60_000

@@ -162,13 +162,13 @@ def test_a_function_that_suffers_from_another_change_breaks_the_milder_rule() ->
 def test_a_cause_that_the_headline_tells_is_not_told_twice() -> None:
     first = made.regressed()
     said = f"insert costs ×331; cause: {first.causes[0].says}"
-    (result,) = results(made.findings(functions=(replace(first, headline=said),)))
+    (result,) = results(made.findings(functions=(replace(first, happened=said),)))
     assert shown(result["message"]["text"]).count("The new loop") == 1
 
 
 def test_fingerprints_follow_the_function_and_not_its_line() -> None:
     first = made.regressed()
-    moved = replace(first, headline="said otherwise", info=replace(first.info, line=900, head=replace(first.info.head, line=902)))
+    moved = replace(first, happened="said otherwise", info=replace(first.info, line=900, head=replace(first.info.head, line=902)))
     other = replace(first, info=replace(first.info, file="src/other.c"))
     prints = [results(made.findings(functions=(finding,)))[0]["partialFingerprints"] for finding in (first, moved, other)]
     assert prints[0] == prints[1] != prints[2]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import findings as made
+from differing import reasons_of
 from perfdiff.analysis.findings import Anomaly, Findings, FiredRule, MetricFinding, OddCall, Prediction, Ratio, Verdict
 from perfdiff.cli.explain import explanation
 from perfdiff.errors import UsageError
@@ -413,9 +414,9 @@ def test_probes_that_cost_one_side_much_more_than_all_runs_together_are_told_for
 
 def test_a_long_list_of_reasons_for_a_change_is_cut() -> None:
     info = made.regressed().info
-    assert change(replace(info, change=Change.REMOVED, reasons=("removed",))) == "removed"
-    assert change(replace(info, reasons=("a", "b", "c"))) == "changed: a; b; c"
-    assert change(replace(info, reasons=("a", "b", "c", "d", "e"))) == "changed: a; b; c; and 2 more"
+    assert change(replace(info, change=Change.REMOVED, reasons=reasons_of(("removed",)))) == "removed"
+    assert change(replace(info, reasons=reasons_of(("a", "b", "c")))) == "changed: a; b; c"
+    assert change(replace(info, reasons=reasons_of(("a", "b", "c", "d", "e")))) == "changed: a; b; c; and 2 more"
 
 
 def test_the_leading_metric_is_the_one_that_the_verdict_rests_on() -> None:

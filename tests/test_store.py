@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from differing import reasons_of
 from perfdiff.errors import RecordingError
 from perfdiff.records import recorded, store
 from perfdiff.records.behaviour import Behaviour, Concurrency, Shape
@@ -54,7 +55,17 @@ def experiment() -> Experiment:
         points=(Point(0, "sort", {"n": 10.0, "mode": "fast"}, "./sort 10"),),
         functions=(
             FunctionInfo(
-                7, "f<é>", "a.c", 3, "c", Change.CHANGED, ("body changed",), (), None, Source("a.c", 3, "int f;"), frozenset({1, 2})
+                7,
+                "f<é>",
+                "a.c",
+                3,
+                "c",
+                Change.CHANGED,
+                reasons_of(("body changed",)),
+                (),
+                None,
+                Source("a.c", 3, "int f;"),
+                frozenset({1, 2}),
             ),
         ),
         skipped=(Skipped("g", "a.c", "constexpr"),),

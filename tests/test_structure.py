@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import functools
 import subprocess
 import sys
@@ -11,6 +12,9 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+
+from perfdiff.languages.protocol import Counterpart
+from perfdiff.records.schema import FunctionInfo
 
 PACKAGE = Path(__file__).parent.parent / "perfdiff"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
@@ -338,3 +342,57 @@ def test_who_reads_findings_loads_neither_what_analyses_nor_what_measures() -> N
         "perfdiff.languages.registry",
         "pyarrow",
     } & set(loaded)
+
+
+# What texts for people are called where they are bound.
+PROSE = {"says", "reason", "sentence", "headline", "happened"}
+WORDED = PROSE | {"culprit", "error"}  # and values that print as such texts, which may be compared, but not taken apart
+TAKES_APART = {"startswith", "endswith", "removeprefix", "removesuffix", "partition", "rpartition", "split", "rsplit"}
+MAY_READ = {
+    "records/earlier.py",  # what earlier versions stored as text
+    "languages/c/unit.py",  # knows its own reasons again, as a whole, by the constants that they are
+    "records/fleet.py",  # so does this
+    "collect/hosts/check.py",  # shows the two halves of an error's message apart, what is wrong and what to do
+    "collect/hosts/servicehost.py",  # so does this
+}
+
+
+def test_no_decision_reads_what_people_read() -> None:
+    """Kinds decide: a sentence, a reason or the words for a culprit is never taken apart, nor compared with other words."""
+    below = [path for path in MODULES if part(path) not in {"report", "cli"} and relative(path) not in MAY_READ]
+    assert breaking(below, lambda path: list(reading_prose(parse(path)))) == {}
+
+
+def reading_prose(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in TAKES_APART:
+            yield from [f"line {node.lineno}: {node.func.attr}"] if _called(node.func.value) in WORDED else []
+        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn | ast.Eq | ast.NotEq):
+            yield from [f"line {node.lineno}: compared"] if _called(node.left) in PROSE else []
+
+
+def _called(node: ast.expr) -> str:
+    """Return what a value is called; of a call such as `str(culprit)`, its argument."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+        return _called(node.args[0])
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def test_what_differs_of_functions_is_typed() -> None:
+    types = {field.name: field.type for kind in (FunctionInfo, Counterpart) for field in dataclasses.fields(kind)}
+    assert (types["culprits"], types["reasons"]) == ("tuple[Entity, ...]", "tuple[ChangeReason, ...]")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "culprit.startswith('global ')",
+        "declaration.says.split()[0]",
+        "skip.reason in IDLE",
+        "metric_of(counter).says.removesuffix(' executed')",
+        "finding.headline.removesuffix(cause)",
+        "str(error).startswith(NAMED)",
+    ],
+)
+def test_the_rule_sees_who_reads_prose(source: str) -> None:
+    assert list(reading_prose(ast.parse(source)))

@@ -203,7 +203,7 @@ def private(home: Path) -> Findings:
         base=Revision(whole.base.rev, whole.base.commit, said),
         workloads=(Workload("sort", f"./bench/sort {{n}} --key {PLANTED}", ("n",)),),
         points=tuple(replace(point, command=f"{home}/bench/sort {point.parameters['n']} {PLANTED}") for point in whole.points),
-        functions=(replace(first, headline=said, info=replace(first.info, head=source)), *whole.functions[1:]),
+        functions=(replace(first, happened=said, info=replace(first.info, head=source)), *whole.functions[1:]),
         skipped=(Skipped("f", f"{home}/f.c", said),),
         notes=(Note("output-differs", said),),
         environment=replace(whole.environment, flags=(f"-O2 -I{home}/include",)),
@@ -234,7 +234,7 @@ def test_secrets_and_homes_stay_out_of_every_file(run: Callable[..., int], check
 
 def test_a_secret_that_one_text_shows_stands_in_no_file(run: Callable[..., int], checkout: Path) -> None:
     whole = with_points(made.findings())
-    first = replace(whole.functions[0], headline='conf is {"password": "pl\\"anted-22"}')
+    first = replace(whole.functions[0], happened='conf is {"password": "pl\\"anted-22"}')
     shown = replace(
         whole, functions=(first, *whole.functions[1:]), sentence="sent pl&quot;anted-22", skipped=(Skipped("f", "a.c", 'pl"anted-22'),)
     )

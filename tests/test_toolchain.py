@@ -12,15 +12,20 @@ from perfdiff.build.builder import Built
 from perfdiff.collect.built import toolchain
 from perfdiff.config import WorkloadConfig
 from perfdiff.languages.protocol import Declaration, Program
+from perfdiff.records.differences import Entity, EntityKind
 from perfdiff.records.schema import Phase, Side
+
+
+def _flags(file: str) -> Entity:
+    return Entity(EntityKind.FLAGS, "compile flags of", file)
 
 
 def program(*flags: str) -> Program:
     declarations = {
-        f"flags:{number}.c": Declaration(f"flags:{number}.c", "compile flags", "", summary, f"{number}.c", 1)
+        f"flags:{number}.c": Declaration(f"flags:{number}.c", _flags(f"{number}.c"), "", summary, f"{number}.c", 1)
         for number, summary in enumerate(flags)
     }
-    other = Declaration("macro:HASH", "macro HASH", "", "31", "a.c", 1)
+    other = Declaration("macro:HASH", Entity(EntityKind.MACRO, "macro", "HASH"), "", "31", "a.c", 1)
     return Program({}, {**declarations, "macro:HASH": other}, ())
 
 

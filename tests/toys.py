@@ -24,6 +24,7 @@ from perfdiff.languages.protocol import (
     Program,
     Workplace,
 )
+from perfdiff.records.differences import ChangeReason, text_reason
 from perfdiff.records.schema import Change, Note, Origin, Phase
 
 INTERPRETER = Path(__file__).parent / "toy" / "interpreter.c"
@@ -159,5 +160,5 @@ def _functions(path: Path) -> Iterator[FunctionDefinition]:
         )
 
 
-def _difference(base: FunctionDefinition, head: FunctionDefinition) -> tuple[Change, tuple[str, ...]]:
-    return (Change.UNCHANGED, ()) if base.tokens == head.tokens else (Change.CHANGED, ("body changed",))
+def _difference(base: FunctionDefinition, head: FunctionDefinition) -> tuple[Change, tuple[ChangeReason, ...]]:
+    return (Change.UNCHANGED, ()) if base.tokens == head.tokens else (Change.CHANGED, (text_reason("body changed"),))

@@ -20,7 +20,7 @@ from perfdiff.analysis.sums.repeats import told_of_the_clock
 from perfdiff.analysis.telling.chain import chain
 from perfdiff.analysis.telling.diagnosis import Patient, diagnose
 from perfdiff.analysis.telling.folded import named
-from perfdiff.analysis.telling.headline import Spot, headline, metric_of_verdict
+from perfdiff.analysis.telling.headline import Spot, happened, metric_of_verdict
 from perfdiff.analysis.telling.lines import with_lines
 from perfdiff.analysis.telling.warming import warming_note
 from perfdiff.analysis.trends.lines import MatchedLines, matched
@@ -161,7 +161,8 @@ def _function(
         metrics=metrics[function],
         causes=causes,
         chain=chain(case, metrics) if is_guilty and not decision.grown else (),
-        headline=headline(case, decision, metrics[function], spots, causes),
+        happened=happened(case, decision, metrics[function], spots),
+        tells_cause=decision.verdict is Verdict.REGRESSION,
         counts=case.counts,
         warm_up=case.study.warm_up,
         rests_on=metric_of_verdict(case, decision),

@@ -292,8 +292,9 @@ class FunctionFinding:
     `accepted`, by one entry a metric, does not count in the verdict on the whole.
     `lines` run more often, its own or those of functions where its change shows, and `line_counts` is how often each of its lines in head
     ran there, by number. `warm_up` tells how the first calls of a run cost more than later ones, on either side where they do.
-    `machines_say` tells where machines disagree on it, "" where they do not. `rests_on` is the metric that the verdict rests on, `rules`
-    are those that held, the last of which decided.
+    `machines_say` tells where machines disagree on it, "" where they do not. `happened` says what came of it, its
+    first cause behind that where it `tells_cause`, and `also` what follows. `rests_on` is the metric that the verdict rests on, `rules` are
+    those that held, the last of which decided.
     """
 
     info: FunctionInfo
@@ -307,7 +308,7 @@ class FunctionFinding:
     metrics: Mapping[str, MetricFinding]
     causes: tuple[Cause, ...]
     chain: tuple[str, ...]
-    headline: str
+    happened: str
     counts: Mapping[str, CountFinding] = field(default_factory=dict)
     anomaly: Anomaly | None = None
     accepted: tuple[Acceptance, ...] = ()
@@ -319,6 +320,15 @@ class FunctionFinding:
     machines_say: str = ""
     rests_on: str | None = None
     rules: tuple[FiredRule, ...] = ()
+    tells_cause: bool = False
+    also: tuple[str, ...] = ()
+
+    @property
+    def headline(self) -> str:
+        """Return in one sentence what happened, by which cause where it `tells_cause`, and what is `also` known of it."""
+        cause = f"; cause: {self.causes[0].says}" if self.tells_cause and self.causes else ""
+        said = f"{self.happened}{cause}"
+        return "; ".join((said.rstrip("."), *self.also)) if said and self.also else said
 
     @property
     def is_open_regression(self) -> bool:

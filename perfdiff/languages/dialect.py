@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from perfdiff.languages.protocol import Declaration, FunctionDefinition
+from perfdiff.records.differences import ChangeReason
 
 Renames = frozenset[tuple[str, str]]  # names in base and in head of functions that are the same
 
@@ -21,7 +22,7 @@ class Dialect(Protocol):
         """Return the tokens of a definition's text, without what means nothing."""
         ...
 
-    def text_reasons(self, base: FunctionDefinition, head: FunctionDefinition, renames: Renames) -> tuple[str, ...]:
+    def text_reasons(self, base: FunctionDefinition, head: FunctionDefinition, renames: Renames) -> tuple[ChangeReason, ...]:
         """Return what of a function's own text differs, in words; nothing where only renamed functions are named otherwise."""
         ...
 

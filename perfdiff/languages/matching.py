@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from perfdiff.languages.dialect import Dialect, Renames
 from perfdiff.languages.pairing import Pair, pair
 from perfdiff.languages.protocol import FLAGS, Counterpart, Declaration, FunctionDefinition, Program
+from perfdiff.records.differences import ChangeReason, Entity, ReasonKind, depends_reason, function_entity, other_reason
 from perfdiff.records.schema import Change
 
 _HAPPENED = {Change.CHANGED: "changed", Change.ADDED: "was added", Change.REMOVED: "was removed"}
@@ -17,8 +18,8 @@ _HAPPENED = {Change.CHANGED: "changed", Change.ADDED: "was added", Change.REMOVE
 @dataclass(frozen=True, slots=True)
 class _Verdict:
     change: Change
-    reasons: tuple[str, ...] = ()
-    culprits: tuple[str, ...] = ()
+    reasons: tuple[ChangeReason, ...] = ()
+    culprits: tuple[Entity, ...] = ()
 
 
 def match(base: Program, head: Program, dialect: Dialect) -> tuple[Counterpart, ...]:
@@ -43,15 +44,15 @@ class _Comparison:
 
     def __init__(self, base: Program, head: Program, renames: Renames, dialect: Dialect) -> None:
         self._base, self._head, self._renames, self._dialect = base.declarations, head.declarations, renames, dialect
-        self._base_names = {one.says for one in base.declarations.values()}
-        self._head_names = {one.says for one in head.declarations.values()}
+        self._base_entities = {one.entity for one in base.declarations.values()}
+        self._head_entities = {one.entity for one in head.declarations.values()}
 
     def verdict(self, one: Pair) -> _Verdict:
         """Return how a function differs, its callees left out of account."""
         if one.base is None:
-            return _Verdict(Change.ADDED, ("added",))
+            return _Verdict(Change.ADDED, (ChangeReason(ReasonKind.ONE_SIDED, "added"),))
         if one.head is None:
-            return _Verdict(Change.REMOVED, ("removed",))
+            return _Verdict(Change.REMOVED, (ChangeReason(ReasonKind.ONE_SIDED, "removed"),))
         base, head = one.base, one.head
         text = self._dialect.text_reasons(base, head, self._renames)
         uses, culprits = self._dependencies(base, head, same_text=not text)
@@ -64,38 +65,38 @@ class _Comparison:
 
     def _dependencies(
         self, base: FunctionDefinition, head: FunctionDefinition, *, same_text: bool
-    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    ) -> tuple[tuple[ChangeReason, ...], tuple[Entity, ...]]:
         """Return reasons and culprits: declarations that a function uses on both sides and that differ."""
         before, after = _by_name(base, self._base), _by_name(head, self._head)
         found = []
-        for says in sorted(before.keys() & after.keys()):
-            first, second = before[says][0], after[says][0]
-            if {one.fingerprint for one in before[says]} == {one.fingerprint for one in after[says]}:
+        for entity in sorted(before.keys() & after.keys(), key=str):
+            first, second = before[entity][0], after[entity][0]
+            if {one.fingerprint for one in before[entity]} == {one.fingerprint for one in after[entity]}:
                 continue
             if not self._dialect.is_renamed(first, second, self._renames):
-                found.append((f"{self._dialect.uses(second)}, whose {self._dialect.difference(first, second)} {_at(second)}", says))
+                found.append((f"{self._dialect.uses(second)}, whose {self._dialect.difference(first, second)} {_at(second)}", entity))
         if same_text:
-            gone, new = before.keys() - after.keys() - self._head_names, after.keys() - before.keys() - self._base_names
+            gone, new = before.keys() - after.keys() - self._head_entities, after.keys() - before.keys() - self._base_entities
             removed = [
-                (f"{self._dialect.uses(before[says][0])}, which was removed {_at(before[says][0])}", says)
-                for says in _without_equals(gone, new, before, after)
+                (f"{self._dialect.uses(before[entity][0])}, which was removed {_at(before[entity][0])}", entity)
+                for entity in _without_equals(gone, new, before, after)
             ]
             added = [
-                (f"{self._dialect.uses(after[says][0])}, which is new {_at(after[says][0])}", says)
-                for says in _without_equals(new, gone, after, before)
+                (f"{self._dialect.uses(after[entity][0])}, which is new {_at(after[entity][0])}", entity)
+                for entity in _without_equals(new, gone, after, before)
             ]
             # Beside a declaration that differs, which may be what else is used now, only what the text itself names is sure to matter.
             words = set(self._dialect.tokens(head)) if found else set()
-            found = [each for each in (*removed, *added) if not found or each[1].rpartition(" ")[2] in words] + found
+            found = [each for each in (*removed, *added) if not found or each[1].name in words] + found
         found += self._flag_changes(base, head)
-        return tuple(reason for reason, _ in found), tuple(culprit for _, culprit in found)
+        return tuple(depends_reason(says) for says, _ in found), tuple(entity for _, entity in found)
 
-    def _flag_changes(self, base: FunctionDefinition, head: FunctionDefinition) -> list[tuple[str, str]]:
+    def _flag_changes(self, base: FunctionDefinition, head: FunctionDefinition) -> list[tuple[str, Entity]]:
         before = {key: self._base[key] for key in base.uses if key.startswith(FLAGS)}
         after = {key: self._head[key] for key in head.uses if key.startswith(FLAGS)}
         common = sorted(before.keys() & after.keys())
         found = [
-            (_flag_difference(before[key], after[key]), after[key].says)
+            (_flag_difference(before[key], after[key]), after[key].entity)
             for key in common
             if before[key].fingerprint != after[key].fingerprint
         ]
@@ -106,24 +107,24 @@ class _Comparison:
             and {one.fingerprint for one in before.values()}.isdisjoint(one.fingerprint for one in after.values())
         ):
             first, second = min(before.items())[1], min(after.items())[1]
-            found.append((_flag_difference(first, second), second.says))
+            found.append((_flag_difference(first, second), second.entity))
         return found
 
 
-def _by_name(definition: FunctionDefinition, declarations: Mapping[str, Declaration]) -> dict[str, list[Declaration]]:
-    found: dict[str, list[Declaration]] = defaultdict(list)
+def _by_name(definition: FunctionDefinition, declarations: Mapping[str, Declaration]) -> dict[Entity, list[Declaration]]:
+    found: dict[Entity, list[Declaration]] = defaultdict(list)
     for key in sorted(definition.uses):
         if not key.startswith(FLAGS):
-            found[declarations[key].says].append(declarations[key])
+            found[declarations[key].entity].append(declarations[key])
     return found
 
 
 def _without_equals(
-    names: set[str], others: set[str], own: Mapping[str, list[Declaration]], other: Mapping[str, list[Declaration]]
-) -> list[str]:
-    """Return the names whose declaration does not live on under one of the other names."""
-    known = {one.fingerprint for name in others for one in other[name]}
-    return sorted(name for name in names if own[name][0].fingerprint not in known)
+    entities: set[Entity], others: set[Entity], own: Mapping[Entity, list[Declaration]], other: Mapping[Entity, list[Declaration]]
+) -> list[Entity]:
+    """Return the entities whose declaration does not live on as one of the others."""
+    known = {one.fingerprint for entity in others for one in other[entity]}
+    return sorted((entity for entity in entities if own[entity][0].fingerprint not in known), key=str)
 
 
 def _at(declaration: Declaration) -> str:
@@ -138,12 +139,12 @@ def _flag_difference(base: Declaration, head: Declaration) -> str:
     return f"is compiled with other flags: {differ} ({head.file})"
 
 
-def _moved(base: FunctionDefinition, head: FunctionDefinition) -> tuple[str, ...]:
+def _moved(base: FunctionDefinition, head: FunctionDefinition) -> tuple[ChangeReason, ...]:
     reasons = []
     if base.name != head.name and base.name not in head.names and head.name not in base.names:
-        reasons.append(f"renamed from {base.name}")
+        reasons.append(ChangeReason(ReasonKind.MOVED, f"renamed from {base.name}"))
     if base.file != head.file:
-        reasons.append(f"moved from {base.file}")
+        reasons.append(ChangeReason(ReasonKind.MOVED, f"moved from {base.file}"))
     return tuple(reasons)
 
 
@@ -168,14 +169,14 @@ def _stand_in_for_unprobed(pairs: list[Pair], verdicts: list[_Verdict], graph: _
         callee = waiting.pop()
         definition = pairs[callee].head or pairs[callee].base
         assert definition is not None
-        says = f"function {definition.name}"
-        reason = f"uses {says}, which {_happened(verdicts[callee])} ({definition.file}:{definition.line})"
+        culprit = function_entity(definition.name)
+        reason = depends_reason(f"uses {culprit}, which {_happened(verdicts[callee])} ({definition.file}:{definition.line})")
         for caller in sorted(graph.callers[callee]):
             verdict = verdicts[caller]
-            if says in verdict.culprits or verdict.change in (Change.ADDED, Change.REMOVED):
+            if culprit in verdict.culprits or verdict.change in (Change.ADDED, Change.REMOVED):
                 continue
             change = verdict.change if verdict.change.is_suspect else Change.AFFECTED
-            verdicts[caller] = _Verdict(change, (*verdict.reasons, reason), (*verdict.culprits, says))
+            verdicts[caller] = _Verdict(change, (*verdict.reasons, reason), (*verdict.culprits, culprit))
             if not verdict.change.is_suspect and _obstacle(pairs[caller]):
                 waiting.append(caller)
 
@@ -196,11 +197,15 @@ def _callers(pairs: list[Pair], verdicts: list[_Verdict], graph: _Graph, dialect
     for caller, says in reasons.items():
         verdict = verdicts[caller]
         if verdict.change is Change.UNCHANGED:
-            verdicts[caller] = _Verdict(Change.CALLER, tuple(sorted(set(says))))
+            verdicts[caller] = _Verdict(Change.CALLER, _calling(says))
         elif verdict.change is Change.RENAMED:
-            verdicts[caller] = _Verdict(Change.RENAMED, (*verdict.reasons, *sorted(set(says))))
+            verdicts[caller] = _Verdict(Change.RENAMED, (*verdict.reasons, *_calling(says)))
+
+
+def _calling(says: Iterable[str]) -> tuple[ChangeReason, ...]:
+    return tuple(map(other_reason, sorted(set(says))))
 
 
 def _happened(verdict: _Verdict) -> str:
     """Return what became of a suspect, in words that follow `which`; one that is affected depends on something."""
-    return _HAPPENED.get(verdict.change) or f"depends on {', '.join(verdict.culprits)}"
+    return _HAPPENED.get(verdict.change) or f"depends on {', '.join(map(str, verdict.culprits))}"

@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from perfdiff.records.differences import ChangeReason, Entity
 from perfdiff.records.hot_lines import HotLine
 from perfdiff.records.places import Place
 from perfdiff.records.schema import Change, Ints, Note, Origin, Phase, Skipped
@@ -141,14 +142,15 @@ class FunctionDefinition:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """A type, macro, global or set of compile flags that functions depend on. `says` names it: "struct sums", "macro HASH"."""
+    """A type, macro, global or set of compile flags that functions depend on."""
 
     key: str
-    says: str
+    entity: Entity
     fingerprint: str  # digest of what dependants can see: layout, definition, initialiser
     summary: str  # what to print when it changed, e.g. "128 bytes"
     file: str
     line: int
+    size_bytes: int | None = None  # of a type's objects, where its summary is that
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +172,8 @@ class Counterpart:
     base: FunctionDefinition | None
     head: FunctionDefinition | None
     change: Change
-    reasons: tuple[str, ...]
-    culprits: tuple[str, ...]
+    reasons: tuple[ChangeReason, ...]
+    culprits: tuple[Entity, ...]
     followed: bool = False
 
     @property

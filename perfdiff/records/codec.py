@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from perfdiff.errors import RecordingError
+from perfdiff.records.earlier import CONVERTED
 
 T = TypeVar("T")
 
@@ -56,7 +57,8 @@ def _decode(kind: Any, data: Any) -> Any:  # noqa: PLR0911 - one return a kind o
     if origin is not None and issubclass(origin, Mapping):
         return {_decode(arguments[0], key): _decode(arguments[1], item) for key, item in _expect(dict, data).items()}
     if is_dataclass(kind):
-        return _decode_fields(kind, data, {})
+        convert = CONVERTED.get(kind)
+        return _decode_fields(kind, convert(data) if convert else data, {})
     if issubclass(kind, Enum):
         return kind(data)
     if kind is float:

@@ -18,6 +18,7 @@ import numpy as np
 from perfdiff import __version__
 from perfdiff.errors import RecordingError, UsageError
 from perfdiff.records import freud_log
+from perfdiff.records.differences import other_reason
 from perfdiff.records.freud_log import Log
 from perfdiff.records.recorded import RECORDED_APART, Recorded
 from perfdiff.records.schema import (
@@ -147,7 +148,7 @@ def _info(name: str, numbers: Mapping[str, int], entries: Sequence[_Entry]) -> F
     called = frozenset(
         numbers[callee] for entry in entries for caller, callee in entry.log.edges if caller == name and callee in entry.tables
     )
-    reasons = ("its source was not given: any function may have changed",)
+    reasons = (other_reason("its source was not given: any function may have changed"),)
     return FunctionInfo(numbers[name], name, "", 0, "", Change.CHANGED, reasons, calls=called)
 
 

@@ -8,13 +8,28 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One measured cost of a call, or of all calls of a run. `noisy` metrics (times) differ from run to run; the others are counts."""
+    """One measured cost of a call, or of all calls of a run. `noisy` metrics (times) differ from run to run; the others are counts.
+
+    `what` is measured, or counted as it is `executed`; of a function's `own` it is without that of probed callees.
+    """
 
     name: str
     unit: str  # "ns", "bytes" or "count"
     noisy: bool
-    says: str
+    what: str
     per_call: bool = True
+    own: bool = False
+    executed: bool = False
+
+    @property
+    def counts(self) -> str:
+        """Return what it counts, where it is clear whether callees are left out."""
+        return f"{self.what} executed" if self.executed else self.what
+
+    @property
+    def says(self) -> str:
+        """Return what it is, in words."""
+        return f"{self.counts}, without probed callees'" if self.own else self.counts
 
 
 METRICS: Mapping[str, Metric] = {
@@ -31,23 +46,23 @@ METRICS: Mapping[str, Metric] = {
         Metric("page_faults", "count", True, "page faults"),
         Metric("switches", "count", True, "context switches"),
         Metric("run_ns", "ns", True, "time of all its calls in a run, callees included", per_call=False),
-        Metric("lines", "count", False, "lines executed, without probed callees'"),
-        Metric("bytecode_blocks", "count", False, "basic blocks of bytecode executed, without probed callees'"),
-        Metric("opcodes", "count", False, "instructions of the interpreter executed, without probed callees'"),
-        Metric("objects", "count", False, "objects made, without probed callees'"),
-        Metric("object_bytes", "bytes", False, "bytes of objects made, without probed callees'"),
+        Metric("lines", "count", False, "lines", own=True, executed=True),
+        Metric("bytecode_blocks", "count", False, "basic blocks of bytecode", own=True, executed=True),
+        Metric("opcodes", "count", False, "instructions of the interpreter", own=True, executed=True),
+        Metric("objects", "count", False, "objects made", own=True),
+        Metric("object_bytes", "bytes", False, "bytes of objects made", own=True),
         Metric("peak_bytes", "bytes", False, "most memory in use at once, beyond what was at its start, callees included"),
-        Metric("heap_bytes", "bytes", True, "bytes allocated by the JVM's own counter, without probed callees'"),
-        Metric("collections", "count", True, "collections of garbage, without probed callees'"),
+        Metric("heap_bytes", "bytes", True, "bytes allocated by the JVM's own counter", own=True),
+        Metric("collections", "count", True, "collections of garbage", own=True),
         Metric("collecting_ns", "ns", True, "time of these collections, in counted runs"),
-        Metric("blocks", "count", False, "basic blocks executed, without probed callees'"),
-        Metric("loads", "count", False, "loads, without probed callees'"),
-        Metric("stores", "count", False, "stores, without probed callees'"),
-        Metric("atomics", "count", False, "atomic operations, without probed callees'"),
-        Metric("divisions", "count", False, "divisions and square roots, without probed callees'"),
-        Metric("l1d_misses", "count", True, "L1 data cache misses, without probed callees'"),
-        Metric("l2_misses", "count", True, "L2 cache misses, without probed callees'"),
-        Metric("llc_misses", "count", True, "last-level cache misses, without probed callees'"),
+        Metric("blocks", "count", False, "basic blocks", own=True, executed=True),
+        Metric("loads", "count", False, "loads", own=True),
+        Metric("stores", "count", False, "stores", own=True),
+        Metric("atomics", "count", False, "atomic operations", own=True),
+        Metric("divisions", "count", False, "divisions and square roots", own=True),
+        Metric("l1d_misses", "count", True, "L1 data cache misses", own=True),
+        Metric("l2_misses", "count", True, "L2 cache misses", own=True),
+        Metric("llc_misses", "count", True, "last-level cache misses", own=True),
         Metric("hitm", "count", True, "lines fetched that another thread had modified"),
         Metric("hitm_false", "count", True, "of these, lines of which the other thread had modified other bytes"),
         Metric("remote_dram", "count", True, "lines fetched from another node's memory"),

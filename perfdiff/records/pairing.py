@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff.errors import UsageError
+from perfdiff.records.differences import other_reason
 from perfdiff.records.recorded import RECORDED_APART, Recorded, Samples
 from perfdiff.records.schema import (
     Change,
@@ -147,7 +148,7 @@ def _info(number: int, base: _Half, head: _Half, name: Name) -> FunctionInfo:
         infos[1],
         id=number,
         change=Change.CHANGED if differs else Change.AFFECTED,
-        reasons=(reason,),
+        reasons=(other_reason(reason),),
         culprits=(),
         base=texts[0],
         head=texts[1],

@@ -16,6 +16,7 @@ import numpy as np
 
 from perfdiff.errors import RecordingError
 from perfdiff.records import parts, usual_inputs
+from perfdiff.records.differences import other_reason
 from perfdiff.records.fleet import Chosen, Found, LeftOut, machine_key
 from perfdiff.records.parts import Numbers, Part, PartFunction
 from perfdiff.records.recorded import RECORDED_APART
@@ -277,7 +278,7 @@ class _Assembled:
             line=(known.get(Side.HEAD) or known[Side.BASE]).line,
             language=language,
             change=change,
-            reasons=(reason,),
+            reasons=(other_reason(reason),),
             base=sources.get(Side.BASE),
             head=sources.get(Side.HEAD),
             calls=frozenset(self.numbers[callee] for found in known.values() for callee in found.callees if callee in self.numbers),

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfdiff.records.behaviour import Behaviour, Concurrency
+from perfdiff.records.differences import ChangeReason, Entity, SkipKind
 from perfdiff.records.exchanges import Exchanges
 from perfdiff.records.reach import Reach
 from perfdiff.records.requests import RequestTimes
@@ -107,15 +108,11 @@ class Source:
         return {line: text.strip() for line, text in enumerate(self.text.splitlines(), start=self.line) if line not in others}
 
 
-DECORATED = "decorators changed"  # a reason: what stands around a function, such as a cache, is not what it was
-NEWLY = "now "  # begins a reason that names what a function's own text does in head and did not in base
-
-
 @dataclass(frozen=True, slots=True)
 class FunctionInfo:
     """A function as both revisions know it; `id` is its probe number in both builds and starts at 1.
 
-    `reasons` say in words why it is looked at, e.g. "body changed", "uses struct sums, whose size changed from 128 to 48 bytes
+    `reasons` say why it is looked at, e.g. "body changed", "uses struct sums, whose size changed from 128 to 48 bytes
     (sums.h:12)", "calls insert, which changed", "now imports secrets". `calls` are ids of functions it can call (either side), `reads`
     and `writes` names of fields, globals and types through which data passes from one function to another. `culprits` name the changed
     things an affected function depends on ("struct sums", "macro HASH"). One that `loads` runs when a part of the program is loaded,
@@ -128,8 +125,8 @@ class FunctionInfo:
     line: int
     language: str
     change: Change
-    reasons: tuple[str, ...] = ()
-    culprits: tuple[str, ...] = ()
+    reasons: tuple[ChangeReason, ...] = ()
+    culprits: tuple[Entity, ...] = ()
     base: Source | None = None
     head: Source | None = None
     calls: frozenset[int] = frozenset()
@@ -146,6 +143,7 @@ class Skipped:
     file: str
     reason: str
     whole: bool = False
+    kind: SkipKind = SkipKind.OTHER
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from perfdiff.analysis.findings import RUN, Cause, Findings, FunctionFinding, Me
 from perfdiff.models.annotation import Annotation, CostClass
 from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.models.language import readable
+from perfdiff.records.differences import ReasonKind
 from perfdiff.records.schema import FunctionInfo, Point
 from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, FunctionSection, Items, Listing, Plot, Span, Table, Tone
@@ -108,7 +109,7 @@ def shows_elsewhere(finding: FunctionFinding) -> bool:
 
 def change(info: FunctionInfo) -> str:
     """Return how a function's code differs, with the first reasons: `changed: body changed`."""
-    reasons = [reason for reason in info.reasons if reason != info.change.value]
+    reasons = [str(reason) for reason in info.reasons if reason.kind is not ReasonKind.ONE_SIDED]
     if not reasons:
         return info.change.value
     return f"{info.change.value}: {units.listed(reasons, _REASONS, ';')}"

@@ -82,7 +82,8 @@ def without_hosts(findings: Findings, known: Iterable[str] = ()) -> Findings:
         replace(
             each,
             reason=hide(each.reason),
-            headline=hide(each.headline),
+            happened=hide(each.happened),
+            also=tuple(map(hide, each.also)),
             machines_say=hide(each.machines_say),
             metrics={name: replace(metric, machines=renamed(metric.machines)) for name, metric in each.metrics.items()},
         )

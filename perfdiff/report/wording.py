@@ -65,7 +65,7 @@ def metric_says(metric: str) -> str:
 
 def counter_says(counter: str) -> str:
     """Return what a counter counts, where it is clear that callees are left out."""
-    return metric_says(counter).removesuffix(", without probed callees'")
+    return metric_of(counter).counts
 
 
 def metric_unit(metric: str) -> str:

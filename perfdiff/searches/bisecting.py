@@ -25,7 +25,6 @@ from perfdiff.analysis.search.symptom import Figure, Symptom, figures, ratio_of
 from perfdiff.build.cache import BuildCache
 from perfdiff.collect.built import kinship
 from perfdiff.collect.built.workshop import Workshop
-from perfdiff.collect.choosing.subjects import IDLE
 from perfdiff.collect.runs import inputs
 from perfdiff.config import Config
 from perfdiff.errors import (
@@ -249,7 +248,7 @@ class Hunt:
         if not kinship.are_sources([file for file in changed_files(repository, base, head) if not self._inert(file)]):
             return False
         pair = resolve(repository, (base, head), snapshots=request.cache / "snapshots")
-        idle = {skip.name for skip in self._ends.findings.skipped if skip.reason in IDLE}
+        idle = {skip.name for skip in self._ends.findings.skipped if skip.kind.is_idle}
         cache, wait_s = request.cache, request.config.measure.wait_s
         with storage.in_use(cache, progress), storage.at_work(cache, progress, wait_s=wait_s) as room, BuildCache(cache) as builds:
             workshop = Workshop(

@@ -26,7 +26,8 @@ from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import Group, contrasts_at_point
 from perfdiff.analysis.stats.panel import Bools
 from perfdiff.analysis.sums.ledger import Ledger
-from perfdiff.records.schema import DECORATED, Change, Feature, Floats, Note
+from perfdiff.records.differences import is_decorated_anew
+from perfdiff.records.schema import Change, Feature, Floats, Note
 
 _EVIDENCE = tuple(LinkKind)
 
@@ -255,7 +256,7 @@ def _calls(function: int, ledger: Ledger, web: Web, parts: tuple[ChangeParts, ..
 def _behind_calls_of(callee: int, function: int, links: list[Link], web: Web) -> list[Link]:
     if web.is_known_to_differ(function) or web.functions[callee].change is not Change.CHANGED:
         return links
-    is_behind = DECORATED in web.functions[callee].reasons or web.functions[function].change.is_suspect
+    is_behind = is_decorated_anew(web.functions[callee].reasons) or web.functions[function].change.is_suspect
     return [Link(callee, LinkKind.CALLEE, 1.0)] if is_behind else links
 
 

@@ -17,11 +17,11 @@ from perfdiff.analysis.blame.texts import Texts, frees
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.sums.ledger import Ledger
+from perfdiff.records.differences import EntityKind
 from perfdiff.records.schema import Change, Feature, FunctionInfo, Origin
 
 _MOST_NAMED = 3  # names of shared data that a link tells
 _RECKONED = re.compile(r"[/%<>]=?\s*\(*sizeof|sizeof[^;]*[<>]")
-_TYPES = frozenset(("struct", "union", "class", "type", "typedef"))
 
 
 class LinkKind(StrEnum):
@@ -109,7 +109,8 @@ class Web:
             for each in sorted(self.functions):
                 if self.suspect(each):
                     info = self.functions[each]
-                    names = frozenset(info.culprits) if each in self.laid_out_anew else info.writes.union(info.culprits)
+                    culprits = frozenset(map(str, info.culprits))  # a type is named as the data in it are
+                    names = culprits if each in self.laid_out_anew else info.writes | culprits
                     self._passed[each] = Passed.of(names, self.texts.words(each))
         return self._passed
 
@@ -159,14 +160,14 @@ def is_laid_out_anew(info: FunctionInfo) -> bool:
 
     What reckons with a type's size, as in how many fit into a block, may do something else.
     """
-    types = all(culprit.partition(" ")[0] in _TYPES for culprit in info.culprits)
+    types = all(culprit.kind.is_laid_out for culprit in info.culprits)
     reckons = any(_RECKONED.search(source.text) for source in (info.base, info.head) if source is not None)
     return info.change is Change.AFFECTED and bool(info.culprits) and types and not reckons
 
 
 def reads_other_data(info: FunctionInfo) -> bool:
     """Return whether all that differs are definitions of variables that the function reads."""
-    return info.change is Change.AFFECTED and bool(info.culprits) and all(culprit.startswith("global ") for culprit in info.culprits)
+    return info.change is Change.AFFECTED and bool(info.culprits) and all(culprit.kind is EntityKind.VARIABLE for culprit in info.culprits)
 
 
 def behind_some_new_calls(web: Web, function: int) -> list[Link]:

@@ -15,7 +15,7 @@ from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.models.middle import median
 from perfdiff.models.prices import DEAREST_NS, WORK_NS
-from perfdiff.records.metrics import metric_of
+from perfdiff.records.metrics import METRICS, metric_of
 from perfdiff.records.schema import Floats, FunctionInfo, Side
 
 _CALL_NS = 1.0  # of a call, for the order in which counts are told
@@ -72,9 +72,7 @@ class ExtraWork:
 
 
 def _plain(counter: str) -> str:
-    if counter.startswith(CALLS_OF):
-        return counter
-    return metric_of(counter).says.removesuffix(", without probed callees'").removesuffix(" executed")
+    return METRICS[counter].what if counter in METRICS else counter
 
 
 def work_by_counts(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perfdiff.analysis.blame.texts import changed_lines, dropped_lines
-from perfdiff.records.schema import NEWLY, Change, FunctionInfo
+from perfdiff.records.differences import ReasonKind
+from perfdiff.records.schema import Change, FunctionInfo
 
 DEPENDENCY = "dependency"  # name of the cause that tells what differs though a function's text does not
 SHOWN_LINES = 4
@@ -15,7 +16,7 @@ CODE_WIDTH = 60  # characters of a line of code that a sentence can hold; the di
 
 def because(info: FunctionInfo) -> str:
     """Return what changed as it is cited in a sentence: lines of the function, or what it depends on."""
-    return cited_lines(info) or (f" ({'; '.join(info.reasons)})" if info.change is Change.AFFECTED and info.reasons else "")
+    return cited_lines(info) or (f" ({'; '.join(map(str, info.reasons))})" if info.change is Change.AFFECTED and info.reasons else "")
 
 
 def cited_lines(info: FunctionInfo) -> str:
@@ -26,7 +27,7 @@ def cited_lines(info: FunctionInfo) -> str:
     """
     if info.head is None or info.change is Change.ADDED:
         return ""
-    newly = "".join(f"{reason}; " for reason in info.reasons if reason.startswith(NEWLY))
+    newly = "".join(f"{reason}; " for reason in info.reasons if reason.kind is ReasonKind.NEWLY)
     lines, gone = changed_lines(info), _telling(dropped_lines(info))
     if changed := _telling(lines):
         return f" ({newly}{info.head.file}, line {_listed(changed)})"
@@ -46,11 +47,11 @@ def _listed(lines: Sequence[tuple[int, str]]) -> str:
 
 def depends(info: FunctionInfo) -> str:
     """Say what differs though the function's text does not: the reasons name what it depends on, as clauses about it."""
-    reasons = [f"was {reason}" if reason.startswith(("moved", "renamed")) else reason for reason in info.reasons]
+    reasons = [f"was {reason}" if reason.kind is ReasonKind.MOVED else str(reason) for reason in info.reasons]
     if reasons and info.culprits:
         more = f"; and {len(reasons) - SHOWN_REASONS} more like that" if len(reasons) > SHOWN_REASONS else ""
         return f"its text is the same, but it {'; it '.join(reasons[:SHOWN_REASONS])}{more}"
-    return "; ".join(reasons) or f"its text is the same, but {', '.join(info.culprits) or 'something it depends on'} changed"
+    return "; ".join(reasons) or f"its text is the same, but {', '.join(map(str, info.culprits)) or 'something it depends on'} changed"
 
 
 def excerpt(code: str) -> str:

@@ -58,8 +58,9 @@ from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import RISING
 from perfdiff.models.prices import DEAREST_NS, LEAST_NS
 from perfdiff.models.workcounter import WORK_METRICS
+from perfdiff.records.differences import is_decorated_anew
 from perfdiff.records.metrics import metric_of
-from perfdiff.records.schema import DECORATED, Change, FunctionInfo, Side
+from perfdiff.records.schema import Change, FunctionInfo, Side
 
 # Means of fewer bytes a call are no larger block: allocators give no less.
 LEAST_BLOCK = 16.0
@@ -233,7 +234,7 @@ def _by_others(patient: Patient, blame: Blame, lines: str) -> Cause:
         LinkKind.MEMORY: "it allocates more",
         LinkKind.CALLED: f"it makes calls of `{caller}` that nobody made before",
     }
-    if blame.at == info.id and DECORATED in info.reasons:
+    if blame.at == info.id and is_decorated_anew(info.reasons):
         acts[LinkKind.CALLEE] = "its decorators changed"
     way = f"{acts[blame.kind]}, and the" if blame.kind in acts else "it is the nearest change to the"
     said = f"{way} unchanged `{caller}`{'' if blame.kind in acts else ', which'} {often}{lines}"
@@ -444,7 +445,6 @@ def _unexplained(patient: Patient) -> list[Cause]:
     if not grown:
         return [time_only(patient.info, counts)]
     ratio, metric, stratum = max(grown, key=lambda each: each[0].low)
-    where = f" ({stratum})" if stratum else ""
-    what = metric_of(metric).says.removesuffix(", without probed callees'")
+    what, where = metric_of(metric).counts, f" ({stratum})" if stratum else ""
     name, _ = _GREW.get(metric, ("more-work", ""))
     return [Cause(name, f"more {what} a call than before, {units.ratio(ratio.value)}{where}, which does not explain all of the time")]

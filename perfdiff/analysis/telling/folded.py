@@ -77,7 +77,8 @@ def _apart(finding: FunctionFinding, folded: Sequence[Folded], suspects: Sequenc
         first=None,
         causes=(),
         chain=(),
-        headline=f"`{finding.info.name}`: {reason}",
+        happened=f"`{finding.info.name}`: {reason}",
+        also=(),
     )
 
 
@@ -102,7 +103,7 @@ def _told(host: FunctionFinding, guilty: Folded, work: ExtraWork | None, part: f
         counts={},
         anomaly=None,
         causes=causes,
-        headline=f"`{name}`, {whose}, makes its caller slower: {_with_cause(host, causes)}",
+        happened=f"`{name}`, {whose}, makes its caller slower: {host.happened}",
     )
 
 
@@ -115,11 +116,6 @@ def _causes(host: FunctionFinding, guilty: Folded, work: ExtraWork | None) -> tu
     rest = [each for each in host.causes if each.name != DEPENDENCY or not lines]
     found = [*(_counted(work) if work else ()), *rest] or [Cause("changed", f"`{guilty.info.name}` changed")]
     return (replace(found[0], says=f"{found[0].says}{lines}"), *found[1:])
-
-
-def _with_cause(host: FunctionFinding, causes: Sequence[Cause]) -> str:
-    told = f"; cause: {host.causes[0].says}" if host.causes else ""
-    return host.headline.removesuffix(told) + (f"; cause: {causes[0].says}" if told and host.headline.endswith(told) else "")
 
 
 def _behind(finding: FunctionFinding, folded: Sequence[Folded], works: Mapping[int, ExtraWork]) -> list[Folded]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from perfdiff import units
 from perfdiff.analysis.compare.comparison import MEAN, is_mean
 from perfdiff.analysis.compare.judgement import Direction
 from perfdiff.analysis.compare.shift import leading_term
-from perfdiff.analysis.findings import Cause, MetricFinding, Ratio, Verdict
+from perfdiff.analysis.findings import MetricFinding, Ratio, Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.rates import one_run, too_short
 from perfdiff.analysis.verdicts.case import Case
@@ -37,23 +37,20 @@ class Spot:
     x: float | None
 
 
-def headline(
-    case: Case, decision: Decision, metrics: Mapping[str, MetricFinding], spots: Mapping[str, Spot], causes: Sequence[Cause]
-) -> str:
-    """Say in one sentence what happened to a function."""
+def happened(case: Case, decision: Decision, metrics: Mapping[str, MetricFinding], spots: Mapping[str, Spot]) -> str:
+    """Say in one sentence what happened to a function, without its cause."""
     name = f"`{case.info.name}`"
     if decision.verdict in (Verdict.UNCHANGED, Verdict.INCONCLUSIVE):
         return f"{name}: {decision.reason}"
-    cause = f"; cause: {causes[0].says}" if causes and decision.verdict is Verdict.REGRESSION else ""
     rests_on = metric_of_verdict(case, decision)
     main = rests_on if rests_on in metrics else main_metric(metrics, decision.verdict)
     if main is None or main not in metrics or metrics[main].ratio is None or (main == rests_on and _shows_elsewhere(case, main)):
-        return f"{name} {case.info.change}: {decision.reason}{cause}"
+        return f"{name} {case.info.change}: {decision.reason}"
     if too_short(case.info.id, main, case.ledger):
-        return f"{name} {_all_calls(case, main)}{cause}"
+        return f"{name} {_all_calls(case, main)}"
     whose = " of its own" if main == "self_ns" and "wall_ns" in metrics else ""  # with callees it did not clearly move
     beside = _beside(case, main) if metrics[main].overstates else ""
-    return f"{name} {sentence(metrics[main], spots.get(main), case.config, whose)}{beside}{cause}"
+    return f"{name} {sentence(metrics[main], spots.get(main), case.config, whose)}{beside}"
 
 
 def _shows_elsewhere(case: Case, metric: str) -> bool:

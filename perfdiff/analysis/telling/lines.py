@@ -43,8 +43,8 @@ def with_lines(
 def _told(finding: FunctionFinding, grown: tuple[LineGrowth, ...], lines: MatchedLines) -> FunctionFinding:
     steeper = next((line for line in grown if line.is_steeper), None)
     finding = finding if steeper else by_lines(finding, grown)
-    headline = f"{finding.headline}; {steeper_line(steeper, finding.info)}" if steeper else finding.headline
-    return replace(finding, lines=grown, line_counts=lines.counts(finding.info, grown[0].point), headline=headline)
+    also = (*finding.also, steeper_line(steeper, finding.info)) if steeper else finding.also
+    return replace(finding, lines=grown, line_counts=lines.counts(finding.info, grown[0].point), also=also)
 
 
 def _shown_at(case: Case | None, cases: Iterable[Case]) -> Iterator[FunctionInfo]:

@@ -38,6 +38,4 @@ def by_lines(finding: FunctionFinding, grown: tuple[LineGrowth, ...]) -> Functio
     before = "never before" if line.is_new else f"{units.count(line.base)} before"
     gone = cited_lines(finding.info)
     says = f"its line {line.line}, `{excerpt(line.text)}`, runs {units.count(line.head)} times in one run of {line.point}, {before}{gone}"
-    told = f"; cause: {finding.causes[0].says}"
-    headline = finding.headline.removesuffix(told) + (f"; cause: {says}" if finding.headline.endswith(told) else "")
-    return replace(finding, causes=(Cause("more-work", says), *finding.causes[1:]), headline=headline)
+    return replace(finding, causes=(Cause("more-work", says), *finding.causes[1:]))

@@ -89,7 +89,8 @@ def _settled(
             pooled,
             verdict=Verdict.INCONCLUSIVE,
             reason=reason,
-            headline=f"`{pooled.info.name}` is open, as machines disagree: {says}",
+            happened=f"`{pooled.info.name}` is open, as machines disagree: {says}",
+            also=(),
             rank=None,
             share=None,
             extra_ci_ns=None,
@@ -104,14 +105,10 @@ def _settled(
     elif pooled.verdict is Verdict.REGRESSION:
         slower = []
     if not slower:
-        return replace(pooled, machines_say=says, headline=_with(pooled.headline, says))
+        return replace(pooled, machines_say=says, also=(*pooled.also, f"machines differ: {says}"))
     there = alone[max(slower, key=lambda name: abs(math.log(_ratio(of, name).value)))]
     metrics = {name: _with_machines(metric, pooled.metrics.get(name)) for name, metric in there.metrics.items()}
-    return replace(there, metrics=metrics, rank=None, machines_say=says, headline=_with(there.headline, says))
-
-
-def _with(headline: str, says: str) -> str:
-    return f"{headline.rstrip('.')}; machines differ: {says}" if headline else ""
+    return replace(there, metrics=metrics, rank=None, machines_say=says, also=(*there.also, f"machines differ: {says}"))
 
 
 def _with_machines(metric: MetricFinding, pooled: MetricFinding | None) -> MetricFinding:

@@ -12,6 +12,7 @@ from perfdiff.collect.choosing.subjects import Subjects
 from perfdiff.collect.choosing.survey import Fold, Selection, Survey
 from perfdiff.collect.recordings.assembly import Assembly
 from perfdiff.languages.protocol import Counterpart
+from perfdiff.records.differences import ChangeReason, Entity, depends_reason, function_entity
 from perfdiff.records.schema import Change, Edges, Floats, Folded, Note, Side, Skipped, Totals
 
 _HAPPENED = {Change.CHANGED: "changed", Change.ADDED: "was added", Change.REMOVED: "was removed", Change.AFFECTED: "is affected"}
@@ -33,15 +34,15 @@ def _standing_in(subjects: Subjects, hosts: Mapping[int, Iterable[int]]) -> Subj
     pairs = dict(subjects.pairs)
     for function, above in hosts.items():
         definition, change = subjects.pairs[function].shown, subjects.pairs[function].change
-        culprit = f"function {definition.name}"
-        reason = f"holds {culprit}, which {_HAPPENED.get(change, 'is followed')} ({definition.file}:{definition.line})"
+        culprit = function_entity(definition.name)
+        reason = depends_reason(f"holds {culprit}, which {_HAPPENED.get(change, 'is followed')} ({definition.file}:{definition.line})")
         for host in above:
             if culprit not in pairs[host].culprits:
                 pairs[host] = _affected(pairs[host], culprit, reason)
     return replace(subjects, pairs=pairs)
 
 
-def _affected(host: Counterpart, culprit: str, reason: str) -> Counterpart:
+def _affected(host: Counterpart, culprit: Entity, reason: ChangeReason) -> Counterpart:
     if host.change in (Change.ADDED, Change.REMOVED):
         return host
     change = host.change if host.change.is_suspect else Change.AFFECTED

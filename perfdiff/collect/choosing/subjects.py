@@ -12,13 +12,9 @@ from fnmatch import fnmatch
 from perfdiff.collect.choosing.calling import callers, nearest
 from perfdiff.collect.choosing.survey import Choice, Fold
 from perfdiff.languages.protocol import CodeComparison, Counterpart, FunctionDefinition, Probe
+from perfdiff.records.differences import Entity, SkipKind, function_entity, other_reason
 from perfdiff.records.schema import Change, FunctionInfo, Side, Skipped, Source
 
-_IN_CODE = ("macro ", "function ", "compile flags ")  # culprits whose whole effect on a function is in its machine code
-NEVER_CALLED = "never called by any workload"
-FILE_NOT_RUN = "no workload runs anything of its file"
-_EXCLUDED = "excluded by "
-IDLE = frozenset((NEVER_CALLED, FILE_NOT_RUN))
 # Where projects of all languages keep their tests, and what they name the files.
 _OF_TESTS = re.compile(
     r"(?:.*/)?(?:[Tt]ests?|testing|spec)/.*|(?:.*/)?(?:test_[^/]*|[^/]*_tests?\.\w+|[^/]*(?:Tests?|TestCase)\.\w+|conftest\.py)"
@@ -56,7 +52,7 @@ class Subjects:
     @classmethod
     def alone(cls, functions: Iterable[FunctionDefinition]) -> Subjects:
         """Number the functions of one revision, which stands for base; each is looked at for its own sake."""
-        return cls.number([Counterpart(function, None, Change.CHANGED, ("measured alone",), ()) for function in functions])
+        return cls.number([Counterpart(function, None, Change.CHANGED, (other_reason("measured alone"),), ()) for function in functions])
 
     def as_seen(self, probed: Set[int], edges: Iterable[tuple[int, int]]) -> Subjects:
         """Return the same with the calls that were seen, (caller, callee), in place of those that are possible by functions' texts.
@@ -91,14 +87,15 @@ class Subjects:
 
     def obstacle(self, id_: int, exclude: Sequence[str]) -> str:
         """Return why a function carries no probe, "" where it can."""
-        return _obstacle(self.pairs[id_], exclude) or ""
+        obstacle = _obstacle(self.pairs[id_], exclude)
+        return obstacle.says if obstacle else ""
 
     def obstacles(self, exclude: Sequence[str]) -> tuple[Skipped, ...]:
         """Return the suspects that cannot be probed, with their reasons; those that are excluded come last."""
         found = [
-            Skipped(pair.shown.name, pair.shown.file, reason, whole=reason.startswith(_EXCLUDED))
+            Skipped(pair.shown.name, pair.shown.file, obstacle.says, obstacle.kind is SkipKind.EXCLUDED, obstacle.kind)
             for pair in self.pairs.values()
-            if pair.change.is_suspect and (reason := _obstacle(pair, exclude))
+            if pair.change.is_suspect and (obstacle := _obstacle(pair, exclude))
         ]
         return tuple(sorted(found, key=lambda each: each.whole))
 
@@ -107,8 +104,12 @@ class Subjects:
         files = {definition.file for id_ in ran for definition in _sides(self.pairs[id_])}
         idle = [pair.shown for id_, pair in self.pairs.items() if pair.change.is_suspect and id_ in probeable and id_ not in ran]
         idle.sort(key=lambda definition: is_of_tests(definition.file))
-        near = [Skipped(one.name, one.file, NEVER_CALLED) for one in idle if one.file in files]
-        return (*near, *(Skipped(one.name, one.file, FILE_NOT_RUN, whole=True) for one in idle if one.file not in files))
+        near = [
+            Skipped(one.name, one.file, "never called by any workload", kind=SkipKind.NEVER_CALLED) for one in idle if one.file in files
+        ]
+        reason = "no workload runs anything of its file"
+        far = (Skipped(one.name, one.file, reason, True, SkipKind.FILE_NOT_RUN) for one in idle if one.file not in files)
+        return (*near, *far)
 
     def unfinished(self, ids: Collection[int]) -> tuple[Skipped, ...]:
         """Return the suspects among `ids`, functions that were called, but none of whose calls ended while it was recorded."""
@@ -226,15 +227,15 @@ def cleared(pairs: Sequence[Counterpart], code: CodeComparison) -> list[Counterp
 
 
 def _cleared(pair: Counterpart) -> Counterpart:
-    return replace(pair, change=Change.UNCHANGED, reasons=(*pair.reasons, "its machine code is the same"), culprits=())
+    return replace(pair, change=Change.UNCHANGED, reasons=(*pair.reasons, other_reason("its machine code is the same")), culprits=())
 
 
-def _may_clear(pair: Counterpart, behind: Collection[str]) -> bool:
-    return all(culprit.startswith(_IN_CODE) and culprit not in behind for culprit in pair.culprits)
+def _may_clear(pair: Counterpart, behind: Collection[Entity]) -> bool:
+    return all(culprit.kind.is_in_code and culprit not in behind for culprit in pair.culprits)
 
 
-def _without_probe_and_unlike(pairs: Iterable[Counterpart], code: CodeComparison) -> set[str]:
-    """Return, as culprits are called, the suspects that carry no probe and have other code than before, or stand in for such."""
+def _without_probe_and_unlike(pairs: Iterable[Counterpart], code: CodeComparison) -> set[Entity]:
+    """Return, as culprits, the suspects that carry no probe and have other code than before, or stand in for such."""
     hidden = [pair for pair in pairs if pair.change.is_suspect and _obstacle(pair, ())]
     found = {_culprit(pair) for pair in hidden if code.is_unlike(pair)}
     while more := {_culprit(pair) for pair in hidden if not found.isdisjoint(pair.culprits)} - found:
@@ -242,8 +243,8 @@ def _without_probe_and_unlike(pairs: Iterable[Counterpart], code: CodeComparison
     return found
 
 
-def _culprit(pair: Counterpart) -> str:
-    return f"function {pair.shown.name}"
+def _culprit(pair: Counterpart) -> Entity:
+    return function_entity(pair.shown.name)
 
 
 def digest(probes: Iterable[Probe]) -> str:
@@ -271,13 +272,21 @@ def _sides(pair: Counterpart) -> Iterable[FunctionDefinition]:
     return (definition for definition in (pair.base, pair.head) if definition is not None)
 
 
-def _obstacle(pair: Counterpart, exclude: Sequence[str]) -> str | None:
+@dataclass(frozen=True, slots=True)
+class _Obstacle:
+    """Why a function carries no probe."""
+
+    kind: SkipKind
+    says: str
+
+
+def _obstacle(pair: Counterpart, exclude: Sequence[str]) -> _Obstacle | None:
     for definition in _sides(pair):
         if definition.obstacle:
-            return definition.obstacle
+            return _Obstacle(SkipKind.OBSTACLE, definition.obstacle)
         for pattern in exclude:
             if fnmatch(definition.file, pattern):
-                return f"{_EXCLUDED}{pattern}"
+                return _Obstacle(SkipKind.EXCLUDED, f"excluded by {pattern}")
     return None
 
 

@@ -13,11 +13,10 @@ from perfdiff import processes
 from perfdiff.collect.execution.executor import Command, Execution, Executor
 from perfdiff.collect.serving import links
 from perfdiff.config import PORT, ServiceConfig
-from perfdiff.errors import RunFailedError, WorkloadError
+from perfdiff.errors import ServiceError, ServiceFailedError, WorkloadError
 from perfdiff.records.exchanges import Exchanges
 
 LOG_BYTES = 1 << 20  # kept of what a service prints: the end
-NAMED = "service "  # begins errors that tell whose they are
 
 
 @dataclass(slots=True)
@@ -137,19 +136,19 @@ def executed(served: Sequence[Served], command: Command, executor: Executor) -> 
     return [each.spent(found, before_ns) for each, before_ns in zip(served, before, strict=True)]
 
 
-def died(service: Service, where: str, failure: str = "") -> RunFailedError:
+def died(service: Service, where: str, failure: str = "") -> ServiceFailedError:
     """Return the error that a service has ended, and what failed after that."""
     beside = f"; then {failure}" if failure else ""
-    return RunFailedError(
-        f"{NAMED}{service.config.name}, '{service.command.text}', {service.end} during the run ({where}){beside}; run it by hand in "
+    return ServiceFailedError(
+        f"service {service.config.name}, '{service.command.text}', {service.end} during the run ({where}){beside}; run it by hand in "
         f"{service.command.directory}, and what drives it beside it",
         slug="service-died",
     )
 
 
-def _went_on(service: Service, where: str) -> WorkloadError:
-    return WorkloadError(
-        f"{NAMED}{service.config.name}, '{service.command.text}', {service.end} during the run ({where}), while processes that it started "
+def _went_on(service: Service, where: str) -> ServiceError:
+    return ServiceError(
+        f"service {service.config.name}, '{service.command.text}', {service.end} during the run ({where}), while processes that it started "
         "went on; let it stay in the foreground: without '&', and with the option by which it does not become a daemon",
         slug="service-died",
     )

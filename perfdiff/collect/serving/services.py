@@ -18,9 +18,9 @@ from perfdiff.collect.execution.executor import Command, Executor, Purpose, shel
 from perfdiff.collect.serving import links, loopback
 from perfdiff.collect.serving.links import OwnDelay
 from perfdiff.collect.serving.loopback import ANSWER_S
-from perfdiff.collect.serving.served import NAMED, Log, Served, Service, died
+from perfdiff.collect.serving.served import Log, Served, Service, died
 from perfdiff.config import FOLDER, PLACE, PORT, PROJECT, SERVICE_PLACE, TCP, Link, ServiceConfig
-from perfdiff.errors import RunFailedError, StoreError, WorkloadError
+from perfdiff.errors import ServiceError, ServiceFailedError, StoreError, WorkloadError
 from perfdiff.records.schema import Note
 
 SHOWN_BYTES = 2000  # of what a service printed, in a message
@@ -89,7 +89,7 @@ class Services:
                 yield Served(_with_places(command, command.text, up, {}), tuple(up), situation.client is None)
             except WorkloadError as error:
                 dead = next((service for service in up if not service.is_alive), None)
-                if dead is None or str(error).startswith(NAMED):
+                if dead is None or isinstance(error, ServiceError):
                     self._leave_logs(error, up)
                     raise
                 ended = died(dead, situation.command.where, str(error))
@@ -320,13 +320,13 @@ def _ports(service: Service) -> list[int]:
     return [int(service.places[name]) for name in (PORT, *service.config.ports)]
 
 
-def _not_ready(service: Service, situation: Situation) -> RunFailedError:
+def _not_ready(service: Service, situation: Situation) -> ServiceFailedError:
     config, limit_s = service.config, service.config.timeout_s * situation.patience
     signs = [_sign(probe, service) for probe in config.probes]
     signs += [f"it prints a line like '{config.ready_line}'"] if config.ready_line else []
     signs += [f"'{config.ready_command}' exits 0"] if config.ready_command else []
     what = f"was not ready within {limit_s:g} s" if service.is_alive else f"{service.end} before it was ready"
-    return RunFailedError(
+    return ServiceFailedError(
         f"service {config.name}, '{service.command.text}', {what} ({situation.command.where}); it is when {' and '.join(signs)}: correct "
         "its command or what it waits for, or give it more time with timeout_s",
         slug="service-not-ready",

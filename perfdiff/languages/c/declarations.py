@@ -17,6 +17,7 @@ from perfdiff.languages.c.references import ALIASES, ENUMERATOR, References, qua
 from perfdiff.languages.closure import closure
 from perfdiff.languages.digest import digest
 from perfdiff.languages.protocol import Declaration, MacroBody
+from perfdiff.records.differences import Entity, EntityKind
 
 _ENUM = CursorKind.ENUM_DECL.value
 _FIELD = CursorKind.FIELD_DECL.value
@@ -50,6 +51,7 @@ class Types:
         """Return as a declaration: size, alignment and fields of a record, the type behind an enum or alias, an enumerator's value."""
         place = self._places.of(cursor) or SourcePosition("", 0, 0)
         uses: set[str] = set()
+        size_bytes = None
         if cursor._kind_id in ALIASES:
             summary = stable_spelling(bound(cursor, self._unit).underlying_typedef_type.get_canonical().spelling)
             shape = [summary]
@@ -62,9 +64,10 @@ class Types:
             shape = [summary, _underlying_type(bound(native.clang_getCursorSemanticParent(cursor), self._unit))]
         else:
             shape, size = self._layout(cursor, uses)
+            size_bytes = size if size >= 0 else None
             summary = f"{size} bytes" if size >= 0 else "a template"
         uses.discard(key)
-        declaration = Declaration(key, self._references.says(cursor), digest(shape), summary, place.file, place.line)
+        declaration = Declaration(key, self._references.entity(cursor), digest(shape), summary, place.file, place.line, size_bytes)
         return Dependency(declaration, frozenset(uses))
 
     def _layout(self, record: Cursor, uses: set[str]) -> tuple[list[str], int]:
@@ -121,8 +124,8 @@ def describe_global(cursor: Cursor, unit: Any, places: SourcePositions, referenc
     key = references.global_key(cursor)
     kind._tu = unit
     spelling = stable_spelling(kind.get_canonical().spelling)
-    says = f"global {qualified_name(cursor, unit)}"
-    declaration = Declaration(key, says, digest([spelling, *tokens]), _shown(text.partition(b"=")[2]), place.file, place.line)
+    entity = Entity(EntityKind.VARIABLE, "global", qualified_name(cursor, unit))
+    declaration = Declaration(key, entity, digest([spelling, *tokens]), _shown(text.partition(b"=")[2]), place.file, place.line)
     return Dependency(declaration, frozenset(uses - {key}), calls)
 
 
@@ -238,5 +241,7 @@ class Macros:
         first = macros[0]
         fingerprint = digest(token for macro in macros for token in (*macro.tokens[1:], "\n"))
         inner = frozenset(name for macro in macros for name in self._inner(macro)) - {key}
-        declaration = Declaration(key, f"macro {first.name}", fingerprint, first.shown if len(macros) == 1 else "", first.file, first.line)
+        declaration = Declaration(
+            key, Entity(EntityKind.MACRO, "macro", first.name), fingerprint, first.shown if len(macros) == 1 else "", first.file, first.line
+        )
         return Dependency(declaration, inner)

@@ -24,6 +24,7 @@ from perfdiff.languages.closure import closure
 from perfdiff.languages.digest import digest
 from perfdiff.languages.protocol import FLAGS, CompileCommand, Declaration, FunctionDefinition, MacroBody, Program
 from perfdiff.processes import signals_held
+from perfdiff.records.differences import Entity, EntityKind
 from perfdiff.records.schema import Skipped
 
 _ASSEMBLER = frozenset((".s", ".S", ".sx", ".asm"))
@@ -73,7 +74,7 @@ def _flags(tree: Path, commands: Iterable[CompileCommand]) -> dict[str, Dependen
     found = {}
     for file, sets in flags.items():
         summary = " and ".join(" ".join(one) or "none" for one in sorted(sets))
-        declaration = Declaration(f"{FLAGS}{file}", f"compile flags of {file}", digest([summary]), summary, file, 1)
+        declaration = Declaration(f"{FLAGS}{file}", Entity(EntityKind.FLAGS, "compile flags of", file), digest([summary]), summary, file, 1)
         found[file] = Dependency(declaration)
     return found
 

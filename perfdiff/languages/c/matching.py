@@ -8,8 +8,9 @@ from perfdiff.languages import matching
 from perfdiff.languages.c import lexer
 from perfdiff.languages.dialect import Renames, is_same_but_for
 from perfdiff.languages.protocol import Counterpart, Declaration, FunctionDefinition, Program
+from perfdiff.records.differences import ChangeReason, EntityKind, text_reason
 
-_VERBS = {"macro": "expands", "global": "reads"}
+_VERBS = {EntityKind.MACRO: "expands", EntityKind.VARIABLE: "reads"}
 
 
 def match(base: Program, head: Program) -> tuple[Counterpart, ...]:
@@ -28,7 +29,7 @@ class _CDialect:
         """Return the tokens of a definition's text."""
         return lexer.tokens(definition.text.encode())
 
-    def text_reasons(self, base: FunctionDefinition, head: FunctionDefinition, renames: Renames) -> tuple[str, ...]:
+    def text_reasons(self, base: FunctionDefinition, head: FunctionDefinition, renames: Renames) -> tuple[ChangeReason, ...]:
         """Return what of a function's own text differs: its signature, its body, or the rest of its declaration."""
         reasons, is_rename = [], partial(_is_rename, renames=renames)
         if not is_same_but_for(lexer.tokens(base.signature.encode()), lexer.tokens(head.signature.encode()), is_rename):
@@ -39,7 +40,7 @@ class _CDialect:
                 reasons.append("body changed")
             elif not reasons:
                 reasons.append("declaration changed")
-        return tuple(reasons)
+        return tuple(map(text_reason, reasons))
 
     def is_renamed(self, base: Declaration, head: Declaration, renames: Renames) -> bool:
         """Return False: declarations of C are compared by their tokens, names of functions included."""
@@ -47,14 +48,14 @@ class _CDialect:
 
     def uses(self, declaration: Declaration) -> str:
         """Return what a function does with a declaration: `expands macro HASH`."""
-        return f"{_VERBS.get(declaration.says.split()[0], 'uses')} {declaration.says}"
+        return f"{_VERBS.get(declaration.entity.kind, 'uses')} {declaration.entity}"
 
     def difference(self, base: Declaration, head: Declaration) -> str:
         """Return what differs between two declarations: layout, size in bytes, or definition."""
         if base.summary == head.summary:
-            return "layout changed" if head.says.split()[0] in ("struct", "class", "union") else "definition changed"
-        if head.summary.endswith(" bytes") and base.summary.endswith(" bytes"):
-            return f"size changed from {base.summary.removesuffix(' bytes')} to {head.summary}"
+            return "layout changed" if head.entity.kind is EntityKind.RECORD else "definition changed"
+        if base.size_bytes is not None and head.size_bytes is not None:
+            return f"size changed from {base.size_bytes} to {head.size_bytes} bytes"
         return f"definition changed from {base.summary} to {head.summary}" if base.summary and head.summary else "definition changed"
 
 

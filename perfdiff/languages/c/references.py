@@ -25,6 +25,7 @@ from perfdiff.languages.c.cursors import (
     variants,
 )
 from perfdiff.languages.c.cython import stable_key
+from perfdiff.records.differences import Entity, EntityKind
 
 _VARIABLE = CursorKind.VAR_DECL.value
 _FIELD = CursorKind.FIELD_DECL.value
@@ -41,12 +42,12 @@ _SCOPES = RECORD | {_NAMESPACE, _ENUM}
 _ARRAYS = frozenset((TypeKind.CONSTANTARRAY, TypeKind.INCOMPLETEARRAY, TypeKind.VARIABLEARRAY, TypeKind.DEPENDENTSIZEDARRAY))
 _POINTERS = frozenset((TypeKind.POINTER, TypeKind.LVALUEREFERENCE, TypeKind.RVALUEREFERENCE))
 _UNNAMED = re.compile(r"\((?:unnamed|anonymous|lambda)[^)]*\)")
-_KEYWORD = {
-    CursorKind.STRUCT_DECL.value: "struct",
-    CursorKind.UNION_DECL.value: "union",
-    CursorKind.CLASS_DECL.value: "class",
-    CursorKind.ENUM_DECL.value: "enum",
-    CursorKind.ENUM_CONSTANT_DECL.value: "enumerator",
+_KEYWORD: dict[int, tuple[EntityKind, str]] = {
+    CursorKind.STRUCT_DECL.value: (EntityKind.RECORD, "struct"),
+    CursorKind.UNION_DECL.value: (EntityKind.RECORD, "union"),
+    CursorKind.CLASS_DECL.value: (EntityKind.RECORD, "class"),
+    CursorKind.ENUM_DECL.value: (EntityKind.TYPE, "enum"),
+    CursorKind.ENUM_CONSTANT_DECL.value: (EntityKind.CASE, "enumerator"),
 }
 
 
@@ -179,7 +180,7 @@ class References:
         keys = self._type_keys(record)
         if not keys:
             return NOTHING
-        return Target(ReferenceKind.FIELD, keys, f"{self.says(record)}.{stable_spelling(bound(field, self._unit).spelling)}")
+        return Target(ReferenceKind.FIELD, keys, f"{self.entity(record)}.{stable_spelling(bound(field, self._unit).spelling)}")
 
     def _variable(self, variable: Cursor) -> Target:
         variable = template_of(variable)
@@ -220,16 +221,16 @@ class References:
             self.types.setdefault(key, enumerator)
         return named
 
-    def says(self, record: Cursor) -> str:
-        """Return what a type or enumerator is called in words: `struct list`, `class db::Table`."""
+    def entity(self, record: Cursor) -> Entity:
+        """Return a type or enumerator as what functions depend on: `struct list`, `class db::Table`."""
         kind = native.clang_getTemplateCursorKind(record) if record._kind_id in _TEMPLATE_KINDS else record._kind_id
-        keyword = "type" if kind in ALIASES else _KEYWORD.get(kind, "class")
-        return f"{keyword} {stable_spelling(qualified_name(record, self._unit))}"
+        what = (EntityKind.ALIAS, "type") if kind in ALIASES else _KEYWORD.get(kind, (EntityKind.RECORD, "class"))
+        return Entity(*what, stable_spelling(qualified_name(record, self._unit)))
 
     def record_names(self, kind: Any) -> tuple[str, ...]:
         """Return what the records among `value_types` are called: an enumeration has no parts to share."""
         types = (self.types[key] for key in self.value_types(kind))
-        return tuple(self.says(each) for each in types if each._kind_id != _ENUM)
+        return tuple(str(self.entity(each)) for each in types if each._kind_id != _ENUM)
 
     def value_types(self, kind: Any) -> tuple[str, ...]:
         """Return the keys of the types whose layout a value of this type has: none for pointers, the elements' for arrays."""

@@ -24,8 +24,9 @@ from perfdiff.languages.digest import digest
 from perfdiff.languages.protocol import Declaration
 from perfdiff.languages.stored import function, plain
 from perfdiff.records import entry
+from perfdiff.records.differences import Entity, EntityKind
 
-_VERSION = 3
+_VERSION = 4
 _VARIANTS = 8  # contents of one unit that are kept: a few revisions under comparison
 
 
@@ -108,4 +109,5 @@ def _facts(plain: list[Any]) -> UnitFacts:
 
 def _dependency(plain: list[Any]) -> Dependency:
     declaration, uses, calls = plain
-    return Dependency(Declaration(*declaration), frozenset(uses), frozenset(calls))
+    key, (kind, word, name), *rest = declaration
+    return Dependency(Declaration(key, Entity(EntityKind(kind), word, name), *rest), frozenset(uses), frozenset(calls))

@@ -14,6 +14,7 @@ from perfdiff.languages.java.joining import Joined
 from perfdiff.languages.java.syntax import MemberText, Role
 from perfdiff.languages.java.texts import tokens
 from perfdiff.languages.protocol import Declaration, FunctionDefinition
+from perfdiff.records.differences import Entity, EntityKind
 
 CONSTANT, CLASS, INTERFACES, LAYOUT = "java:constant ", "java:class ", "java:interfaces ", "java:fields "
 CONSTANTS, RECORD, FIELD = "java:constants ", "java:record ", "java:field "
@@ -58,22 +59,22 @@ def _of_class(joined: Joined) -> Iterator[tuple[str, Declaration]]:
     one = joined.one
     if joined.text.is_anonymous:
         return  # what it inherits from is in the name that it goes by, and what it captures in the code that makes it
-    yield _declared(CLASS, "class", joined, [one.parent or "", *normal.meaningful(one.annotations)], _parent(one))
+    yield _declared(CLASS, (EntityKind.RECORD, "class"), joined, [one.parent or "", *normal.meaningful(one.annotations)], _parent(one))
     implemented = ", ".join(types.simple(f"L{name};") for name in one.interfaces) or "none"
-    yield _declared(INTERFACES, "interfaces of", joined, sorted(one.interfaces), implemented)
+    yield _declared(INTERFACES, (EntityKind.TYPE, "interfaces of"), joined, sorted(one.interfaces), implemented)
     own = sorted(field.descriptor for field in one.fields if not field.access & STATIC)
-    yield _declared(LAYOUT, "fields of", joined, own, f"{len(own)} field{'s' if len(own) != 1 else ''}")
+    yield _declared(LAYOUT, (EntityKind.TYPE, "fields of"), joined, own, f"{len(own)} field{'s' if len(own) != 1 else ''}")
     if one.is_enum:
-        yield _declared(CONSTANTS, "constants of", joined, [*one.constants], ", ".join(one.constants))
+        yield _declared(CONSTANTS, (EntityKind.TYPE, "constants of"), joined, [*one.constants], ", ".join(one.constants))
     if one.components is not None:
         words = [part for component in one.components for part in component]
         shown = ", ".join(f"{types.simple(descriptor)} {name}" for name, descriptor in one.components)
-        yield _declared(RECORD, "record", joined, words, f"({shown})")
+        yield _declared(RECORD, (EntityKind.TYPE, "record"), joined, words, f"({shown})")
 
 
-def _declared(kind: str, what: str, joined: Joined, words: list[str], summary: str) -> tuple[str, Declaration]:
-    key, says = f"{kind}{joined.path}", f"{what} {_unnumbered(joined.shown)}"
-    return kind, Declaration(key, says, digest(words), summary, joined.source.file, joined.text.line)
+def _declared(kind: str, what: tuple[EntityKind, str], joined: Joined, words: list[str], summary: str) -> tuple[str, Declaration]:
+    key, entity = f"{kind}{joined.path}", Entity(*what, _unnumbered(joined.shown))
+    return kind, Declaration(key, entity, digest(words), summary, joined.source.file, joined.text.line)
 
 
 def _unnumbered(name: str) -> str:
@@ -83,7 +84,9 @@ def _unnumbered(name: str) -> str:
 
 def overridden(function: FunctionDefinition) -> Declaration:
     """Return what a method that overrides a function depends on: what becomes of calls where it is added or removed."""
-    return Declaration(f"{OVERRIDDEN}{function.name}", f"method {function.name}", "", "", function.file, function.line)
+    return Declaration(
+        f"{OVERRIDDEN}{function.name}", Entity(EntityKind.METHOD, "method", function.name), "", "", function.file, function.line
+    )
 
 
 def _parent(one: Class) -> str:
@@ -97,11 +100,12 @@ def _of_fields(joined: Joined) -> Iterator[tuple[str, Declaration]]:
         if field.access & SYNTHETIC or member is None or field.access & ENUM:
             continue
         is_constant = field.constant is not None and bool(field.access & STATIC)
-        prefix, what = (CONSTANT, "constant") if is_constant else (FIELD, "field")
+        prefix, kind = (CONSTANT, EntityKind.CONSTANT) if is_constant else (FIELD, EntityKind.MEMBER)
         words = [field.descriptor, str(field.access & _MEANT), *_value(field, member), *normal.meaningful(field.annotations)]
         summary = member.value if 0 < len(member.value) <= _MOST_TEXT else "" if member.value else types.simple(field.descriptor)
-        key, says = f"{prefix}{joined.path}.{field.name}", f"{what} {_unnumbered(joined.shown)}.{field.name}"
-        yield field.name, Declaration(key, says, digest(words), summary, joined.source.file, member.line)
+        key = f"{prefix}{joined.path}.{field.name}"
+        entity = Entity(kind, "constant" if is_constant else "field", f"{_unnumbered(joined.shown)}.{field.name}")
+        yield field.name, Declaration(key, entity, digest(words), summary, joined.source.file, member.line)
 
 
 def _value(field: Field, member: MemberText) -> list[str]:

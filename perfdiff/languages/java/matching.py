@@ -13,6 +13,7 @@ from perfdiff.languages.java import texts
 from perfdiff.languages.java.alignment import aligned
 from perfdiff.languages.java.declarations import CONSTANT, FIELD, OVERRIDDEN
 from perfdiff.languages.protocol import Counterpart, Declaration, FunctionDefinition, Program
+from perfdiff.records.differences import ChangeReason, ReasonKind, other_reason, text_reason
 
 _PARAMETERS = re.compile(r"\([^()]*\)")
 _COMPILED = "its instructions changed, and neither its text nor anything of the project that it uses"
@@ -35,7 +36,7 @@ def _told(pair: Counterpart, base: Program, head: Mapping[str, FunctionDefinitio
     alone = after if before is None else before if after is None else None
     overridden = sorted(key.removeprefix(OVERRIDDEN) for key in alone.uses if key.startswith(OVERRIDDEN)) if alone is not None else []
     says = "overrides" if before is None else "calls now reach"
-    return replace(pair, base=before, head=after, reasons=(*pair.reasons, *(f"{says} {name}" for name in overridden)))
+    return replace(pair, base=before, head=after, reasons=(*pair.reasons, *(other_reason(f"{says} {name}") for name in overridden)))
 
 
 def _compared(base: Program, head: Program) -> tuple[Program, Program]:
@@ -73,7 +74,7 @@ class _JavaDialect:
         """Return the tokens of a definition's text."""
         return texts.parts(definition).all
 
-    def text_reasons(self, base: FunctionDefinition, head: FunctionDefinition, renames: Renames) -> tuple[str, ...]:
+    def text_reasons(self, base: FunctionDefinition, head: FunctionDefinition, renames: Renames) -> tuple[ChangeReason, ...]:
         """Return what of a method differs: its annotations, its modifiers, its signature, its body, or its instructions alone."""
         if base.tokens == head.tokens and (base.tokens or base.text == head.text):
             return ()
@@ -81,16 +82,16 @@ class _JavaDialect:
         words = _Words({*renames, *self._renamed_in(base, head)})
         reasons = []
         if not words.are_same(before.annotations, after.annotations):
-            reasons.append("annotations changed")
+            reasons.append(text_reason("annotations changed"))
         if before.modifiers != after.modifiers:
             reasons.append(_modifiers(before.modifiers, after.modifiers))
         if not words.are_same(before.signature, after.signature):
-            reasons.append("signature changed")
+            reasons.append(text_reason("signature changed"))
         if not words.are_same(before.body, after.body):
-            reasons.append("body changed")
+            reasons.append(text_reason("body changed"))
         if reasons or not base.tokens or self._is_explained(base, head):
             return tuple(reasons)
-        return (_COMPILED,)
+        return (text_reason(_COMPILED),)
 
     def _renamed_in(self, base: FunctionDefinition, head: FunctionDefinition) -> Iterator[tuple[str, str]]:
         """Yield the names of renamed fields, if these are all that a method uses otherwise: another class may have fields of such names."""
@@ -114,7 +115,7 @@ class _JavaDialect:
 
     def uses(self, declaration: Declaration) -> str:
         """Return what a method does with a declaration: `uses field com.acme.Box.items`."""
-        return f"uses {declaration.says}"
+        return f"uses {declaration.entity}"
 
     def difference(self, base: Declaration, head: Declaration) -> str:
         """Return what differs between two declarations, with both texts where they are short."""
@@ -123,11 +124,11 @@ class _JavaDialect:
         return "definition changed"
 
 
-def _modifiers(before: Sequence[str], after: Sequence[str]) -> str:
+def _modifiers(before: Sequence[str], after: Sequence[str]) -> ChangeReason:
     new, gone = [each for each in after if each not in before], [each for each in before if each not in after]
     parts = [f"now {' '.join(new)}"] if new else []
     parts += [f"no longer {' '.join(gone)}"] if gone else []
-    return ", ".join(parts)
+    return ChangeReason(ReasonKind.NEWLY if new else ReasonKind.TEXT, ", ".join(parts))
 
 
 class _Words:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from perfdiff.languages.protocol import FunctionDefinition
+from perfdiff.records.differences import Entity
 
 MAIN = "{main}"  # the engine's name of a file's own code
 CLOSURE = "{closure}"
 ANONYMOUS = "class@anonymous"
-IMPORTED = "imported name "  # begins what is said of names that `use` binds
 
 Member = tuple[str, str]  # the type of an object or the name of a class, "" where it is not known; and a name
 
@@ -98,7 +98,7 @@ class ImportFacts:
     """A name that `use` binds somewhere in a file, or what is declared for all of it."""
 
     key: str
-    says: str
+    entity: Entity
     target: str
     line: int
 

@@ -14,7 +14,6 @@ from perfdiff.languages.php.expressions import Expressions
 from perfdiff.languages.php.facts import (
     ANONYMOUS,
     CLOSURE,
-    IMPORTED,
     MAIN,
     ClassFacts,
     FileFacts,
@@ -42,6 +41,7 @@ from perfdiff.languages.php.syntax import (
     text_of,
 )
 from perfdiff.languages.protocol import FunctionDefinition
+from perfdiff.records.differences import Entity, EntityKind
 
 LANGUAGE = "php"
 ABSTRACT = "it is abstract: it has no code"
@@ -104,8 +104,9 @@ class _File:
     def _imports(self, section: Section) -> None:
         for one in section.imports.values():
             # Names of functions and constants are looked up beside those of classes: what they bind is told apart by the kind.
-            shown = one.name if one.kind == CLASS else f"{one.kind} {one.name}"
-            self.imports.append(ImportFacts(f"{self._file}::{one.name}", f"{IMPORTED}{shown}", one.target, one.line))
+            word = "imported name" if one.kind == CLASS else f"imported name {one.kind}"
+            entity = Entity(EntityKind.IMPORT, word, one.name)
+            self.imports.append(ImportFacts(f"{self._file}::{one.name}", entity, one.target, one.line))
 
     def _defined(self, names: Names) -> None:
         for node, around in names.defined:

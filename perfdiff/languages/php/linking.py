@@ -10,12 +10,14 @@ from dataclasses import dataclass, field, replace
 from perfdiff.languages.closure import closure
 from perfdiff.languages.digest import digest
 from perfdiff.languages.php.classes import MOST_NAMESAKES, Classes
-from perfdiff.languages.php.facts import MAIN, DeclaredKind, FileFacts, FunctionFacts, References, ValueFacts
+from perfdiff.languages.php.facts import MAIN, ClassFacts, DeclaredKind, FileFacts, FunctionFacts, References, ValueFacts
 from perfdiff.languages.protocol import Declaration, FunctionDefinition, Program
+from perfdiff.records.differences import Entity, EntityKind
 from perfdiff.records.schema import Skipped
 
 _MOST_OWNERS = 4  # classes with a property of one name to which reading and writing it is put down
 _STRICT = "declare(strict_types)"
+_VALUES = {DeclaredKind.CONSTANT: EntityKind.CONSTANT, DeclaredKind.CASE: EntityKind.CASE, DeclaredKind.PROPERTY: EntityKind.MEMBER}
 # What statements and built-in functions may call on anything: that a method of the project is meant needs more evidence than the name.
 _SILENT = frozenset(
     name.lower()
@@ -176,30 +178,34 @@ class _Linker:
 
     def _declare(self) -> None:
         for file in self._files:
-            says = f"{_STRICT} of {file.file}"
+            strict = Entity(EntityKind.DIRECTIVE, f"{_STRICT} of", file.file)
             word = "1" if file.strict else "0"
-            self._declarations[_strict_key(file.file)] = Declaration(_strict_key(file.file), says, word, word, file.file, 1)
+            self._declarations[_strict_key(file.file)] = Declaration(_strict_key(file.file), strict, word, word, file.file, 1)
             for one in file.classes:
                 key = _class_key(one.name)
-                self._declarations[key] = Declaration(key, f"{one.kind} {one.name}", one.fingerprint, one.summary, file.file, one.line)
+                self._declarations[key] = Declaration(key, _class_entity(one), one.fingerprint, one.summary, file.file, one.line)
                 self._depends[key] = set()
             for imported in file.imports:
                 self._declarations[imported.key] = Declaration(
-                    imported.key, imported.says, digest([imported.target]), imported.target, file.file, imported.line
+                    imported.key, imported.entity, digest([imported.target]), imported.target, file.file, imported.line
                 )
             for value in file.values:
                 key = _value_key(value)
-                self._declarations[key] = Declaration(key, _says(value), value.fingerprint, value.summary, file.file, value.line)
+                self._declarations[key] = Declaration(key, _value_entity(value), value.fingerprint, value.summary, file.file, value.line)
                 self._depends[key] = self._links(value.references, file.file, value.owner).uses - {key}
 
     def _following(self, key: str) -> set[str]:
         return self._depends.get(key, set())
 
 
-def _says(value: ValueFacts) -> str:
-    if value.kind is DeclaredKind.PROPERTY:
-        return f"property {value.owner}::${value.name}"
-    return f"{value.kind} {value.owner}::{value.name}" if value.owner else f"{value.kind} {value.name}"
+def _class_entity(facts: ClassFacts) -> Entity:
+    return Entity(EntityKind.RECORD if facts.kind == "class" else EntityKind.TYPE, facts.kind, facts.name)
+
+
+def _value_entity(value: ValueFacts) -> Entity:
+    mark = "$" if value.kind is DeclaredKind.PROPERTY else ""
+    name = f"{value.owner}::{mark}{value.name}" if value.owner or mark else value.name
+    return Entity(_VALUES[value.kind], str(value.kind), name)
 
 
 def _class_key(name: str) -> str:
@@ -207,7 +213,7 @@ def _class_key(name: str) -> str:
 
 
 def _value_key(value: ValueFacts) -> str:
-    return f"php:{_says(value)}"
+    return f"php:{_value_entity(value)}"
 
 
 def _strict_key(file: str) -> str:

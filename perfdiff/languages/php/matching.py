@@ -12,11 +12,11 @@ from perfdiff.languages import matching
 from perfdiff.languages.dialect import Renames, is_same_but_for
 from perfdiff.languages.php import texts
 from perfdiff.languages.php.alignment import aligned
-from perfdiff.languages.php.facts import IMPORTED
 from perfdiff.languages.protocol import Counterpart, Declaration, FunctionDefinition, Program
+from perfdiff.records.differences import ChangeReason, EntityKind, text_reason
 
 _SEPARATOR = re.compile(r"\\|::")
-_VERBS = {"property": "reads", "constant": "reads"}
+_VERBS = {EntityKind.MEMBER: "reads", EntityKind.CONSTANT: "reads"}
 _KEPT = 4096  # texts taken apart that are kept: pairing asks several times for those that have no counterpart by name
 
 
@@ -46,28 +46,29 @@ class _PhpDialect:
         """Return the tokens of a definition's text."""
         return self._parts(definition).all
 
-    def text_reasons(self, base: FunctionDefinition, head: FunctionDefinition, renames: Renames) -> tuple[str, ...]:
+    def text_reasons(self, base: FunctionDefinition, head: FunctionDefinition, renames: Renames) -> tuple[ChangeReason, ...]:
         """Return what of a function's own text differs: its signature, its body."""
         if base.tokens == head.tokens:
             return ()
         before, after = self._parts(base), self._parts(head)
         named = (("signature", before.signature, after.signature), ("body", before.body, after.body))
-        return tuple(f"{part} changed" for part, old, new in named if not is_same_but_for(old, new, partial(_is_rename, renames=renames)))
+        changed = [part for part, old, new in named if not is_same_but_for(old, new, partial(_is_rename, renames=renames))]
+        return tuple(text_reason(f"{part} changed") for part in changed)
 
     def is_renamed(self, base: Declaration, head: Declaration, renames: Renames) -> bool:
         """Return whether an import gives the same class or function under its new name."""
-        if not base.says.startswith(IMPORTED):
+        if base.entity.kind is not EntityKind.IMPORT:
             return False
         old, new = base.summary, head.summary
         return any(before.startswith(old) and after == new + before[len(old) :] for before, after in renames)
 
     def uses(self, declaration: Declaration) -> str:
         """Return what a function does with a declaration: `reads constant Space\\LIMIT`."""
-        return f"{_VERBS.get(declaration.says.split()[0], 'uses')} {declaration.says}"
+        return f"{_VERBS.get(declaration.entity.kind, 'uses')} {declaration.entity}"
 
     def difference(self, base: Declaration, head: Declaration) -> str:
         """Return what differs between two declarations, with both texts where they are short."""
-        what = "source" if head.says.startswith(IMPORTED) else "definition"
+        what = "source" if head.entity.kind is EntityKind.IMPORT else "definition"
         if base.summary and head.summary and base.summary != head.summary:
             return f"{what} changed from {base.summary} to {head.summary}"
         return f"{what} changed"

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from perfdiff.languages.protocol import FunctionDefinition
 
-IMPORTED = "imported name "  # begins what is said of names that imports bind
 MODULE = "<module>"  # the code name of a module's level, as interpreters have it
 
 

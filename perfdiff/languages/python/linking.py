@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 from perfdiff.languages.closure import closure
 from perfdiff.languages.digest import digest
 from perfdiff.languages.protocol import Declaration, FunctionDefinition, Program
-from perfdiff.languages.python.facts import IMPORTED, Imported, ModuleFacts, References
+from perfdiff.languages.python.facts import Imported, ModuleFacts, References
 from perfdiff.languages.python.namespaces import Class, ImportKey, Meaning, Namespaces, VariableKey, module_key, own_name, qualname
+from perfdiff.records.differences import Entity, EntityKind
 from perfdiff.records.schema import Skipped
 
 # Attributes of the built-in types: that `x.append` means a method of the project needs more evidence than the name.
@@ -227,15 +228,13 @@ class _Linker:
         found: dict[str, Declaration] = {}
         depends: dict[str, frozenset[str]] = {}
         for variable, facts in self._names.variables.items():
-            key, says = (
-                _variable_key(variable),
-                f"{'attribute' if facts.owner else 'global'} {self._dotted(variable[0], facts.owner, facts.name)}",
-            )
-            found[key] = Declaration(key, says, facts.fingerprint, facts.summary, variable[0], facts.line)
+            kind, word = (EntityKind.MEMBER, "attribute") if facts.owner else (EntityKind.VARIABLE, "global")
+            key, entity = _variable_key(variable), Entity(kind, word, self._dotted(variable[0], facts.owner, facts.name))
+            found[key] = Declaration(key, entity, facts.fingerprint, facts.summary, variable[0], facts.line)
             depends[key] = frozenset(self._links(facts.references, variable[0], facts.owner).uses - {key})
         for one, described in self._names.classes.items():
-            key, says = _class_key(one), f"class {self._dotted(one[0], '', described.qualname)}"
-            found[key] = Declaration(key, says, described.fingerprint, described.summary, one[0], described.line)
+            key, entity = _class_key(one), Entity(EntityKind.RECORD, "class", self._dotted(one[0], "", described.qualname))
+            found[key] = Declaration(key, entity, described.fingerprint, described.summary, one[0], described.line)
             depends[key] = frozenset(self._links(described.references, one[0], "").uses - {key})
         for file, module in self._names.modules.items():
             groups: dict[str, list[Imported]] = defaultdict(list)
@@ -244,8 +243,8 @@ class _Linker:
             for name, group in groups.items():
                 if name:
                     targets = [".".join(filter(None, (each.module, each.attribute))) for each in group]
-                    key, says = _import_key((file, name)), f"{IMPORTED}{self._dotted(file, '', name)}"
-                    found[key] = Declaration(key, says, digest(targets), " or ".join(targets), file, group[0].line)
+                    key, entity = _import_key((file, name)), Entity(EntityKind.IMPORT, "imported name", self._dotted(file, "", name))
+                    found[key] = Declaration(key, entity, digest(targets), " or ".join(targets), file, group[0].line)
         return dict(sorted(found.items())), depends
 
     def _dotted(self, file: str, owner: str, name: str) -> str:

@@ -11,10 +11,9 @@ from perfdiff.languages import matching
 from perfdiff.languages.dialect import Renames, is_same_but_for
 from perfdiff.languages.protocol import Counterpart, Declaration, FunctionDefinition, Program
 from perfdiff.languages.python import texts
-from perfdiff.languages.python.facts import IMPORTED
-from perfdiff.records.schema import DECORATED, NEWLY
+from perfdiff.records.differences import ChangeReason, EntityKind, ReasonKind, text_reason
 
-_VERBS = {"global": "reads", "attribute": "reads"}
+_VERBS = {EntityKind.VARIABLE: "reads", EntityKind.MEMBER: "reads"}
 _SEPARATOR = "."
 _MOST_NAMED = 3  # of the modules that are newly imported; a new release may have a dozen
 _KEPT = 4096  # texts taken apart that are kept: pairing asks several times for those that have no counterpart by name
@@ -57,23 +56,23 @@ class _PythonDialect:
         """Return the tokens of a definition's text."""
         return self._parts(definition).all
 
-    def text_reasons(self, base: FunctionDefinition, head: FunctionDefinition, renames: Renames) -> tuple[str, ...]:
+    def text_reasons(self, base: FunctionDefinition, head: FunctionDefinition, renames: Renames) -> tuple[ChangeReason, ...]:
         """Return what of a function's own text differs: its decorators, its signature, its body, with what that newly imports."""
         if base.tokens == head.tokens or _differ_by_local_names(base, head):
             return ()
         before, after = self._parts(base), self._parts(head)
         named = (
-            (DECORATED, before.decorators, after.decorators),
-            ("signature changed", before.signature, after.signature),
-            ("body changed", before.body, after.body),
+            (ChangeReason(ReasonKind.DECORATED, "decorators changed"), before.decorators, after.decorators),
+            (text_reason("signature changed"), before.signature, after.signature),
+            (text_reason("body changed"), before.body, after.body),
         )
         changed = [reason for reason, old, new in named if not is_same_but_for(old, new, partial(_is_rename, renames=renames))]
         imported = sorted(after.imports - before.imports) if changed else []
-        return (*changed, *([f"{NEWLY}imports {_listed(imported)}"] if imported else []))
+        return (*changed, *([ChangeReason(ReasonKind.NEWLY, f"now imports {_listed(imported)}")] if imported else []))
 
     def is_renamed(self, base: Declaration, head: Declaration, renames: Renames) -> bool:
         """Return whether an import gives the same function or module under its new name."""
-        if not base.says.startswith(IMPORTED):
+        if base.entity.kind is not EntityKind.IMPORT:
             return False
         # A module or class has a new name where what stands in it has one.
         old, new = base.summary, head.summary
@@ -81,11 +80,11 @@ class _PythonDialect:
 
     def uses(self, declaration: Declaration) -> str:
         """Return what a function does with a declaration: `reads global pkg.limits.MOST`."""
-        return f"{_VERBS.get(declaration.says.split()[0], 'uses')} {declaration.says}"
+        return f"{_VERBS.get(declaration.entity.kind, 'uses')} {declaration.entity}"
 
     def difference(self, base: Declaration, head: Declaration) -> str:
         """Return what differs between two declarations, with both texts where they are short."""
-        what = "source" if head.says.startswith(IMPORTED) else "definition"
+        what = "source" if head.entity.kind is EntityKind.IMPORT else "definition"
         tells = base.summary and head.summary and base.summary != head.summary
         return f"{what} changed from {base.summary} to {head.summary}" if tells else f"{what} changed"
 
