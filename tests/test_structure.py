@@ -33,7 +33,7 @@ ALLOWED = {
     "records": _GROUND,
     "revisions": _GROUND | {"records"},
     "load": _GROUND | {"records"},
-    "languages": _GROUND | {"records", "revisions"},
+    "languages": _GROUND | {"configuration", "records", "revisions"},
     "build": _GROUND | {"records", "revisions", "languages"},
     "collect": _GROUND | {"records", "revisions", "languages", "build", "load"},
     "models": _GROUND | {"records"},
@@ -69,6 +69,8 @@ ALLOWED = {
     "searches": _GROUND
     | {"records", "revisions", "build", "collect", "storage", "models", "analysis", "request", "outcome", "pipeline", "trending"},
 }
+# What is known of languages without the code of their packs: all of the house may ask.
+OF_ALL_LANGUAGES = {f"perfdiff.languages.{name}" for name in ("check", "holding", "installed", "kept_files", "traits")}
 # The same within the analysis, besides `findings`, `acceptances` and `callgraph`, which are values that all of it writes,
 # and `policy`, the thresholds that decide.
 ANALYSIS = {
@@ -161,10 +163,24 @@ def test_imports_point_down() -> None:
     assert {part(path) for path in below} - ALLOWED.keys() == set(), "has no place in the house: add it to ALLOWED and docs/architecture.md"
 
     def broken(path: Path) -> set[str]:
-        used = {name.split(".")[1] for name in imports(path) if name.startswith("perfdiff.")}
+        names = {name for name in imports(path) if name.startswith("perfdiff.")}
+        used = {name.split(".")[1] for name in names if not _is_of(name, OF_ALL_LANGUAGES)}
         return used - {part(path), "__version__"} - ALLOWED[part(path)]
 
     assert breaking(below, broken) == {}
+
+
+def _is_of(name: str, modules: Collection[str]) -> bool:
+    """Return whether what is imported is one of some modules, or stands in one."""
+    return name in modules or name.rpartition(".")[0] in modules
+
+
+def test_what_all_may_ask_of_languages_loads_no_code_of_theirs() -> None:
+    asked = "import sys; from perfdiff.languages.installed import installed; installed(); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True).stdout.split()
+    own = {name for name in loaded if name.startswith("perfdiff.languages.") and len(name.split(".")) > 3}
+    assert own == {*(f"perfdiff.languages.{pack}.traits" for pack in PACKS), "perfdiff.languages.java.complaints"}
+    assert not {"clang", "tree_sitter", "numpy"} & set(loaded)
 
 
 def test_imports_within_the_analysis_point_one_way() -> None:

@@ -37,7 +37,7 @@ METRICS: Mapping[str, Metric] = {
         Metric("objects", "count", False, "objects made, without probed callees'"),
         Metric("object_bytes", "bytes", False, "bytes of objects made, without probed callees'"),
         Metric("peak_bytes", "bytes", False, "most memory in use at once, beyond what was at its start, callees included"),
-        Metric("heap_bytes", "bytes", True, "bytes allocated by the JVM's own counter, without probed callees'"),
+        Metric("heap_bytes", "bytes", True, "bytes allocated by the runtime's own counter, without probed callees'"),
         Metric("collections", "count", True, "collections of garbage, without probed callees'"),
         Metric("collecting_ns", "ns", True, "time of these collections, in counted runs"),
         Metric("blocks", "count", False, "basic blocks executed, without probed callees'"),

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from perfdiff.config import PhpConfig
+from perfdiff.config import Config
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.counted_code import Places
 from perfdiff.languages.php import engines, extension, homes, owners, sameness, sheet, start
@@ -19,12 +19,30 @@ from perfdiff.languages.php.index import index as index_program
 from perfdiff.languages.php.matching import match as match_programs
 from perfdiff.languages.php.places import Host
 from perfdiff.languages.php.sources import aliases_in, source_files
-from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, ProbeCosts, Program, Workplace
+from perfdiff.languages.php.traits import PhpConfig
+from perfdiff.languages.protocol import (
+    CodeComparison,
+    Counterpart,
+    PlaceReader,
+    PlainBuild,
+    Probe,
+    ProbeCosts,
+    Program,
+    Surroundings,
+    Workplace,
+)
 from perfdiff.records.schema import Note, Phase
 
 _COMPILERS = ("cc", "gcc", "clang")
 # Half as much again as `scripts/bench php_probe` measures in a loop of its own.
 _COSTS = ProbeCosts(timed_ns=95.0, counted_ns=45.0, passed_ns=25.0, branch_ns=15.0)
+
+
+def made(config: Config, surroundings: Surroundings) -> Php:
+    """Return the pack of PHP for a project."""
+    settings = config.languages[Php.name]
+    assert isinstance(settings, PhpConfig), "the value of its own section"
+    return Php(settings, surroundings.project, surroundings.environment, surroundings.cache)
 
 
 class Php:

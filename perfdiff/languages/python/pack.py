@@ -8,10 +8,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from perfdiff.config import DRIVER, Config, PythonConfig
+from perfdiff.config import DRIVER, Config
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.counted_code import Places
-from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, ProbeCosts, Program, Workplace
+from perfdiff.languages.protocol import (
+    CodeComparison,
+    Counterpart,
+    PlaceReader,
+    PlainBuild,
+    Probe,
+    ProbeCosts,
+    Program,
+    Surroundings,
+    Workplace,
+)
 from perfdiff.languages.python import copies, environments, extension, foreign, sameness, sheet, start
 from perfdiff.languages.python import places as counted_places
 from perfdiff.languages.python.environments import Environments
@@ -19,6 +29,7 @@ from perfdiff.languages.python.index import index as index_program
 from perfdiff.languages.python.matching import match as match_programs
 from perfdiff.languages.python.places import Host
 from perfdiff.languages.python.sources import source_files
+from perfdiff.languages.python.traits import PythonConfig
 from perfdiff.records.schema import Note, Phase
 
 _DRIVER = Path(__file__).parent / "benchmarks"
@@ -27,6 +38,11 @@ _MONITORED = (3, 12)  # the first version whose own monitoring the probes use; i
 # About twice what `scripts/bench python_probe` measures in a loop of its own, as it is in programs (docs/figures.md).
 _EVALUATED = ProbeCosts(timed_ns=90.0, counted_ns=35.0, passed_ns=4.0)
 _FOLLOWED = ProbeCosts(timed_ns=170.0, counted_ns=120.0, passed_ns=100.0, branch_ns=80.0)
+
+
+def made(config: Config, surroundings: Surroundings) -> Python:
+    """Return the pack of Python for a project."""
+    return Python(config, surroundings.project, surroundings.environment, surroundings.cache)
 
 
 class Python:
@@ -45,8 +61,9 @@ class Python:
         self._cache = cache
         self._compiler = next((name for name in _COMPILERS if shutil.which(name, path=environment.get("PATH"))), _COMPILERS[0])
         commands = tuple(command for workload in config.workloads for command in workload.commands)
-        python, hook, drivers = config.python or PythonConfig(), start.hook(), {DRIVER: _DRIVER}
-        self.workplace: Workplace | None = Environments(python, project, environment, cache / "python", hook, commands, drivers)
+        settings, hook, drivers = config.languages.get(self.name, PythonConfig()), start.hook(), {DRIVER: _DRIVER}
+        assert isinstance(settings, PythonConfig), "the value of its own section"
+        self.workplace: Workplace | None = Environments(settings, project, environment, cache / "python", hook, commands, drivers)
 
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
         """Parse the Python files of a tree and return their functions and declarations, and those of packages that are not the same."""
