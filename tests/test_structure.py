@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -86,7 +87,6 @@ ANALYSIS = {
     "trends": {"stats"},
 }
 PACKS = {path.parent.name for path in (PACKAGE / "languages").glob("*/__init__.py")}
-REGISTRY = "registry.py"
 # What one pack takes from another: all processes record through the one C runtime.
 LENT = "perfdiff.languages.c.runtime_library."
 ABOVE = {"cli", "__main__", "__init__"}  # may import everything
@@ -196,9 +196,68 @@ def test_language_packs_know_nothing_of_each_other() -> None:
     def broken(path: Path) -> set[str]:
         own = path.relative_to(PACKAGE / "languages").parts[0]
         used = {name for name in imports(path) if name.startswith("perfdiff.languages.") and not f"{name}.".startswith(LENT)}
-        return ({name.split(".")[2] for name in used} & PACKS) - ({own} if own in PACKS else PACKS if own == REGISTRY else set())
+        return ({name.split(".")[2] for name in used} & PACKS) - ({own} if own in PACKS else set())
 
     assert breaking(sorted((PACKAGE / "languages").rglob("*.py")), broken) == {}
+
+
+# Words by which a single language is named, its engine, or a tool of its own.
+OF_ONE_LANGUAGE = re.compile(
+    r"python|java|php|jvm|jdk|maven|gradle|composer|zend|hsperfdata|pycache|\.pyc\b|\bpip\b|pytest|\basv\b|sizeof", re.IGNORECASE
+)
+# Modules outside of packs that name one, with what they have to do with it.
+NAMING_ONE = {
+    "build/calls.py": "reads calls of C's compilers, in whose place it is run",
+    "build/commands.py": "the same",
+    "build/kinds.py": "perfdiff's own interpreter",
+    "build/links.py": "reads calls of C's compilers",
+    "build/masquerade.py": "stands in place of C's compilers, and has its own modules compiled",
+    "cli/comparison.py": "says which languages perfdiff reads, and whose benchmarks are run",
+    "cli/record.py": "an example of a command",
+    "cluster/workers.py": "perfdiff's own interpreter, here and on machines of a cluster",
+    "collect/attached.py": "the name of a library of perfdiff's",
+    "collect/doctor.py": "perfdiff's own interpreter",
+    "collect/reach.py": "examples of what leads a program to a copy",
+    "collect/requests.py": "perfdiff's own interpreter, which sends requests",
+    "configuration/asv.py": "suites of benchmarks are Python's: which there are is asked of its pack's driver",
+    "configuration/reading.py": "the same",
+    "configuration/servers.py": "servers that `init` proposes are known by files of frameworks",
+    "configuration/settings.py": "suites of benchmarks are Python's",
+    "configuration/suites.py": "the same",
+    "configuration/workloads.py": "perfdiff's own interpreter, which sends requests",
+    "records/remote.py": "how a package of perfdiff's own is installed",
+}
+
+
+def test_what_is_known_of_single_languages_stands_in_their_packs() -> None:
+    others = [path for path in MODULES if part(path) != "languages"]
+    naming = breaking(others, lambda path: sorted(_named_languages(parse(path))))
+    assert {name: words for name, words in naming.items() if name not in NAMING_ONE} == {}
+    assert NAMING_ONE.keys() - naming.keys() == set(), "names none any more"
+
+
+def _named_languages(tree: ast.Module) -> Iterator[str]:
+    """Yield texts and names in which a language is named, without docstrings, and packs that are imported."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    first = (node.body[0] for node in ast.walk(tree) if isinstance(node, documented) and node.body)
+    docstrings = {statement.value for statement in first if isinstance(statement, ast.Expr)}
+    packs = re.compile(rf"perfdiff\.languages\.({'|'.join(PACKS)})\b")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes) and node not in docstrings:
+            text = node.value.decode(errors="replace") if isinstance(node.value, bytes) else node.value
+        else:
+            text = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+        if OF_ONE_LANGUAGE.search(text):
+            yield text
+    yield from (name for name in _imported(ast.walk(tree)) if packs.match(name))
+
+
+@pytest.mark.parametrize(
+    "text", ["_CACHES = '__pycache__'", "x = config.java", "S = re.compile(b'sizeof')", "from perfdiff.languages.php import start"]
+)
+def test_a_module_that_names_a_language_is_seen(text: str) -> None:
+    assert list(_named_languages(ast.parse(text)))
+    assert not list(_named_languages(ast.parse('"""Java is a language."""\nx = config.languages')))
 
 
 def test_no_module_imports_what_imports_it() -> None:

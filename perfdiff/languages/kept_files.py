@@ -8,7 +8,7 @@ from perfdiff.languages.installed import installed
 
 _FILES = tuple(traits.files for traits in installed())
 _FOLDERS = frozenset(name for files in _FILES for name in files.kept_folders)
-_BYTE_CODE = tuple(files.byte_code for files in _FILES if files.byte_code is not None)
+BYTE_CODE = tuple(files.byte_code for files in _FILES if files.byte_code is not None)  # suffixes of what is loaded in place of sources
 
 
 def is_kept(path: str) -> bool:
@@ -23,7 +23,7 @@ def is_of_interpreters(path: str) -> bool:
 
 def is_byte_code(path: str) -> bool:
     """Return whether an interpreter loads a file in place of its source."""
-    return path.endswith(_BYTE_CODE)
+    return path.endswith(BYTE_CODE)
 
 
 def source_of(path: str) -> str | None:

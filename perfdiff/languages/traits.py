@@ -50,6 +50,14 @@ class BuildCause:
 
 
 @dataclass(frozen=True, slots=True)
+class ErrorLine:
+    """A line of a build's log that tells an error; `hint` is in each match, and far faster to look for."""
+
+    pattern: bytes
+    hint: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Complaint:
     """What is the matter with a failed run, and what to do about it; `slug` names the message."""
 
@@ -106,13 +114,15 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class Building:
-    """What the language has to do with builds: `tools` that `doctor` looks for, variables that change a result, causes of failures.
+    """What the language has to do with builds: `tools` that `doctor` looks for, `variables` that change a result, folders of the cache.
 
-    `vague_causes` are often what follows from another cause, and are looked for after all others. `holdings` are folders of the cache.
+    `errors` are lines of a log that tell one, `causes` say why builds fail. `vague_causes` often follow from other causes, and are looked
+    for after all others.
     """
 
     tools: tuple[str, ...] = ()
     variables: tuple[str, ...] = ()
+    errors: tuple[ErrorLine, ...] = ()
     causes: tuple[BuildCause, ...] = ()
     vague_causes: tuple[BuildCause, ...] = ()
     holdings: Mapping[str, Holding] = field(default_factory=lambda: MappingProxyType({}))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from perfdiff.languages.holding import parsed
 from perfdiff.languages.java import complaints
-from perfdiff.languages.traits import BuildCause, Building, Files, Key, KeyKind, Price, Queries, Running, Traits, Wording
+from perfdiff.languages.traits import BuildCause, Building, ErrorLine, Files, Key, KeyKind, Price, Queries, Running, Traits, Wording
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,7 @@ TRAITS = Traits(
     building=Building(
         tools=("mvn", "gradle", "ant"),
         variables=(*_OPTIONS, "MAVEN_OPTS", "GRADLE_OPTS", "ANT_OPTS"),
+        errors=(ErrorLine(rb"^\[ERROR\] .+\.java:\[\d+,\d+\] .+$", b"[ERROR] "),),  # Maven's
         causes=_CAUSES,
         holdings={"classes": parsed("parsed sources and classes of Java")},
     ),
