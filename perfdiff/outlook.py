@@ -9,23 +9,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from perfdiff import storage
-from perfdiff.analysis.stats.pairs import FIRST_LOOK, MOST_PAIRS
 from perfdiff.build.builder import build, is_kept
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.variants import BuildRequest
-from perfdiff.collect import schedule, workloads
-from perfdiff.collect.schedule import Slot
-from perfdiff.collect.subjects import Subjects
+from perfdiff.collect.choosing.subjects import Subjects
+from perfdiff.collect.runs import schedule, workloads
+from perfdiff.collect.runs.schedule import Slot
 from perfdiff.config import BUDGETS, MeasureConfig
 from perfdiff.errors import RecordingError
 from perfdiff.languages.packs import Packs
-from perfdiff.measuring.bench import SURVEY_ROUNDS
+from perfdiff.measuring.surveying import SURVEY_ROUNDS
 from perfdiff.progress import Progress
 from perfdiff.records import store
 from perfdiff.records.schema import Change, FunctionInfo, Phase, Point, Revision, Side
 from perfdiff.request import Request, experiment_key
 from perfdiff.revisions.pins import PinnedPair, resolve
 from perfdiff.revisions.repository import Repository, find_repository
+from perfdiff.statistics.pairs import FIRST_LOOK, MOST_PAIRS
 
 COUNTINGS = 2  # all functions are counted first, and the chosen ones where that leaves a question; each has the budget
 

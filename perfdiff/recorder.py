@@ -22,16 +22,21 @@ import numpy as np
 
 from perfdiff import processes, storage
 from perfdiff.build.cache import BuildCache
-from perfdiff.collect.assembly import Assembly
-from perfdiff.collect.executor import Command, ProcessExecutor, shell_text
-from perfdiff.collect.live import Live
-from perfdiff.collect.pacing import beginning, leaves, paced
-from perfdiff.collect.survey import Choice, Priority
-from perfdiff.collect.upkeep import Chores
-from perfdiff.collect.workshop import dropped
+from perfdiff.collect.built.workshop import dropped
+from perfdiff.collect.choosing.survey import Choice, Priority
+from perfdiff.collect.execution.executor import Command, ProcessExecutor, shell_text
+from perfdiff.collect.recordings.assembly import Assembly
+from perfdiff.collect.recordings.live import Live
+from perfdiff.collect.runs.pacing import beginning, leaves, paced
+from perfdiff.collect.trees.upkeep import Chores
 from perfdiff.errors import MeasurementError, StoreError
 from perfdiff.languages.protocol import ProbeCosts
-from perfdiff.measuring.bench import Bench, Site, Variant
+from perfdiff.measuring import variants
+from perfdiff.measuring.bench import Bench
+from perfdiff.measuring.benchmarks import with_benchmarks
+from perfdiff.measuring.changes import site_of
+from perfdiff.measuring.site import Site, Variant
+from perfdiff.measuring.surveying import surveyed
 from perfdiff.progress import Progress, Stopwatch
 from perfdiff.records import parts, plan
 from perfdiff.records.parts import Part, PartFunction
@@ -94,18 +99,18 @@ def record(request: Request, wanted: RecordingOrder, progress: Progress) -> Ende
 
 
 def _recorded(bench: Bench, wanted: RecordingOrder, progress: Progress) -> Ended:
-    site = bench.site(bench.plain())
+    site = site_of(bench, bench.workshop.plain())
     if wanted.survey:
-        bench, site = bench.with_benchmarks(site)
+        bench, site = with_benchmarks(bench, site)
         with closing(bench.services):
-            site = bench.surveyed(site)
+            site = surveyed(bench, site)
     site = _chosen(bench, site, wanted)
-    variant = bench.followed(bench.timed(site), site)
+    variant = variants.followed(bench, variants.recipe(bench, site), site)
     for lost in dropped(variant.built, variant.probes):
         progress.note(f"{lost.name}: {lost.reason}")
     out = bench.room / "live"
     out.mkdir()
-    environment = parts.without_texts(bench.environment(site))
+    environment = parts.without_texts(site.environment(bench.request.environment))
     return _Recorder(bench, site, variant, wanted, progress, Live(out), environment).run()
 
 

@@ -12,8 +12,9 @@ from typing import Any
 from perfdiff import __version__
 from perfdiff.build.builder import compiler_identity
 from perfdiff.build.variants import build_environment, keyed
-from perfdiff.collect import inputs, machine, workloads
-from perfdiff.collect.services import Services
+from perfdiff.collect.hosts import machine
+from perfdiff.collect.runs import inputs, workloads
+from perfdiff.collect.serving.services import Services
 from perfdiff.config import Config
 from perfdiff.languages import registry
 from perfdiff.languages.packs import Packs

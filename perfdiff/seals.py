@@ -20,9 +20,12 @@ _BLOCK = 2**20  # bytes hashed at once
 _Entry = list[int | str]
 
 
-def close(folder: Path) -> None:
-    """Write down what can be executed in a folder: size, times, inode and digest of programs, scripts and shared objects; raise OSError."""
-    found = {name: _entry(folder / name) for name in _executables(folder)}
+def close(folder: Path, *, without: str = "") -> None:
+    """Write down what can be executed in a folder: size, times, inode and digest of programs, scripts and shared objects; raise OSError.
+
+    What lies in the folder `without` in it is not: links that may come to lead elsewhere.
+    """
+    found = {name: _entry(folder / name) for name in _executables(folder) if name.split("/")[0] != without}
     (folder / NAME).write_text(json.dumps(found), encoding="ascii")
 
 

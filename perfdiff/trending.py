@@ -14,13 +14,14 @@ from perfdiff.analysis.trends.calls import Named, with_calls
 from perfdiff.analysis.trends.findings import TrendFindings
 from perfdiff.analysis.trends.trending import analyse
 from perfdiff.build.cache import BuildCache
-from perfdiff.collect import counterparts, placing, workloads
-from perfdiff.collect.collector import Collector
-from perfdiff.collect.executor import Executor, ProcessExecutor
-from perfdiff.collect.inputs import InputFiles
-from perfdiff.collect.suites import Suites
-from perfdiff.collect.upkeep import Upkeep
-from perfdiff.collect.workshop import Workshop
+from perfdiff.collect.built.workshop import Workshop
+from perfdiff.collect.counts import counterparts, placing
+from perfdiff.collect.execution.executor import Executor, ProcessExecutor
+from perfdiff.collect.runs import workloads
+from perfdiff.collect.runs.collector import Collector
+from perfdiff.collect.runs.inputs import InputFiles
+from perfdiff.collect.runs.suites import Suites
+from perfdiff.collect.trees.upkeep import Upkeep
 from perfdiff.errors import RecordingError, UsageError
 from perfdiff.languages.packs import Packs
 from perfdiff.progress import Progress, Silent

@@ -19,7 +19,7 @@ from pathlib import Path
 import figures
 import numpy as np
 
-from perfdiff.collect.executor import Command, Execution, ProcessExecutor
+from perfdiff.collect.execution.executor import Command, Execution, ProcessExecutor
 
 SECONDS = 20.0  # of each row
 CASES = ((100_000, 64), (1_000_000, 64), (5_000_000, 64), (3_000_000, 512), (2_000_000, 16_384))  # steps, working set in KiB

@@ -32,12 +32,12 @@ from perfdiff.build.cache import BuildCache
 from perfdiff.build.files import replace_file
 from perfdiff.build.layouts import Layouts
 from perfdiff.build.variants import BuildRequest
-from perfdiff.collect import workloads
-from perfdiff.collect.collector import Collector, Target
-from perfdiff.collect.executor import ProcessExecutor
-from perfdiff.collect.schedule import Slot
-from perfdiff.collect.spread import Spread
-from perfdiff.collect.upkeep import Upkeep
+from perfdiff.collect.execution.executor import ProcessExecutor
+from perfdiff.collect.runs import workloads
+from perfdiff.collect.runs.collector import Collector, Target
+from perfdiff.collect.runs.schedule import Slot
+from perfdiff.collect.runs.spread import Spread
+from perfdiff.collect.trees.upkeep import Upkeep
 from perfdiff.records.schema import Phase, Point, Run, Side
 from perfdiff.request import Request
 from perfdiff.revisions.pins import resolve

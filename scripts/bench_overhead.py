@@ -32,8 +32,8 @@ from scipy.stats import binom
 
 import programs
 from perfdiff import configuration, pipeline
-from perfdiff.collect import workloads
-from perfdiff.collect.executor import Command, Execution, ProcessExecutor, Purpose
+from perfdiff.collect.execution.executor import Command, Execution, ProcessExecutor, Purpose
+from perfdiff.collect.runs import workloads
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Phase, Side
 from perfdiff.request import Request

@@ -17,7 +17,7 @@ from pathlib import Path
 import figures
 from bench_probe import BARE, PROBE, PROGRAM, ns_per_call
 
-from perfdiff.collect import counters
+from perfdiff.collect.hosts import counters
 from perfdiff.languages.c import runtime_library
 from perfdiff.records import plan, recording
 from perfdiff.records.plan import Entry, Mode

@@ -28,11 +28,15 @@ import numpy as np
 import programs
 from perfdiff import configuration, storage
 from perfdiff.build.cache import BuildCache
-from perfdiff.collect.collector import Collector, Target
-from perfdiff.collect.executor import ProcessExecutor
-from perfdiff.collect.schedule import Slot
+from perfdiff.collect.execution.executor import ProcessExecutor
+from perfdiff.collect.runs.collector import Collector, Target
+from perfdiff.collect.runs.schedule import Slot
 from perfdiff.config import ServiceConfig
-from perfdiff.measuring.bench import Bench, Site
+from perfdiff.measuring import variants
+from perfdiff.measuring.bench import Bench
+from perfdiff.measuring.changes import site_of
+from perfdiff.measuring.site import Site
+from perfdiff.measuring.surveying import surveyed
 from perfdiff.progress import Silent, Stopwatch
 from perfdiff.records import plan
 from perfdiff.records.schema import Phase, Point, Side
@@ -120,7 +124,10 @@ def request(name: str, room: Path) -> Request:
 
 def targets(bench: Bench, site: Site) -> dict[str, Target]:
     """Return base's targets by kind."""
-    timed, plain = bench.followed(bench.timed(site), site).targets[Phase.TIMED, Side.BASE], site.targets[Phase.PLAIN, Side.BASE]
+    timed, plain = (
+        variants.followed(bench, variants.recipe(bench, site), site).targets[Phase.TIMED, Side.BASE],
+        site.targets[Phase.PLAIN, Side.BASE],
+    )
     assert timed.plan is not None
     off = bench.room / "off.plan"
     entries = timed.plan.read_bytes()
@@ -161,7 +168,7 @@ def add(table: figures.Table, name: str, asked: Request, rounds: int, instructio
         pins = resolve(repository, asked.revisions, snapshots=asked.cache / "snapshots", apart=asked.config.own_files(asked.repository))
         bench = Bench(asked, pins, builds, room, asked.packs, ProcessExecutor(), Stopwatch(Silent()))
         with closing(bench.upkeep), closing(bench.services):
-            site = bench.surveyed(bench.site(bench.plain()))
+            site = surveyed(bench, site_of(bench, bench.workshop.plain()))
             server = Server(bench, bench.points[len(bench.points) // 2], targets(bench, site))
             if instructions:
                 server.counts = room / "counts"

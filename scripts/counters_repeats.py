@@ -12,7 +12,7 @@ from bench_null import Suspicious
 
 import sharing
 from perfdiff import pipeline
-from perfdiff.collect.executor import Command, Execution, ProcessExecutor
+from perfdiff.collect.execution.executor import Command, Execution, ProcessExecutor
 from perfdiff.errors import PerfdiffError
 from perfdiff.languages.packs import Packs
 from perfdiff.progress import Silent

@@ -13,7 +13,7 @@ import figures
 
 import sharing
 from perfdiff import pipeline
-from perfdiff.collect.executor import Command, Execution, ProcessExecutor
+from perfdiff.collect.execution.executor import Command, Execution, ProcessExecutor
 from perfdiff.errors import PerfdiffError
 from perfdiff.progress import Silent
 

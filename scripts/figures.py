@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from perfdiff.collect import machine
+from perfdiff.collect.hosts import machine
 
 
 @dataclass(slots=True)

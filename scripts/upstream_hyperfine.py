@@ -17,7 +17,7 @@ from scipy.stats import ttest_ind
 from upstream import Pair
 from upstream_truth import Bench
 
-from perfdiff.collect import workloads
+from perfdiff.collect.runs import workloads
 
 FEWEST = 5  # runs of each side
 WARMUP = 1

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from upstream import Pair, Project
 
 from perfdiff import configuration
-from perfdiff.collect import workloads
+from perfdiff.collect.runs import workloads
 from perfdiff.config import Config, WorkloadConfig
 from perfdiff.records.schema import Point
 from programs import git

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -61,6 +62,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--threaded", action="store_true", help="read no test modules but those that look at how threads meet")
     parser.addoption("--one-cpu", action="store_true", help="bind each of xdist's workers to a CPU of its own, as far as there are CPUs")
 
 
@@ -69,6 +71,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--one-cpu") and name:
         cpus = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cpus[int(name.removeprefix("gw")) % len(cpus)]})
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    is_left_out = config.getoption("--threaded") and collection_path.suffix == ".py" and collection_path.stem not in THREADED
+    return is_left_out or None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from perfdiff.collect import machine, schedule
-from perfdiff.collect.abreast import Abreast
-from perfdiff.collect.schedule import Slot
+from perfdiff.collect.counts.abreast import Abreast
+from perfdiff.collect.hosts import machine
+from perfdiff.collect.runs import schedule
+from perfdiff.collect.runs.schedule import Slot
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.records.schema import Phase, Point, Run, Side

@@ -13,15 +13,16 @@ from experiments import BASE, ENVIRONMENT, HEAD, Host, Made, Noise, World, same
 from findings import regressed
 from perfdiff import analysis
 from perfdiff.analysis.findings import Findings, FunctionFinding, PointStanding, Ratio, Verdict
-from perfdiff.analysis.stats.machines import spread
-from perfdiff.analysis.stats.pairs import paired_difference
 from perfdiff.analysis.sums.levelling import levelled
 from perfdiff.analysis.verdicts.disagreement import Disagreement, settled
-from perfdiff.analysis.verdicts.wholeruns import pairs_of, whole_runs
+from perfdiff.analysis.verdicts.wholeruns import whole_runs
 from perfdiff.config import CompareConfig
 from perfdiff.records.kinds import differences, kinds
 from perfdiff.records.recorded import Held
 from perfdiff.records.schema import Change, Experiment, Machine, Phase, Point, Run, Side
+from perfdiff.statistics.machines import spread
+from perfdiff.statistics.pairs import paired_difference
+from perfdiff.statistics.sides import pairs_of
 
 # Half to twice as fast, and each with a speed of its own for the changed function.
 THREE = (Host("slow", 2.0, {"work": 0.8}, cpu="arm"), Host("usual"), Host("quick", 0.5, {"work": 1.4}, cpu="zen"))

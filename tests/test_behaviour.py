@@ -12,7 +12,7 @@ from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import Rung, Verdict
 from perfdiff.analysis.verdicts.behaviour import behaviour_notes, behaviours, weighed
 from perfdiff.analysis.verdicts.rules import Conclusion
-from perfdiff.collect.outputs import CLOSE_BYTES, shape_of
+from perfdiff.collect.execution.outputs import CLOSE_BYTES, shape_of
 from perfdiff.config import CompareConfig
 from perfdiff.records.behaviour import Behaviour
 from perfdiff.records.schema import Phase, Point, Run, Side, Workload

@@ -41,14 +41,14 @@ def builds(cache: Path) -> set[str]:
 
 def test_a_culprit_among_harmless_and_broken_commits_is_found_by_counts_and_another_bisect_builds_nothing(tmp_path: Path) -> None:
     folder, cache = tmp_path / "history", runtimes.lent_to(tmp_path / "cache")
-    commits = make(Plan(8, 5, "10 %", broken=(4,)), folder)
+    commits = make(Plan(6, 4, "10 %", broken=(3,), kinds=(3, 1, 2, 0)), folder)
     found, outcome = bisecting.bisect(question(folder, cache, "checksum"), Silent())
     assert found.symptom.figure is Figure.COUNT
-    assert [each.commit for each in found.suspects] in ([commits[5]], commits[4:6])
+    assert [each.commit for each in found.suspects] in ([commits[4]], commits[3:5])
     assert found.certain
     assert {each.info.name for each in outcome.findings.functions} >= {"checksum"}
-    assert outcome.findings.head.commit == commits[5]
-    assert len(found.measured) <= 3 + 4
+    assert outcome.findings.head.commit == commits[4]
+    assert len(found.measured) <= 2 + 4
     # README and a function that never runs: by their files, or by their functions, the same as a neighbour.
     assert found.alike
 

@@ -23,7 +23,7 @@ import dask_lab
 import runtimes
 from dask_lab import Lab
 from experiments import Made, World, same
-from perfdiff import __version__, configuration, pipeline
+from perfdiff import __version__, clustered, configuration, pipeline
 from perfdiff.analysis.findings import Verdict
 from perfdiff.cluster import workers
 from perfdiff.configuration import Overrides
@@ -626,7 +626,7 @@ def test_comparisons_that_a_bisect_will_ask_for_are_made_before_but_for_those_th
     cache = runtimes.lent_to(tmp_path / "cache")
     requests = [Request(history, ("v1", other), config, cache, dask_lab.environment()) for other in ("v2", "v4", "v5")]
     heard = Heard()
-    pipeline.compare_ahead(steady_lab.address, lambda workers: requests * workers, heard)
+    clustered.compare_ahead(steady_lab.address, lambda workers: requests * workers, heard)
     commits = {tag: git(history, "rev-parse", tag)[:10] for tag in STEPS}
     assert [told.split(" on ")[0] for told in heard.told if " on " in told] == [commits["v2"], commits["v5"]]
     for request, verdict in ((requests[0], Verdict.UNCHANGED), (requests[2], Verdict.REGRESSION)):

@@ -20,16 +20,20 @@ import numpy as np
 import pytest
 
 from perfdiff import languages
-from perfdiff.collect import assembly, calling, caveats, census, counting, folding, printed, rates, schedule, survey, tally, workloads
-from perfdiff.collect.collector import PADDING, Collector, Target
-from perfdiff.collect.disturbance import Referee
-from perfdiff.collect.executor import TAIL_BYTES, Command, Execution, ProcessExecutor
-from perfdiff.collect.outputs import shape_of
-from perfdiff.collect.rates import Rate
-from perfdiff.collect.reach import reached
-from perfdiff.collect.schedule import Slot
-from perfdiff.collect.subjects import Subjects, is_of_tests
-from perfdiff.collect.survey import Budget, Fold, Priority, Selection, Survey
+from perfdiff.collect.built.reach import reached
+from perfdiff.collect.choosing import calling, census, folding, rates, survey, tally
+from perfdiff.collect.choosing.rates import Rate
+from perfdiff.collect.choosing.subjects import Subjects, is_of_tests
+from perfdiff.collect.choosing.survey import Budget, Fold, Priority, Selection, Survey
+from perfdiff.collect.counts import counting
+from perfdiff.collect.execution import printed
+from perfdiff.collect.execution.executor import TAIL_BYTES, Command, Execution, ProcessExecutor
+from perfdiff.collect.execution.outputs import shape_of
+from perfdiff.collect.recordings import assembly
+from perfdiff.collect.runs import caveats, schedule, workloads
+from perfdiff.collect.runs.collector import PADDING, Collector, Target
+from perfdiff.collect.runs.disturbance import Referee
+from perfdiff.collect.runs.schedule import Slot
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import WorkloadError
 from perfdiff.languages.protocol import Counterpart, FeaturePlan, FunctionDefinition, Load, ProbeCosts
@@ -445,7 +449,7 @@ def test_a_run_that_takes_long_is_told_while_it_goes_on(tmp_path: Path, monkeypa
         heard.append(text)
         hears.set()
 
-    monkeypatch.setattr("perfdiff.collect.collector.LONG_S", 0.01 if is_long else 30.0)
+    monkeypatch.setattr("perfdiff.collect.runs.collector.LONG_S", 0.01 if is_long else 30.0)
     targets = {(phase, side): Target(tmp_path, None) for phase in Phase for side in Side}
     collector = Collector(targets, {"w": WorkloadConfig("w", "x", timeout_s=70)}, {}, Waiting(), tmp_path / "room", 1, slow)
     (tmp_path / "room").mkdir()
@@ -469,7 +473,7 @@ def test_of_runs_at_the_same_time_that_take_long_both_sides_are_told(tmp_path: P
         heard.append(text)
         hears.set()
 
-    monkeypatch.setattr("perfdiff.collect.collector.LONG_S", 0.01)
+    monkeypatch.setattr("perfdiff.collect.runs.collector.LONG_S", 0.01)
     targets = {(Phase.PLAIN, side): Target(tmp_path / side, None) for side in Side}
     collector = Collector(targets, {"w": WorkloadConfig("w", "x")}, {}, Waiting(), tmp_path / "room", 1, slow)
     (tmp_path / "room").mkdir()

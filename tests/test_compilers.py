@@ -8,7 +8,7 @@ import pytest
 
 from perfdiff.build import compilers
 from perfdiff.build.builder import compiler_identity
-from perfdiff.collect import machine
+from perfdiff.collect.hosts import machine
 
 
 def tools(folder: Path, *names: str) -> Path:

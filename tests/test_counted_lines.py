@@ -16,12 +16,12 @@ import runtimes
 from perfdiff import configuration, pipeline
 from perfdiff.cli import samples
 from perfdiff.cli.explain import explanation
-from perfdiff.collect import placing
+from perfdiff.collect.counts import placing
 from perfdiff.config import BuildConfig, Config, CountersConfig, MeasureConfig
 from perfdiff.errors import BuildError, DiskFilledError, WorkloadError
 from perfdiff.measuring import linecounts
-from perfdiff.measuring.bench import Variant
 from perfdiff.measuring.linecounts import LineCounts
+from perfdiff.measuring.site import Variant
 from perfdiff.outcome import analysed
 from perfdiff.progress import Silent, Stopwatch
 from perfdiff.records import recorded
@@ -129,6 +129,7 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Asked]:
                 ran.append(point)
             return PlaceCounts(tuple(ran), (), None, {}, {}, (Note("places-lost", "lost"),))  # type: ignore[arg-type]
 
+        monkeypatch.setattr(linecounts.variants, "placed", Bench.placed)
         monkeypatch.setattr(linecounts.placing, "counted", counted)
         monkeypatch.setattr(linecounts.counterparts, "heads", lambda pins, base, head: (base.points, head.points))
         monkeypatch.setattr(linecounts.time, "monotonic", lambda: now[0])

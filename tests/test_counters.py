@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from perfdiff.cli.exits import ExitCode
-from perfdiff.collect import counters, machine
-from perfdiff.collect.attached import attached
-from perfdiff.collect.counters import State
-from perfdiff.collect.machine import Pmu
+from perfdiff.collect.counts.attached import attached
+from perfdiff.collect.hosts import counters, machine
+from perfdiff.collect.hosts.counters import State
+from perfdiff.collect.hosts.machine import Pmu
 from perfdiff.config import CacheSize, CountersConfig
 from perfdiff.errors import MeasurementError, UsageError
 

@@ -18,8 +18,8 @@ import programs
 import runtimes
 from perfdiff import __version__
 from perfdiff.cli.exits import ExitCode
-from perfdiff.collect import doctor, machine, servicehost
-from perfdiff.collect.machine import Pmu
+from perfdiff.collect.hosts import doctor, machine, servicehost
+from perfdiff.collect.hosts.machine import Pmu
 from perfdiff.config import BuildConfig, Config, ServiceConfig, WorkloadConfig
 from perfdiff.languages.check import Check
 from perfdiff.languages.java import jdks

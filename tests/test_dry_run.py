@@ -83,6 +83,7 @@ def test_wrong_revisions_are_refused_as_without_it(say: Run) -> None:
 
 @pytest.mark.integration
 def test_after_a_comparison_probes_builds_and_times_are_known(place: Path, say: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERFDIFF_MEASURE_BUDGET_S", "1")
     runtimes.lent_to(place.parent / "cache")
     say("v1", "v2", "--runs", "5", codes={0, 1})  # beside other work the times may be too unsure for a verdict
     assert "measured already: nothing would be built or run" in say("v1", "v2", "--runs", "5", "--dry-run")

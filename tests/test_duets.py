@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 from perfdiff import configuration
-from perfdiff.collect import machine, schedule
-from perfdiff.collect.collector import Collector, Target
-from perfdiff.collect.executor import Command, Execution, ProcessExecutor
-from perfdiff.collect.services import Services
+from perfdiff.collect.execution.executor import Command, Execution, ProcessExecutor
+from perfdiff.collect.hosts import machine
+from perfdiff.collect.runs import schedule
+from perfdiff.collect.runs.collector import Collector, Target
+from perfdiff.collect.serving.services import Services
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.measuring import duets

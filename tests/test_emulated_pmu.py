@@ -18,10 +18,10 @@ import emulated_machine
 from emulated_machine import Job
 from perfdiff.analysis import analyse
 from perfdiff.analysis.findings import Findings, Verdict
-from perfdiff.collect import machine
-from perfdiff.collect.assembly import Assembly
-from perfdiff.collect.machine import Pmu
-from perfdiff.collect.subjects import Subjects
+from perfdiff.collect.choosing.subjects import Subjects
+from perfdiff.collect.hosts import machine
+from perfdiff.collect.hosts.machine import Pmu
+from perfdiff.collect.recordings.assembly import Assembly
 from perfdiff.config import CompareConfig
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.c.index import index

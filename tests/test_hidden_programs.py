@@ -20,14 +20,12 @@ SLOWER = (
     "c-archive-order",
     "c-number-argument",
     "c-dlopen",
-    "cpp-object-order",
     "py-registry-order",
     "py-docstring-number",
     "py-readme-patterns",
     "py-symlink",
     "py-directory-listing",
     "java-main-class",
-    "java-service-order",
     "php-attribute",
     "php-permissions",
 )
@@ -37,7 +35,7 @@ HARMLESS = (
     "py-same-registry-order",
     "py-same-env",
     "py-same-symlink",
-    "java-same-manifest",
+    "java-same-comments",
     "php-same-doc-comment",
     "php-same-neon",
 )

@@ -13,7 +13,7 @@ import pytest
 
 import java_programs
 from java_programs import Program, program
-from perfdiff.collect import remarks
+from perfdiff.collect.recordings import remarks
 from perfdiff.errors import BuildError
 from perfdiff.languages.java import jdks, start
 from perfdiff.languages.java.jdks import Jdk

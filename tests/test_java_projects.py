@@ -12,7 +12,7 @@ from perfdiff import configuration
 from perfdiff.build import variants
 from perfdiff.build.failures import read_failure
 from perfdiff.cli.init import project_in, template
-from perfdiff.collect import workloads
+from perfdiff.collect.runs import workloads
 from perfdiff.configuration import Overrides, shellwords
 from perfdiff.errors import BuildError
 from perfdiff.languages.dependencies import changes as dependency_changes

@@ -30,7 +30,7 @@ def work(n):
 
 def main(n):
     if os.path.exists("lock"):
-        time.sleep(0.3)
+        time.sleep(0.1)
     open("lock", "w").close()
     print(work(n))
     os.remove("lock")

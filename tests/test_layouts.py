@@ -22,10 +22,10 @@ from perfdiff.build.linker import Linker
 from perfdiff.build.links import read_links
 from perfdiff.build.masquerade import set_up_masquerade
 from perfdiff.build.patterns import Pattern
-from perfdiff.collect.executor import Command, ProcessExecutor
-from perfdiff.collect.spread import Spread
-from perfdiff.collect.upkeep import Chores, Upkeep
-from perfdiff.collect.workshop import Workshop
+from perfdiff.collect.built.workshop import Workshop
+from perfdiff.collect.execution.executor import Command, ProcessExecutor
+from perfdiff.collect.runs.spread import Spread
+from perfdiff.collect.trees.upkeep import Chores, Upkeep
 from perfdiff.config import BuildConfig
 from perfdiff.languages.c.pack import C
 from perfdiff.languages.packs import Packs

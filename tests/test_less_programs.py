@@ -17,7 +17,7 @@ CASES = cases(LESS)
 # Ends at once, leaves its session, stops and always prints something else, a thread that ends, an answer of old, a file cut short; and
 # improvements beside files, other orders and numbers that always differ. All programs are compared by `scripts/bench less`.
 HERE = frozenset(
-    {"c-prints-error", "c-forks-away", "c-pid-and-less", "java-lost-failure", "py-stale-answer", "php-smaller-files"}
+    {"c-prints-error", "c-forks-away", "c-pid-and-less", "c-thread-ends", "py-stale-answer", "php-smaller-files"}
     | {"true-c-pid", "true-py-set", "true-php-hash"}
 )
 

@@ -31,7 +31,7 @@ from perfdiff.analysis.findings import PointStanding, Ratio, RequestFinding
 from perfdiff.analysis.sums.ledger import open_counts
 from perfdiff.analysis.verdicts.requests import request_findings, waiting_notes, without_waiting
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
-from perfdiff.collect.requests import Failures
+from perfdiff.collect.serving.requests import Failures
 from perfdiff.config import CompareConfig, RequestConfig, RequestMix
 from perfdiff.errors import ConfigError, WorkloadError
 from perfdiff.load import results

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from perfdiff.collect.subjects import cleared
+from perfdiff.collect.choosing.subjects import cleared
 from perfdiff.languages.c import elf, object_code
 from perfdiff.languages.c.index import index
 from perfdiff.languages.c.instructions import operand_ends

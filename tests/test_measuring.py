@@ -14,11 +14,10 @@ import pytest
 import runtimes
 from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import PointStanding, Rung, Verdict
-from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, FIRST_LOOK
 from perfdiff.cli import samples
-from perfdiff.collect.executor import Command, Execution, ProcessExecutor
+from perfdiff.collect.execution.executor import Command, Execution, ProcessExecutor
 from perfdiff.errors import DiskFilledError, RunFailedError, WorkloadError
-from perfdiff.measuring import making, patience
+from perfdiff.measuring import calls, making, patience
 from perfdiff.measuring import rounds as rounds_of_runs
 from perfdiff.measuring.wholepairs import MOST_CONFIRMING
 from perfdiff.progress import Silent
@@ -28,6 +27,7 @@ from perfdiff.records.schema import Phase, Side
 from perfdiff.request import Request
 from perfdiff.revisions.pins import PinnedPair, resolve
 from perfdiff.revisions.repository import find_repository
+from perfdiff.statistics.pairs import FEWEST_PAIRS, FIRST_LOOK
 from programs import git
 
 pytestmark = pytest.mark.integration
@@ -47,6 +47,9 @@ command = "./add {n} $UNUSED"
 parameters.n = [1000, 3000]
 runs = 6
 """
+
+
+BRIEF_S = 1.0
 
 
 @dataclass
@@ -88,18 +91,23 @@ def request_of(tmp_path: Path) -> Callable[..., Request]:
     return lambda **variables: Request(folder, ("v1", "v2"), config, cache, environment | variables)
 
 
+def briefly(request: Request) -> Request:
+    """Return the same with few runs, for what is said of no time."""
+    return replace(request, config=replace(request.config, measure=replace(request.config.measure, budget_s=BRIEF_S)))
+
+
 def test_what_was_measured_is_measured_anew_only_where_something_that_it_depends_on_differs(
     request_of: Callable[..., Request], tmp_path: Path
 ) -> None:
-    progress = Steps()
-    found = pipeline.compare(request_of(), progress)
+    progress, asked = Steps(), briefly(request_of())
+    found = pipeline.compare(asked, progress)
     assert all(progress.made[name] <= total for name, total in progress.announced.items() if total is not None)
     assert progress.made["measuring"] > 0 < progress.made["counting"]
     assert "counting all functions" not in progress.made  # who asks for all evidence is not answered by counts
     assert not progress.notes
 
     again = Steps()
-    pipeline.compare(request_of(TERM="dumb"), again)
+    pipeline.compare(briefly(request_of(TERM="dumb")), again)
     assert [note.partition(",")[0] for note in again.notes] == ["measured already"]
     assert "measuring" not in again.made
     assert len(list((tmp_path / "cache" / "experiments").iterdir())) == 1
@@ -374,7 +382,7 @@ class Ticks:
 
 
 def test_where_calls_leave_the_answer_to_whole_runs_these_go_on(sums: Request, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (rounds_of_runs, patience, making):
+    for module in (calls, patience, making):
         monkeypatch.setattr(module, "time", Ticks())
     # Two seconds a pair: five pairs of both points take more than these, and so would all that are needed.
     measure, counters = replace(sums.config.measure, budget_s=14.0), replace(sums.config.counters, software=False)
@@ -408,7 +416,7 @@ class Fickle(Steady):
 def test_long_runs_go_on_to_a_look_at_all_points_unless_their_time_is_set(
     sums: Request, monkeypatch: pytest.MonkeyPatch, budget_s: float | None, pairs: int
 ) -> None:
-    for module in (rounds_of_runs, patience, making):
+    for module in (calls, patience, making):
         monkeypatch.setattr(module, "time", Ticks())
     monkeypatch.setattr("perfdiff.config.LEAST_BUDGET_S", 4.0)
     monkeypatch.setattr("perfdiff.config.FIRST_LOOK_S", 1000.0)  # by a clock that is looked at several times a pair
@@ -439,7 +447,7 @@ class Filling(ProcessExecutor):
 
 
 def test_counted_runs_that_fill_the_disk_end_the_comparison_and_nothing_is_kept(request_of: Callable[..., Request], tmp_path: Path) -> None:
-    asked = request_of()
+    asked = briefly(request_of())
     with pytest.raises(DiskFilledError):
         pipeline.compare(asked, Silent(), executor=Filling())
     assert not [each for each in (tmp_path / "cache").glob("experiments/*") if store.exists(each)]

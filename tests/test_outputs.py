@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from perfdiff import temporary
-from perfdiff.collect import outputs
-from perfdiff.collect.outputs import CLOSE_BYTES, FILES, Stream, files_written, shape_of, without_numbers
+from perfdiff.collect.execution import outputs
+from perfdiff.collect.execution.outputs import CLOSE_BYTES, FILES, Stream, files_written, shape_of, without_numbers
 from perfdiff.records.behaviour import REST, Shape
 
 
@@ -46,6 +46,23 @@ def test_text_in_chunks_has_the_shape_of_the_whole() -> None:
         stream.read(chunk)
     assert stream.shape() == shape_of(b"a 1\nb 2\nc")
     assert (stream.shape().lines, stream.shape().bytes) == (3, 9)
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_the_path_of_a_build_is_the_same_on_both_sides(size: int, tmp_path: Path) -> None:
+    shapes = []
+    for name in ("0123abcd", "4567cdef"):
+        (tmp_path / "linked").unlink(missing_ok=True)
+        (tmp_path / "linked").symlink_to(tmp_path / name)
+        for own in (tmp_path / name, tmp_path / "linked"):
+            stream, text = Stream(own), f"at {tmp_path / name}/source, ~ is {own}/home\n{str(own)[:-1]}".encode()
+            for start in range(0, len(text), size):
+                stream.read(text[start : start + size])
+            shapes.append(stream.shape())
+    assert shapes[0].exact != shapes[2].exact  # they end in a part of the path
+    assert [shape.lines for shape in shapes] == [2] * 4
+    whole = [shape_of(f"at .../source, ~ is .../home\n{str(own)[:-1]}".encode()) for own in (tmp_path / "0123abcd", tmp_path / "linked")]
+    assert shapes[:2] == whole
 
 
 def test_long_text_is_counted_and_digested_and_not_kept() -> None:

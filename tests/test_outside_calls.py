@@ -12,7 +12,7 @@ import pytest
 
 import runtimes
 from counted_programs import Project, project
-from perfdiff.collect.library import Departures
+from perfdiff.collect.recordings.library import Departures
 from perfdiff.languages.c import naming
 from perfdiff.languages.c.pack import C
 from perfdiff.records import recording

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import runtimes
-from perfdiff.collect import machine
-from perfdiff.collect.machine import Pmu
+from perfdiff.collect.hosts import machine
+from perfdiff.collect.hosts.machine import Pmu
 from perfdiff.records import plan, recording
 from perfdiff.records.plan import Entry, Mode
 from perfdiff.records.recording import Recording

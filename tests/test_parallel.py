@@ -14,10 +14,11 @@ import pytest
 from perfdiff import processes
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import Rung, Verdict
-from perfdiff.analysis.verdicts.parallel import allowed, apart_in_time, apart_note, average, has_several
+from perfdiff.analysis.verdicts.parallel import allowed, apart_in_time, apart_note, average
 from perfdiff.analysis.verdicts.rules import Conclusion
-from perfdiff.collect import tasks
-from perfdiff.collect.executor import Command, ProcessExecutor
+from perfdiff.analysis.verdicts.wholeruns import has_several
+from perfdiff.collect.execution import tasks
+from perfdiff.collect.execution.executor import Command, ProcessExecutor
 from perfdiff.records.behaviour import Concurrency
 from perfdiff.records.schema import Phase, Point, Run, Side
 from perfdiff.records.witnessed import Amount, PointBehaviour, SideBehaviour, Written

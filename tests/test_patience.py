@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, FIRST_LOOK
 from perfdiff.config import MeasureConfig
 from perfdiff.measuring import patience
 from perfdiff.measuring.patience import Patience
+from perfdiff.statistics.pairs import FEWEST_PAIRS, FIRST_LOOK
 
 BUDGET_S = 30.0
 

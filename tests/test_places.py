@@ -12,7 +12,7 @@ import pytest
 
 import runtimes
 from perfdiff.build.cache import BuildCache
-from perfdiff.collect.workshop import Workshop
+from perfdiff.collect.built.workshop import Workshop
 from perfdiff.config import BuildConfig
 from perfdiff.errors import RecordingError
 from perfdiff.languages.c.pack import C

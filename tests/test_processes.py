@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from perfdiff import processes
-from perfdiff.collect import caveats
-from perfdiff.collect.executor import Command, ProcessExecutor
+from perfdiff.collect.execution.executor import Command, ProcessExecutor
+from perfdiff.collect.runs import caveats
 
 
 class LeaveError(Exception):
@@ -189,7 +189,7 @@ KILLS_ITS_PARENT = """
 import os, subprocess, sys
 from pathlib import Path
 from perfdiff import processes
-from perfdiff.collect.executor import Command, ProcessExecutor
+from perfdiff.collect.execution.executor import Command, ProcessExecutor
 from perfdiff.errors import WorkloadError
 
 text, fixed_layout = sys.argv[1], sys.argv[2] == "fixed"

@@ -16,9 +16,9 @@ from time import perf_counter_ns
 
 import pytest
 
-from perfdiff.collect import links
-from perfdiff.collect.links import HOST, proxied
-from perfdiff.collect.proxy import Proxy, Settings
+from perfdiff.collect.serving import links
+from perfdiff.collect.serving.links import HOST, proxied
+from perfdiff.collect.serving.proxy import Proxy, Settings
 from perfdiff.errors import WorkloadError
 
 Serve = Callable[[socket.socket], None]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import python_programs
-from perfdiff.collect import machine
-from perfdiff.collect.machine import Pmu
+from perfdiff.collect.hosts import machine
+from perfdiff.collect.hosts.machine import Pmu
 from perfdiff.records.plan import Entry, Mode
 from perfdiff.records.recording import Recording
 from test_papi import counted

@@ -16,11 +16,11 @@ import pytest
 import runtimes
 from perfdiff import configuration, reproduction
 from perfdiff.build.cache import BuildCache
-from perfdiff.collect import suites, workloads
-from perfdiff.collect.collector import Target
-from perfdiff.collect.executor import Command, Execution, ProcessExecutor, Purpose
-from perfdiff.collect.schedule import Slot
-from perfdiff.collect.suites import Benchmark, Suites
+from perfdiff.collect.execution.executor import Command, Execution, ProcessExecutor, Purpose
+from perfdiff.collect.runs import suites, workloads
+from perfdiff.collect.runs.collector import Target
+from perfdiff.collect.runs.schedule import Slot
+from perfdiff.collect.runs.suites import Benchmark, Suites
 from perfdiff.config import DRIVER, Suite, WorkloadConfig
 from perfdiff.errors import ConfigError, WorkloadError
 from perfdiff.languages.python import benchmarks, layout, requirements
@@ -28,6 +28,8 @@ from perfdiff.languages.python.benchmarks.trials import identifiers, labels
 from perfdiff.languages.python.layout import Layout
 from perfdiff.languages.python.traits import PythonConfig
 from perfdiff.measuring.bench import Bench
+from perfdiff.measuring.benchmarks import with_benchmarks
+from perfdiff.measuring.changes import site_of
 from perfdiff.progress import Silent, Stopwatch
 from perfdiff.records.schema import Phase, Side
 from perfdiff.request import Request
@@ -532,7 +534,7 @@ def test_the_suite_of_a_built_revision_is_listed_in_its_environment(tmp_path: Pa
     with BuildCache(cache) as builds:
         bench = Bench(request, pins, builds, tmp_path / "room", request.packs, ProcessExecutor(), Stopwatch(Silent()), (Side.BASE,))
         with closing(bench.upkeep):
-            listed, site = bench.with_benchmarks(bench.site(bench.plain()))
+            listed, site = with_benchmarks(bench, site_of(bench, bench.workshop.plain()))
             (point, _) = listed.points
             seen = listed.collector(site.targets).collect([Slot(Phase.PLAIN, point, Side.BASE, 0)], lambda _: None)
             ((run, _),) = seen

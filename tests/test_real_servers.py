@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from perfdiff.collect.executor import Command, ProcessExecutor
-from perfdiff.collect.services import Services, Situation
+from perfdiff.collect.execution.executor import Command, ProcessExecutor
+from perfdiff.collect.serving.services import Services, Situation
 from perfdiff.config import ServiceConfig
 from test_processes import working_in
 

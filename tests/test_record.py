@@ -17,8 +17,8 @@ import pytest
 import programs
 import runtimes
 from perfdiff import cli
-from perfdiff.collect.pacing import SLOWEST, leaves, paced
-from perfdiff.collect.rates import Rate
+from perfdiff.collect.choosing.rates import Rate
+from perfdiff.collect.runs.pacing import SLOWEST, leaves, paced
 from perfdiff.languages.protocol import ProbeCosts
 from perfdiff.records import parts, plan, recording
 from perfdiff.records.parts import Numbers, Part

@@ -316,17 +316,16 @@ def test_what_only_looks_like_a_secret_stays(text: str) -> None:
      "A: \n", "-----BEGIN PRIVATE KEY-----A: \n", "-----END PRIVATE KEY-----", "aaaaaaaaaaaaaaaaaaaaaaa\n"],
 )  # fmt: skip
 def test_a_long_line_takes_a_time_in_proportion_to_it(part: str) -> None:
-    """A tenth of a second is what the shorter takes; a time that grows with the square would be a hundredfold."""
+    """A tenth of a second is what the shorter takes at most; a time that grows with the square would be a hundredfold."""
     clean = learn({"MY_SECRET": "'\\-&%+;", "OTHER_SECRET": ODD}, (), home=HOME)
     taken = []
-    for size in (100_000, 1_000_000):
+    for size in (15_000, 150_000):
         text = part * (size // len(part))
         began = time.process_time()
         clean(text)
         learn({}, [text[: size // 10]], home=HOME)
         taken.append(time.process_time() - began)
     assert taken[1] < 25 * max(taken[0], 0.1), taken
-    assert taken[1] < 30
 
 
 @pytest.mark.parametrize(

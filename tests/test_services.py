@@ -18,10 +18,10 @@ from pathlib import Path
 import pytest
 
 from perfdiff import configuration, processes, reproduction
-from perfdiff.collect import loopback
-from perfdiff.collect.executor import Command, ProcessExecutor
-from perfdiff.collect.served import Served
-from perfdiff.collect.services import Services, Situation
+from perfdiff.collect.execution.executor import Command, ProcessExecutor
+from perfdiff.collect.serving import loopback
+from perfdiff.collect.serving.served import Served
+from perfdiff.collect.serving.services import Services, Situation
 from perfdiff.config import Config, ServiceConfig
 from perfdiff.errors import ConfigError, RunFailedError, WorkloadError
 from test_processes import programs_in, working_in

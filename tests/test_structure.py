@@ -17,7 +17,8 @@ PACKAGE = Path(__file__).parent.parent / "perfdiff"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 MOST_LINES = 450
 
-# What each part may import besides itself. Measuring and analysing meet in `records`.
+# What each part may import besides itself. Measuring and analysing meet in `records` and the `statistics` of pairs of runs, and in what
+# measuring asks of the analysis while runs go on (`ASKED`).
 _GROUND = {"config", "errors", "units", "progress", "processes", "seals", "locks", "logs", "temporary"}
 ALLOWED = {
     "errors": set(),
@@ -33,6 +34,7 @@ ALLOWED = {
     "configuration": _GROUND,
     "records": _GROUND,
     "revisions": _GROUND | {"records"},
+    "statistics": _GROUND | {"records"},
     "load": _GROUND | {"records"},
     "languages": _GROUND | {"configuration", "records", "revisions"},
     "build": _GROUND | {"records", "revisions", "languages"},
@@ -40,35 +42,38 @@ ALLOWED = {
     "models": _GROUND | {"records"},
     "engines": _GROUND | {"records", "models"},
     "condensing": _GROUND | {"records", "engines"},
-    "analysis": _GROUND | {"records", "models", "engines"},
+    "analysis": _GROUND | {"records", "statistics", "models", "engines"},
     "report": _GROUND | {"records", "models", "analysis"},
     "accepted": _GROUND | {"configuration", "analysis"},
     "reproduction": _GROUND | {"configuration", "records"},
     "storage": _GROUND | {"records", "build"},
     "request": _GROUND | {"records", "revisions", "languages", "build", "collect"},
-    "measuring": _GROUND | {"records", "revisions", "languages", "build", "collect", "analysis", "request"},
+    "measuring": _GROUND | {"records", "statistics", "revisions", "languages", "build", "collect", "analysis", "request"},
     "cluster": _GROUND | {"records", "revisions", "build", "collect", "storage", "engines", "request", "measuring"},
-    "outlook": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request", "measuring"},
+    "outlook": _GROUND | {"records", "statistics", "revisions", "languages", "build", "collect", "storage", "request", "measuring"},
     "concluded": _GROUND | {"records", "models", "analysis"},
     "outcome": _GROUND | {"records", "revisions", "storage", "engines", "analysis", "concluded"},
+    "clustered": _GROUND | {"records", "revisions", "storage", "engines", "cluster", "measuring", "outcome", "request"},
+    "measured": _GROUND | {"records", "build", "storage", "measuring", "outcome", "request", "clustered"},
     "pipeline": _GROUND
-    | {
-        "records",
-        "revisions",
-        "languages",
-        "build",
-        "collect",
-        "storage",
-        "request",
-        "engines",
-        "cluster",
-        "measuring",
-        "outcome",
-    },
+    | {"records", "revisions", "languages", "collect", "storage", "measuring", "outcome", "request", "clustered", "measured"},
     "recorder": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "request", "measuring"},
     "trending": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request"},
     "searches": _GROUND
-    | {"records", "revisions", "build", "collect", "storage", "models", "analysis", "request", "outcome", "pipeline", "trending"},
+    | {
+        "records",
+        "revisions",
+        "build",
+        "collect",
+        "storage",
+        "models",
+        "analysis",
+        "request",
+        "outcome",
+        "pipeline",
+        "clustered",
+        "trending",
+    },
 }
 # What is known of languages without the code of their packs: all of the house may ask.
 OF_ALL_LANGUAGES = {f"perfdiff.languages.{name}" for name in ("check", "holding", "installed", "kept_files", "traits")}
@@ -86,6 +91,25 @@ ANALYSIS = {
     "search": {"stats", "sums", "compare", "trends"},
     "trends": {"stats"},
 }
+# The same within the measuring side's largest part, whose folders are what they are about.
+COLLECT = {
+    "recordings": set(),
+    "execution": set(),
+    "choosing": {"recordings"},
+    "trees": {"execution"},
+    "serving": {"execution"},
+    "runs": {"recordings", "execution", "choosing", "trees", "serving"},
+    "hosts": {"execution", "serving", "runs"},
+    "counts": {"recordings", "runs", "hosts"},
+    "built": {"choosing", "runs", "counts"},
+}
+# What measuring asks of the analysis, with the reason; of all else it has to know nothing.
+ASKED = {
+    "perfdiff.analysis.looks": "runs go on until the judge of the report can answer, and no others are to decide that",
+    "perfdiff.analysis.verdicts.wholeruns": "the same of pairs of whole runs, which are judged by themselves while they are made",
+    "perfdiff.analysis.findings": "these are the values that both answer in",
+    "perfdiff.analysis.policy": "the numbers that decide are one value: what a wait is, and what the place of code may make",
+}
 PACKS = {path.parent.name for path in (PACKAGE / "languages").glob("*/__init__.py")}
 # What one pack takes from another: all processes record through the one C runtime.
 LENT = "perfdiff.languages.c.runtime_library."
@@ -100,9 +124,9 @@ STANDS_ALONE = {
     "cluster/examination.py",
     "cluster/hosting.py",
     "cluster/station.py",
-    "collect/papi.py",
-    "collect/proxy.py",
-    "collect/reported.py",
+    "collect/hosts/papi.py",
+    "collect/serving/proxy.py",
+    "collect/trees/reported.py",
     "load/__main__.py",
     "languages/python/benchmarks/__main__.py",
     "languages/python/benchmarks/asv.py",
@@ -192,6 +216,28 @@ def test_imports_within_the_analysis_point_one_way() -> None:
     assert breaking(sorted((PACKAGE / "analysis").glob("*/*.py")), broken) == {}
 
 
+def test_measuring_asks_the_analysis_whether_runs_go_on_and_nothing_else() -> None:
+    def asked(path: Path) -> set[str]:
+        return {name for name in _modules(imports(path), modules) if name.startswith("perfdiff.analysis")}
+
+    modules, measuring = {module(path) for path in MODULES}, [path for path in MODULES if part(path) == "measuring"]
+    assert breaking(measuring, lambda path: asked(path) - ASKED.keys()) == {}
+    assert ASKED.keys() - set().union(*map(asked, measuring)) == set(), "is not asked any more"
+
+
+def test_imports_between_the_folders_of_collecting_point_one_way() -> None:
+    assert {path.parent.name for path in (PACKAGE / "collect").glob("*/*.py")} == COLLECT.keys(), "has no place: add it to COLLECT"
+    assert [*(PACKAGE / "collect").glob("*.py")] == [PACKAGE / "collect" / "__init__.py"]
+    TopologicalSorter(COLLECT).prepare()
+
+    def broken(path: Path) -> set[str]:
+        own = path.parent.name
+        used = {name.split(".")[2] for name in imports(path) if name.startswith("perfdiff.collect.")}
+        return used - {own} - COLLECT[own]
+
+    assert breaking(sorted((PACKAGE / "collect").glob("*/*.py")), broken) == {}
+
+
 def test_language_packs_know_nothing_of_each_other() -> None:
     def broken(path: Path) -> set[str]:
         own = path.relative_to(PACKAGE / "languages").parts[0]
@@ -211,14 +257,15 @@ NAMING_ONE = {
     "build/commands.py": "the same",
     "build/kinds.py": "perfdiff's own interpreter",
     "build/links.py": "reads calls of C's compilers",
+    "build/userhome.py": "folders of package managers, which all homes share",
     "build/masquerade.py": "stands in place of C's compilers, and has its own modules compiled",
     "cli/comparison.py": "says which languages perfdiff reads, and whose benchmarks are run",
     "cli/record.py": "an example of a command",
     "cluster/workers.py": "perfdiff's own interpreter, here and on machines of a cluster",
-    "collect/attached.py": "the name of a library of perfdiff's",
-    "collect/doctor.py": "perfdiff's own interpreter",
-    "collect/reach.py": "examples of what leads a program to a copy",
-    "collect/requests.py": "perfdiff's own interpreter, which sends requests",
+    "collect/counts/attached.py": "the name of a library of perfdiff's",
+    "collect/hosts/doctor.py": "perfdiff's own interpreter",
+    "collect/built/reach.py": "examples of what leads a program to a copy",
+    "collect/serving/requests.py": "perfdiff's own interpreter, which sends requests",
     "configuration/asv.py": "suites of benchmarks are Python's: which there are is asked of its pack's driver",
     "configuration/reading.py": "the same",
     "configuration/servers.py": "servers that `init` proposes are known by files of frameworks",
@@ -362,6 +409,7 @@ def test_who_reads_findings_loads_neither_what_analyses_nor_what_measures() -> N
     assert not {
         "perfdiff.analysis.analysis",
         "perfdiff.models.fitting",
+        "perfdiff.measuring.site",
         "perfdiff.measuring.bench",
         "perfdiff.languages.registry",
         "pyarrow",

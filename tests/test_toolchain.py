@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from perfdiff.build.builder import Built
-from perfdiff.collect import toolchain
+from perfdiff.collect.built import toolchain
 from perfdiff.config import WorkloadConfig
 from perfdiff.languages.protocol import Declaration, Program
 from perfdiff.records.schema import Phase, Side

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perfdiff.collect.turns import Turns
+from perfdiff.collect.runs.turns import Turns
 from perfdiff.records.schema import Point
 
 

@@ -16,15 +16,16 @@ import pytest
 
 import runtimes
 from perfdiff import configuration, pipeline, seals
-from perfdiff.collect import caveats, pristine, snapshot, workloads
-from perfdiff.collect.collector import Collector, Target
-from perfdiff.collect.executor import Command, Execution, ProcessExecutor
-from perfdiff.collect.outputs import shape_of
-from perfdiff.collect.pristine import PristineTree
-from perfdiff.collect.schedule import Slot
-from perfdiff.collect.snapshot import Status
-from perfdiff.collect.upkeep import Upkeep
-from perfdiff.collect.watch import Watch
+from perfdiff.collect.execution.executor import Command, Execution, ProcessExecutor
+from perfdiff.collect.execution.outputs import shape_of
+from perfdiff.collect.runs import caveats, workloads
+from perfdiff.collect.runs.collector import Collector, Target
+from perfdiff.collect.runs.schedule import Slot
+from perfdiff.collect.trees import pristine, snapshot
+from perfdiff.collect.trees.pristine import PristineTree
+from perfdiff.collect.trees.snapshot import Status
+from perfdiff.collect.trees.upkeep import Upkeep
+from perfdiff.collect.trees.watch import Watch
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import WorkloadError
 from perfdiff.pipeline import Request
@@ -366,6 +367,7 @@ int main(int argc, char **argv) {
 TOML = """
 build.command = "gcc -O2 -o add add.c"
 counters.software = false
+measure.budget_s = 2
 [[workload]]
 name = "add"
 command = 'if [ -n "$HOLD" ]; then ./add {n} && echo $$ > "$HOLD" && sleep 60; fi; ./add {n}'

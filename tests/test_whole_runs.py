@@ -10,12 +10,12 @@ import pytest
 
 import findings as examples
 from perfdiff.analysis.findings import PointStanding, Verdict
-from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, MOST_PAIRS, PairedDifference, next_look, paired_difference
 from perfdiff.analysis.verdicts.asbuilt import few_layouts_note, layout_note
 from perfdiff.analysis.verdicts.settling import settled
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
 from perfdiff.config import CompareConfig, MeasureConfig
 from perfdiff.records.schema import Phase, Point, Run, Side
+from perfdiff.statistics.pairs import FEWEST_PAIRS, MOST_PAIRS, PairedDifference, next_look, paired_difference
 
 MANY = MeasureConfig().layouts
 LOOKS = [10, 20, 40, 80, 160, 320]

@@ -1,4 +1,4 @@
-"""Looks at the findings while runs continue: only the verdicts, or only whether runs must continue."""
+"""Looks while runs continue: the verdicts alone, whether more runs could change them, and whether counts answer without timed calls."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ import numpy as np
 
 from perfdiff.analysis.compare.shares import PRIMARY
 from perfdiff.analysis.compare.study import Decisive
+from perfdiff.analysis.counts.library import departures
+from perfdiff.analysis.counts.work import Work, work_of
 from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Verdict
 from perfdiff.analysis.gathering import Gathered, at_usual_pace, by_machine, compared, concluded, gathered, known, most_favourable
-from perfdiff.analysis.sums.ledger import Ledger
+from perfdiff.analysis.sums.ledger import Ledger, open_counts
 from perfdiff.analysis.sums.levelling import Levelled, levelled
+from perfdiff.analysis.verdicts import settling
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.ruling import Ruling, rule
 from perfdiff.analysis.verdicts.settling import keeps_open, stands_alone
+from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
 from perfdiff.models.threads import one_thread
 from perfdiff.records.recorded import Samples
@@ -26,12 +30,13 @@ from perfdiff.records.schema import Experiment, FunctionInfo
 class Glance:
     """What a look says that ends as soon as one function alone keeps the runs going: that function by its id, or else all `findings`.
 
-    `studied` functions were compared.
+    `studied` functions were compared. Where findings are `settled`, more runs could not change them.
     """
 
     findings: Findings | None
     keeps_open: int | None
     studied: int
+    are_settled: bool = False
 
 
 @one_thread()
@@ -57,7 +62,24 @@ def glance(experiment: Experiment, samples: Samples, config: CompareConfig, firs
         for info in looking.likeliest(first):
             if looking.keeps_open(info):
                 return Glance(None, info.id, looking.studied)
-    return Glance(looking.findings(), None, looking.studied)
+    findings = looking.findings()
+    return Glance(findings, None, looking.studied, settling.settled(findings, config))
+
+
+def answered(runs: WholeRuns, experiment: Experiment, config: CompareConfig) -> bool:
+    """Return whether whole runs and the exact counts of all points answer, so that no single call has to be timed."""
+    return settling.answered(runs, _work(experiment, len(experiment.points), config))
+
+
+def does_same_work(experiment: Experiment, points: int, config: CompareConfig) -> bool:
+    """Return whether all functions have the same counts on both sides at that many points."""
+    work = _work(experiment, points, config)
+    return work is not None and work.is_same
+
+
+def _work(experiment: Experiment, points: int, config: CompareConfig) -> Work | None:
+    """Return how the counts of an experiment differ, or None if fewer points were counted."""
+    return work_of(open_counts(experiment), points, departures(experiment, config))
 
 
 class _Look:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from perfdiff import logs, processes, seals, temporary
-from perfdiff.build import compilers
+from perfdiff.build import compilers, userhome
 from perfdiff.build.commands import read_compile_log
 from perfdiff.build.failures import read_failure
 from perfdiff.build.masquerade import Flags, Masquerade, set_up_masquerade
@@ -58,7 +58,8 @@ class Job:
             if self.is_ours:
                 stack.enter_context(_without_overlay(request, self.tree, self.folder))
             output = stack.enter_context(logs.bounded(self.log))
-            environment = {**self.masquerade.environment, **ours}
+            userhome.lay_out(self.folder, request.environment)
+            environment = {**self.masquerade.environment, **userhome.variables(self.folder, request.environment), **ours}
             yield stack.enter_context(processes.running(request.config.command, self.place, environment, stdout=output, stderr=output))
 
     def failure(self, status: int | None) -> BuildError:
@@ -112,7 +113,7 @@ class Job:
             self._require_compiled()
         duration_s = self.prepared_s + running_s + time.monotonic() - started
         (self.folder / OUTCOME).write_text(json.dumps({"duration_s": duration_s, "notes": [asdict(note) for note in notes]}))
-        seals.close(self.folder)
+        seals.close(self.folder, without=userhome.NAME)
 
     def _require_compiled(self) -> None:
         """Raise BuildError where no compiler was seen at work, or only on files that the revision does not have."""

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from perfdiff import seals
+from perfdiff.build import userhome
 from perfdiff.build.cache import size_bytes
 from perfdiff.revisions.repository import Repository
 
 # What a worker's memory takes without a thought; a tree that is larger holds data that are not built.
 MOST_BYTES = 512 * 2**20
-_TREE, _RUNNING = "source", "source.running"  # the second lies there while workloads may change the tree (`collect/pristine.py`)
+_TREE, _RUNNING = "source", "source.running"  # the second lies there while workloads may change the tree (`collect/trees/pristine.py`)
 _PARTS = (_TREE, "build", "outcome.json", seals.NAME)
 _NS = 10**9
 
@@ -30,7 +31,7 @@ class Parcel:
 
 
 def packed(folder: Path) -> Parcel | None:
-    """Return the build that a folder holds; None where it is too large, in use, or not as it was built."""
+    """Return the build that a folder holds; None where it is too large, in use, not as it was built, or has put files into its home."""
 
     def timed(member: tarfile.TarInfo) -> tarfile.TarInfo:
         """Give a member its time to the nanosecond, as build systems compare it with what they wrote down, and no owner."""
@@ -78,7 +79,9 @@ def unpacked(parcel: Parcel, folder: Path) -> bool:
 
 
 def _is_settled(folder: Path) -> bool:
-    return folder.is_dir() and not (folder / _RUNNING).exists() and seals.broken(folder) is None
+    if not folder.is_dir() or (folder / _RUNNING).exists() or not userhome.is_untouched(folder):
+        return False
+    return seals.broken(folder) is None
 
 
 def _as_it_is(member: tarfile.TarInfo, _folder: str) -> tarfile.TarInfo:

@@ -107,8 +107,8 @@ def _recorded(wished: Wished, room: Path, progress: Progress) -> Recorded:
 def compared(found: Recorded, overrides: Overrides, progress: Progress) -> Outcome:
     """Compare both sides of what was recorded, by the thresholds that hold where the user stands."""
     config = configuration.load(Path.cwd(), overrides=overrides, environment=os.environ, measuring=False)
+    from perfdiff.clustered import judges
     from perfdiff.outcome import analysed
-    from perfdiff.pipeline import judges
 
     outcome = analysed(found, config.compare, progress, engines=judges(config.cluster, found, progress))
     return replace(outcome, findings=acceptances.honoured(outcome.findings, Path.cwd(), overrides.file))

@@ -16,7 +16,7 @@ from perfdiff import configuration
 from perfdiff.cli import exits, options, output
 
 if TYPE_CHECKING:
-    from perfdiff.collect.counters import Library, Trial
+    from perfdiff.collect.hosts.counters import Library, Trial
 
 app = options.application()
 
@@ -43,7 +43,7 @@ def counters(
         Without EVENT, the configured events are tried; if none are configured, those that comparisons count by default and other common
     ones. Exits with 0 if all events that were asked for or configured can be counted, with 3 if one cannot, with 2 if a name is unknown.
     """
-    from perfdiff.collect import counters as trying
+    from perfdiff.collect.hosts import counters as trying
 
     with exits.exceptions_become_codes():
         asked = tuple(events or _configured(repository, config))

@@ -44,7 +44,7 @@ def doctor(
     For Python, Java and PHP projects it also says which interpreter or JDK is used. With --cluster it says the same of each
     worker. Exits with 0 if a comparison is possible, with 3 if something that it needs is missing.
     """
-    from perfdiff.collect import doctor as examination
+    from perfdiff.collect.hosts import doctor as examination
 
     with exits.exceptions_become_codes():
         if cluster:

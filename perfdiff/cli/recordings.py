@@ -39,7 +39,7 @@ def recorded(wanted: RevisionRange, directory: Path, cache: Path, overrides: Ove
 
     The workers of a cluster record several at the same time.
     """
-    from perfdiff import pipeline
+    from perfdiff import clustered, pipeline
 
     asked = comparison.request((), directory, cache, overrides, progress)
     if asked.config.cluster.address is None:
@@ -48,7 +48,7 @@ def recorded(wanted: RevisionRange, directory: Path, cache: Path, overrides: Ove
 
     same = list(_same(wanted, asked))
     own = [revision for place, (revision, first) in enumerate(same) if place == first]
-    relay = pipeline.relay(asked, asked.config.cluster.address, [revision.rev for revision in own], progress)
+    relay = clustered.relay(asked, asked.config.cluster.address, [revision.rev for revision in own], progress)
     numbers = {first: number for number, first in enumerate(dict.fromkeys(first for _, first in same))}
     relay = repeated(relay, [numbers[first] for _, first in same])
     return Recordings([(revision, relay.recorded(place)) for place, (revision, _) in enumerate(same)], relay)
@@ -56,13 +56,13 @@ def recorded(wanted: RevisionRange, directory: Path, cache: Path, overrides: Ove
 
 def alone(name: str | None, directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> Recordings:
     """Record one revision, the working tree where none is named."""
-    from perfdiff import pipeline
+    from perfdiff import clustered, pipeline
 
     asked = comparison.request((name,) if name else (), directory, cache, overrides, progress)
     if asked.config.cluster.address is None:
         found = pipeline.record(asked, progress)
         return Recordings([(found.experiment.base, found)])
-    relay = pipeline.relay(asked, asked.config.cluster.address, [name], progress)
+    relay = clustered.relay(asked, asked.config.cluster.address, [name], progress)
     made = relay.recorded(0)
     return Recordings([] if isinstance(made, str) else [(made.experiment.base, made)], relay)
 

@@ -18,13 +18,14 @@ from perfdiff.cluster.posts import LOST, Post, Posts
 from perfdiff.cluster.protocol import Commission, Finished, Fitted, Order, Series
 from perfdiff.cluster.relaying import Relaying
 from perfdiff.cluster.workers import Worker
-from perfdiff.collect import caveats
-from perfdiff.collect.collector import Collector
-from perfdiff.collect.schedule import Slot
+from perfdiff.collect.runs import caveats
+from perfdiff.collect.runs.collector import Collector
+from perfdiff.collect.runs.schedule import Slot
 from perfdiff.engines.cluster import Cluster as Engine
 from perfdiff.errors import MeasurementError
-from perfdiff.measuring.bench import Bench, Recipe, Site, Variant
+from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.making import Block, Made, Pair
+from perfdiff.measuring.site import Recipe, Site, Variant
 from perfdiff.progress import Progress
 from perfdiff.records.relay import Relay
 from perfdiff.records.schema import Machine, Note, Skipped
@@ -165,7 +166,7 @@ class Crew:
             return
         self._is_open = True
         here = socket.gethostname()
-        self._machines = [Machine(here, self.bench.environment(self.site))]
+        self._machines = [Machine(here, self.site.environment(self.bench.request.environment))]
         self._posts.names.add(here)
         self._open_stations()
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from perfdiff import storage
-from perfdiff.collect import doctor
+from perfdiff.collect.hosts import doctor
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from perfdiff.build.kinds import Kind
 from perfdiff.build.parcels import Parcel
-from perfdiff.collect.subjects import Subjects
+from perfdiff.collect.choosing.subjects import Subjects
 from perfdiff.config import Config
 from perfdiff.errors import (
     BuildError,
@@ -20,8 +20,8 @@ from perfdiff.errors import (
     StoreError,
     WorkloadError,
 )
-from perfdiff.measuring.bench import Recipe
 from perfdiff.measuring.making import Made, Pair
+from perfdiff.measuring.site import Recipe
 from perfdiff.records.schema import Environment, Note, Skipped
 from perfdiff.revisions.bundles import Bundle, Sent, SentFile
 

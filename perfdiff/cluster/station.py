@@ -44,11 +44,13 @@ from perfdiff.cluster.protocol import (
     Seeking,
     Series,
 )
-from perfdiff.collect import machine
-from perfdiff.collect.executor import ProcessExecutor
+from perfdiff.collect.execution.executor import ProcessExecutor
+from perfdiff.collect.hosts import machine
 from perfdiff.errors import DiskFilledError, MeasurementError, PerfdiffError, RecordingError
-from perfdiff.measuring.bench import Bench, Recipe
+from perfdiff.measuring.bench import Bench
+from perfdiff.measuring.changes import site_of
 from perfdiff.measuring.making import OwnMachine
+from perfdiff.measuring.site import Recipe
 from perfdiff.measuring.stages import measure
 from perfdiff.progress import Silent, Stopwatch
 from perfdiff.records import store
@@ -138,7 +140,7 @@ class Station:
         builds = enter(BuildCache(self.cache, _Neighbours(self.exchange)))
         bench = Bench(request, pins, builds, room, request.packs, ProcessExecutor(), Stopwatch(Silent()))
         enter(closing(bench.upkeep))
-        site = bench.site(bench.plain())
+        site = site_of(bench, bench.workshop.plain())
         enter(closing(bench.services))
         if protocol.numbering(site.subjects) != commission.numbering:
             raise MeasurementError(
@@ -147,7 +149,7 @@ class Station:
                 slug="worker-left-out",
             )
         self._maker = OwnMachine(bench, site, bench.collector(site.targets))
-        return Ready(socket.gethostname(), bench.environment(site))
+        return Ready(socket.gethostname(), site.environment(bench.request.environment))
 
     def _prepared(self, series: Series) -> Ready:
         """Get ready to record revisions; nothing is built yet."""

@@ -14,11 +14,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.verdicts.parallel import has_several
-from perfdiff.analysis.verdicts.wholeruns import waits
-from perfdiff.collect.abreast import Collected, may_meet, prints_otherwise
-from perfdiff.collect.collector import Collector
-from perfdiff.collect.schedule import Slot
+from perfdiff.analysis.verdicts.wholeruns import has_several, waits
+from perfdiff.collect.counts.abreast import Collected, may_meet, prints_otherwise
+from perfdiff.collect.runs.collector import Collector
+from perfdiff.collect.runs.schedule import Slot
 from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.records.schema import Note, Phase, Run, Side
 

@@ -12,10 +12,11 @@ from dataclasses import replace
 
 from perfdiff import units
 from perfdiff.analysis.policy import POLICY
-from perfdiff.collect.schedule import Slot
+from perfdiff.collect.runs.schedule import Slot
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import DiskFilledError, WorkloadError
-from perfdiff.measuring.bench import Bench, Site
+from perfdiff.measuring.bench import Bench
+from perfdiff.measuring.site import Site
 from perfdiff.records.schema import Note, Phase, Point, Side
 
 LONG_S = 10.0  # runs that last so long are ended, and their workload is not tried

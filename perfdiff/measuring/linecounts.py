@@ -7,10 +7,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perfdiff.collect import counterparts, counting, placing
-from perfdiff.collect.collector import Collector
+from perfdiff.collect.counts import counterparts, counting, placing
+from perfdiff.collect.runs.collector import Collector
 from perfdiff.errors import DiskFilledError, MeasurementError, RevisionError, StoreError
-from perfdiff.measuring.bench import Bench, Site, Variant
+from perfdiff.measuring import variants
+from perfdiff.measuring.bench import Bench
+from perfdiff.measuring.site import Site, Variant
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.schema import Note, Point, Run, Side
 
@@ -36,7 +38,7 @@ def count(bench: Bench, site: Site, collector: Collector, runs: Sequence[Run]) -
     What fails costs lines alone, but for DiskFilledError and StoreError, which are raised: nothing can be kept then.
     """
     points = affordable(bench, runs)
-    variant = bench.placed(site) if points else None
+    variant = variants.placed(bench, site) if points else None
     if variant is None or not variant.targets:
         return LineCounts(notes=variant.notes if variant else ())
     collector.targets = {**collector.targets, **variant.targets}

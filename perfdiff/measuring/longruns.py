@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from perfdiff import units
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
-from perfdiff.collect import counting
-from perfdiff.measuring.bench import SURVEY_ROUNDS
+from perfdiff.collect.counts import counting
+from perfdiff.measuring.surveying import SURVEY_ROUNDS
 from perfdiff.records.schema import Note, Phase, Point, Run, Side
 
 # So many budgets of whole runs may the survey and the fewest runs with probes take at all points together. Most comparisons stay far below;

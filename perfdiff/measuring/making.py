@@ -9,16 +9,18 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from perfdiff import processes
-from perfdiff.analysis.stats.pairs import next_look
-from perfdiff.collect import caveats
-from perfdiff.collect.collector import Collector
-from perfdiff.collect.disturbance import Referee
-from perfdiff.collect.schedule import Slot
-from perfdiff.collect.spread import Spread
-from perfdiff.measuring.bench import Bench, Recipe, Site, Variant
+from perfdiff.collect.runs import caveats
+from perfdiff.collect.runs.collector import Collector
+from perfdiff.collect.runs.disturbance import Referee
+from perfdiff.collect.runs.schedule import Slot
+from perfdiff.collect.runs.spread import Spread
+from perfdiff.measuring import variants
+from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.duets import APART, Duets
+from perfdiff.measuring.site import Recipe, Site, Variant
 from perfdiff.records.recording import Recording
 from perfdiff.records.schema import Machine, Note, Run
+from perfdiff.statistics.pairs import next_look
 
 Pair = Sequence[Slot]  # of all sides at one point in one phase; never crosses machines
 Block = Sequence[Pair]
@@ -102,7 +104,7 @@ class OwnMachine:
 
     def fitted(self, recipe: Recipe) -> Variant:
         """Make the builds of a recipe ready to run; raise BuildError."""
-        variant = self.bench.followed(recipe, self.site)
+        variant = variants.followed(self.bench, recipe, self.site)
         self.collector.targets = {**self.collector.targets, **variant.targets}
         return variant
 
@@ -136,7 +138,7 @@ class OwnMachine:
 
         The first ones, made apart, are of the builds themselves, and so is the next: those that tell most have that layout among theirs.
         """
-        spread = self._spread = self._spread or self.bench.spread(self.site)
+        spread = self._spread = self._spread or variants.spread(self.bench, self.site)
         point = pair[0].point.id
         number = self._pairs.get(point, 0)
         if not number or next_look(number) > next_look(number - 1):

@@ -12,10 +12,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from perfdiff.build.jobs import OUTCOME
-from perfdiff.collect.differences import elsewhere
+from perfdiff.collect.trees.differences import elsewhere
 from perfdiff.languages import kept_files
 from perfdiff.measuring import unaltered
-from perfdiff.measuring.bench import Bench, Site
+from perfdiff.measuring.bench import Bench
+from perfdiff.measuring.site import Site
 from perfdiff.records.schema import Phase, Run, Side
 
 LONGEST_S = 10.0  # whose shortest runs take longer are not run again for this

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, FIRST_LOOK
 from perfdiff.config import BUDGETS
+from perfdiff.statistics.pairs import FEWEST_PAIRS, FIRST_LOOK
 
 
 @dataclass(slots=True)

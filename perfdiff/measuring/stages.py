@@ -8,6 +8,8 @@ from pathlib import Path
 from perfdiff.errors import DiskFilledError
 from perfdiff.measuring import later, unaltered
 from perfdiff.measuring.bench import Bench
+from perfdiff.measuring.benchmarks import with_benchmarks
+from perfdiff.measuring.changes import site_of
 from perfdiff.measuring.making import Makers, OwnMachine
 from perfdiff.measuring.rounds import Rounds
 
@@ -20,7 +22,7 @@ def measure(bench: Bench, folder: Path, makers: Makers = OwnMachine) -> None:
     try:
         with closing(bench.upkeep):
             written = [workload.name for workload in bench.request.config.workloads if not workload.suite]
-            bench, site = bench.with_benchmarks(bench.site(bench.plain()))
+            bench, site = with_benchmarks(bench, site_of(bench, bench.workshop.plain()))
             bench, site = later.with_later_runs(bench, site, written)
             rounds = Rounds(bench, unaltered.marked(bench, site), makers)
             with closing(bench.services):

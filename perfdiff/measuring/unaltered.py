@@ -8,15 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from perfdiff import units
-from perfdiff.collect.accesses import Accesses
-from perfdiff.collect.differences import Differences, elsewhere, is_at_work
-from perfdiff.collect.reach import nothing_called
-from perfdiff.collect.schedule import Slot
-from perfdiff.collect.subjects import is_of_tests
-from perfdiff.collect.watched import Watched
+from perfdiff.collect.built.reach import nothing_called
+from perfdiff.collect.choosing.subjects import is_of_tests
+from perfdiff.collect.runs.schedule import Slot
+from perfdiff.collect.trees.accesses import Accesses
+from perfdiff.collect.trees.differences import Differences, elsewhere, is_at_work
+from perfdiff.collect.trees.watched import Watched
 from perfdiff.errors import WorkloadError
 from perfdiff.languages import kept_files
-from perfdiff.measuring.bench import Bench, Site
+from perfdiff.measuring.bench import Bench
+from perfdiff.measuring.site import Site
 from perfdiff.records.schema import Note, Phase, Point, Side
 
 _COMPILED = (b"\x7fELF", b"\xca\xfe\xba\xbe", b"PK\x03\x04")  # how programs, classes and archives of classes begin

@@ -12,15 +12,16 @@ import numpy as np
 
 from perfdiff.analysis.findings import EndToEnd, PointStanding
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.stats.pairs import MOST_PAIRS, next_look
-from perfdiff.analysis.verdicts.wholeruns import WholeRuns, logs, pairs_of, whole_runs
-from perfdiff.collect import schedule
-from perfdiff.collect.turns import Turns
+from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
+from perfdiff.collect.runs import schedule
+from perfdiff.collect.runs.turns import Turns
 from perfdiff.config import BUDGETS
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.making import Block, PairMaker
 from perfdiff.measuring.patience import Patience
 from perfdiff.records.schema import Point, Run, Side
+from perfdiff.statistics.pairs import MOST_PAIRS, next_look
+from perfdiff.statistics.sides import logs, pairs_of
 
 CONFIRMED_S = 4.0  # that pairs may take which confirm a proof: what contradicts one in practice is a multiple, which few pairs show
 MOST_CONFIRMING = 20  # pairs: as many as two looks have

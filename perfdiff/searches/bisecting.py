@@ -14,7 +14,7 @@ from statistics import median
 
 import numpy as np
 
-from perfdiff import __version__, pipeline, storage
+from perfdiff import __version__, clustered, pipeline, storage
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.analysis.search import posterior, symptom
 from perfdiff.analysis.search.ahead import asked_ahead
@@ -23,9 +23,10 @@ from perfdiff.analysis.search.ends import SearchSubject, follow
 from perfdiff.analysis.search.posterior import Answer, Confirm, Knowledge, Reading, Search, Terms, Trial
 from perfdiff.analysis.search.symptom import Figure, Symptom, figures, ratio_of
 from perfdiff.build.cache import BuildCache
-from perfdiff.collect import inputs, kinship
-from perfdiff.collect.subjects import IDLE
-from perfdiff.collect.workshop import Workshop
+from perfdiff.collect.built import kinship
+from perfdiff.collect.built.workshop import Workshop
+from perfdiff.collect.choosing.subjects import IDLE
+from perfdiff.collect.runs import inputs
 from perfdiff.config import Config
 from perfdiff.errors import (
     BuildError,
@@ -145,7 +146,7 @@ class Hunt:
             commits = [self._history.commits[number].id for number in numbers]
             return [self._asked((self._history.good, commit), self._request.config.compare.seed) for commit in commits]
 
-        pipeline.compare_ahead(address, wanted, self._progress)
+        clustered.compare_ahead(address, wanted, self._progress)
 
     def _measure(self, number: int) -> None:
         """Measure a commit against the good end, unless it is the same as a neighbour that was; where it cannot be, keep the reason."""

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from perfdiff.analysis.stats import machines as levels
 from perfdiff.models.middle import quantile
 from perfdiff.models.noise import NORMAL_MAD, OUTLIER_RUN, OUTLIER_RUNS
 from perfdiff.records.schema import Floats, Ints
+from perfdiff.statistics import machines as levels
 
 Bools = npt.NDArray[np.bool_]
 

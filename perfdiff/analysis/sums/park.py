@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfdiff.analysis.stats.machines import MANY
 from perfdiff.records.kinds import MachinePart, kinds
 from perfdiff.records.schema import Experiment, Machine, Note, Phase, Run, Side
+from perfdiff.statistics.machines import MANY
 
 FEWEST_PAIRED = 8  # hosts that have both sides: from so many on, those with one side add nothing that is worth their doubt
 

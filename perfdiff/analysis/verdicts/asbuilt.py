@@ -12,9 +12,9 @@ from perfdiff import units
 from perfdiff.analysis.findings import EndToEnd, PointStanding
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.conclusion import NAMED
-from perfdiff.analysis.verdicts.wholeruns import comparable, logs, pairs_of
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Floats, Ints, Note, Phase, Run, Side
+from perfdiff.statistics.sides import comparable, logs, pairs_of
 
 FEWEST = 3  # pairs of the builds themselves: fewer are one disturbed run
 LAYOUTS = 8  # from so many on, one in ten at either end can be told

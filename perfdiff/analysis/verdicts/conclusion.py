@@ -11,7 +11,6 @@ from perfdiff.analysis.counts.suspects import ExtraWork
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import EndToEnd, FiredRule, FunctionFinding, PointStanding, Rung, Verdict
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.stats.pairs import MOST_PAIRS
 from perfdiff.analysis.trends.lines import MatchedLines
 from perfdiff.analysis.verdicts.behaviour import weighed
 from perfdiff.analysis.verdicts.parallel import allowed, apart_in_time
@@ -20,6 +19,7 @@ from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Note, Reach, Run
 from perfdiff.records.witnessed import PointBehaviour
+from perfdiff.statistics.pairs import MOST_PAIRS
 
 SUSPECTS = 2  # named in a sentence
 NAMED = 4  # machines in a sentence

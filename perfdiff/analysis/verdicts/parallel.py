@@ -11,10 +11,11 @@ from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import Rung, Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.rules import Conclusion
-from perfdiff.analysis.verdicts.wholeruns import comparable
+from perfdiff.analysis.verdicts.wholeruns import has_several
 from perfdiff.records.behaviour import Concurrency
 from perfdiff.records.schema import Note, Phase, Run, Side
 from perfdiff.records.witnessed import PointBehaviour
+from perfdiff.statistics.sides import comparable
 
 NAMED = 3  # points in a sentence
 
@@ -29,11 +30,6 @@ def average(runs: Sequence[Run]) -> Concurrency | None:
     if not seen or all(run.together for run in judged):
         return None
     return Concurrency(*(float(np.mean([getattr(each, of) for each in seen])) for of in ("several", "wanted", "ran")))
-
-
-def has_several(concurrency: Concurrency | None) -> bool:
-    """Return whether several tasks of a run could work at the same time, for more than its start and end."""
-    return concurrency is not None and concurrency.several > POLICY.waits
 
 
 def is_met(concurrency: Concurrency) -> bool:

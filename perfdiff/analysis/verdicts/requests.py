@@ -10,11 +10,12 @@ import numpy as np
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio, RequestFinding
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.stats.pairs import PairedDifference, paired_difference
-from perfdiff.analysis.verdicts.wholeruns import WholeRuns, comparable, difference_of, in_blocks
+from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
 from perfdiff.records.requests import RequestTimes
 from perfdiff.records.schema import Experiment, Floats, Note, Phase, Point, Run, Side
+from perfdiff.statistics.pairs import PairedDifference, paired_difference
+from perfdiff.statistics.sides import comparable, difference_of, in_blocks
 
 
 def request_findings(experiment: Experiment, config: CompareConfig) -> tuple[RequestFinding, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from perfdiff.analysis.blame.links import Web
 from perfdiff.analysis.blame.netting import may_move
 from perfdiff.analysis.counts.work import Work
-from perfdiff.analysis.findings import RUN, CountFinding, Findings, PointStanding, Ratio, Verdict
+from perfdiff.analysis.findings import RUN, CountFinding, Findings, Ratio, Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.contention import may_be_acquitted
@@ -64,11 +64,6 @@ def keeps_open(case: Case) -> bool:
     return is_open_alone(case) and not any(ratio and _stands_clear(ratio, case.config) for ratio in ratios)
 
 
-def is_as_fast(runs: WholeRuns) -> bool:
-    """Return whether whole runs say at every point that the program is neither slower nor faster."""
-    return runs.are_not_slower and not runs.of(PointStanding.FASTER)
-
-
 def answered(runs: WholeRuns, work: Work | None) -> bool:
     """Return whether no single call has to be timed: the program is neither slower nor faster, and no function works more or less."""
-    return is_as_fast(runs) and work is not None and work.is_same
+    return runs.are_as_fast and work is not None and work.is_same

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.stats.pairs import FEWEST_PAIRS, OF_A_LOOK, PairedDifference, paired_difference
 from perfdiff.analysis.sums.repeats import in_all_points
 from perfdiff.config import RUNS_FOR_TIME, CompareConfig
-from perfdiff.records.schema import Floats, Phase, Point, Run, Side
+from perfdiff.records.behaviour import Concurrency
+from perfdiff.records.schema import Phase, Point, Run, Side
+from perfdiff.statistics.pairs import OF_A_LOOK, PairedDifference
+from perfdiff.statistics.sides import comparable, difference_of
 
 FEWEST_ALIKE = 3  # runs of a point that tell, by their median, what probes cost
 
@@ -38,6 +40,11 @@ class WholeRuns:
     def are_not_slower(self) -> bool:
         """Return whether a slow-down of interest is excluded at every point."""
         return bool(self.ends) and all(end.standing in (PointStanding.NOT_SLOWER, PointStanding.FASTER) for end in self.ends)
+
+    @property
+    def are_as_fast(self) -> bool:
+        """Return whether the program is neither slower nor faster at every point."""
+        return self.are_not_slower and not self.of(PointStanding.FASTER)
 
     @property
     def excluded(self) -> float:
@@ -78,44 +85,6 @@ def overhead(runs: Sequence[Run]) -> float | None:
     both = [place for place in timed if place in plain]
     bare, probed = np.sum([_cpu_of_both(plain[place], timed[place]) for place in both] or [(0.0, 0.0)], axis=0)
     return float(probed / bare) - 1 if bare > 0 else None
-
-
-def difference_of(base: Sequence[Run], head: Sequence[Run], cost: str) -> PairedDifference | None:
-    """Return by how much runs differ in a cost, pair by pair: those of one block were made next to each other."""
-    before, after = pairs_of(base, head)
-    layouts, machines = (np.array([getattr(run, of) for run in after], dtype=np.int64) for of in ("layout", "machine"))
-    return paired_difference(logs(before, cost), logs(after, cost), layouts, machines)
-
-
-def pairs_of(base: Sequence[Run], head: Sequence[Run]) -> tuple[list[Run], list[Run]]:
-    """Return the runs of both sides that were made next to each other, on one machine.
-
-    Runs of one side that share a block, as all of a host do where hosts are many, are one draw: their mean stands for them.
-    """
-    before, after = (in_blocks(side) for side in (base, head))
-    both = [block for block in after if block in before]
-    return [_mean(before[block]) for block in both], [_mean(after[block]) for block in both]
-
-
-def in_blocks(runs: Iterable[Run]) -> dict[tuple[int, int], list[Run]]:
-    """Return runs by their machine and block."""
-    found: dict[tuple[int, int], list[Run]] = {}
-    for run in runs:
-        found.setdefault((run.machine, run.block), []).append(run)
-    return found
-
-
-def _mean(runs: Sequence[Run]) -> Run:
-    """Return a run that costs as much as the geometric mean of `runs`."""
-    if len(runs) == 1:
-        return runs[0]
-    cpu_ns, wall_ns = (math.exp(float(logs(runs, cost).mean())) for cost in ("cpu_ns", "wall_ns"))
-    return replace(runs[0], cpu_ns=cpu_ns, wall_ns=wall_ns)
-
-
-def logs(runs: Sequence[Run], cost: str) -> Floats:
-    """Return the logarithms of a cost of runs (n,)."""
-    return np.log([max(getattr(run, cost), 1.0) for run in runs])
 
 
 def _end(
@@ -261,6 +230,11 @@ def waits(runs: Sequence[Run]) -> bool:
     return always or any(map(_wait_at_times, ([run for run in runs if run.together], [run for run in runs if run.waited is not None])))
 
 
+def has_several(concurrency: Concurrency | None) -> bool:
+    """Return whether several tasks of a run could work at the same time, for more than its start and end."""
+    return concurrency is not None and concurrency.several > POLICY.waits
+
+
 def _wait_at_times(runs: Sequence[Run]) -> bool:
     """Return whether some runs wait for so much that it is a part of the time of all, beside others that do not; one may be disturbed.
 
@@ -271,12 +245,6 @@ def _wait_at_times(runs: Sequence[Run]) -> bool:
     waits_ns = [ns for ns in slept_ns if ns > POLICY.stall_ns]
     are_some = len(runs) >= RUNS_FOR_TIME and 1 < len(waits_ns) < len(runs)
     return are_some and sum(waits_ns) > POLICY.waits * wall_ns
-
-
-def comparable(runs: Sequence[Run]) -> Sequence[Run]:
-    """Return the runs that were made at the same time as their pair's other one, which tell most; all where they are few."""
-    together = [run for run in runs if run.together]
-    return together if len(together) >= FEWEST_PAIRS else runs
 
 
 def _cpu_of_both(plain: Sequence[Run], timed: Sequence[Run]) -> tuple[float, float]:

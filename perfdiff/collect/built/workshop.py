@@ -1,0 +1,175 @@
+"""Where both revisions are built in every variant and made ready to run."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from perfdiff.build import userhome
+from perfdiff.build.builder import Built, build_all
+from perfdiff.build.cache import BuildCache
+from perfdiff.build.layouts import Layouts
+from perfdiff.build.masquerade import FlagKind
+from perfdiff.build.variants import BuildRequest, Instrumentation
+from perfdiff.collect.choosing import subjects
+from perfdiff.collect.counts.counting import fixes_layout
+from perfdiff.collect.runs.collector import Target
+from perfdiff.config import BuildConfig
+from perfdiff.errors import store_errors
+from perfdiff.languages.packs import Packs
+from perfdiff.languages.protocol import Probe
+from perfdiff.progress import Progress
+from perfdiff.records import plan
+from perfdiff.records.schema import Phase, Side, Skipped
+from perfdiff.revisions.pins import Pin
+
+Probes = Mapping[Side, Mapping[int, Probe]]
+_KINDS = {Phase.SURVEY: FlagKind.SURVEYED, Phase.TIMED: FlagKind.PROBED, Phase.COUNTED: FlagKind.COUNTED}
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """Builds variants of each side that has a pin. `root` is the cache folder, `plans` an own folder for the files that steer probes."""
+
+    pins: Mapping[Side, Pin]
+    config: BuildConfig
+    environment: Mapping[str, str]
+    cache: BuildCache
+    root: Path
+    plans: Path
+    packs: Packs
+    progress: Progress
+
+    def plain(self) -> dict[Side, Built]:
+        """Build all sides as they are; raise BuildError."""
+        self.progress.stage(f"building ({Phase.PLAIN})", len(self.pins))
+        return self._build(Phase.PLAIN, dict.fromkeys(self.pins))
+
+    def layouts(self, plain: Mapping[Side, Built], most: int) -> dict[Side, Layouts]:
+        """Return what layouts of the plain builds are made from, `most` of each at most."""
+        found = {}
+        for side in self.pins:
+            room = self.plans / f"layouts-{side}"
+            room.mkdir()
+            found[side] = Layouts(plain[side], self.environment, room, most)
+        return found
+
+    def probed(self, phase: Phase, probes: Probes, plain: Mapping[Side, Built]) -> dict[Side, Built]:
+        """Build all sides with those `probes` in their sources that belong there; one that does not compile is dropped; raise BuildError.
+
+        Where none does, the plain builds serve.
+        """
+        inserted = {side: self.packs.inserted(probes[side].values()) for side in self.pins}
+        if not any(inserted.values()):
+            return {side: replace(plain[side], variant=phase) for side in self.pins}
+        self.progress.stage(f"building ({phase})", len(self.pins))
+        instrumentation = {
+            side: Instrumentation(
+                digest=subjects.digest(inserted[side]),
+                insert=partial(self.packs.compiled.insert, probes=inserted[side], made=plain[side].tree),
+                runtime=self.packs.compiled.runtime(_compiler(plain[side]), self.root / "runtime"),
+                kind=_KINDS[phase],
+            )
+            for side in self.pins
+        }
+        return self._build(phase, instrumentation)
+
+    def placed(self, plain: Mapping[Side, Built]) -> dict[Side, Built]:
+        """Build all sides with the compilers' own counters of lines; what does not take them is compiled without; raise BuildError.
+
+        Where nothing is compiled, the plain builds serve.
+        """
+        if not any(built.commands for built in plain.values()):
+            return {side: replace(plain[side], variant=Phase.PLACED) for side in self.pins}
+        self.progress.stage(f"building ({Phase.PLACED})", len(self.pins))
+        instrumentation = {
+            side: Instrumentation(
+                digest="",
+                insert=None,
+                runtime=self.packs.compiled.runtime(_compiler(plain[side]), self.root / "runtime"),
+                kind=FlagKind.PLACED_IN_THREADS if self.packs.compiled.has_threads(plain[side].tree) else FlagKind.PLACED,
+            )
+            for side in self.pins
+        }
+        return self._build(Phase.PLACED, instrumentation)
+
+    def lost(self, built: Mapping[Side, Built], probes: Probes) -> frozenset[int]:
+        """Return the functions whose probes are not in the built sources of a side: each build makes another text of their files."""
+        missing: set[int] = set()
+        for side in self.pins:
+            inserted = self.packs.inserted(probes[side].values())
+            missing |= {probe.id for probe in inserted} - self.packs.compiled.carried(built[side].tree, inserted)
+        return frozenset(missing)
+
+    def targets(
+        self,
+        phase: Phase,
+        built: Mapping[Side, Built],
+        modes: Mapping[int, plan.Entry],
+        probes: Probes,
+        steering: Mapping[str, str] | None = None,
+    ) -> dict[tuple[Phase, Side], Target]:
+        """Return where to run each side; `modes` say what each probe does and are written to a plan per side."""
+        fixed = phase is Phase.COUNTED and fixes_layout()
+        found = {}
+        for side in self.pins:
+            path, told = None, dict(steering or {})
+            if phase is not Phase.PLAIN:
+                entries = {
+                    id_: mode.sized(features=len(probe.features), branches=len(probe.branches))
+                    for id_, probe in probes[side].items()
+                    if (mode := modes.get(id_)) is not None
+                }
+                name = hashlib.blake2b(repr(sorted(entries.items())).encode(), digest_size=8).hexdigest()  # the survey has several plans
+                path = self.plans / f"{phase}-{side}-{name}.plan"
+                plan.write(path, entries)
+                told |= self.packs.attach(phase, built[side], [probes[side][id_] for id_ in entries], self.plans)
+            found[phase, side] = self._target(built[side], path, told, fixed)
+        return found
+
+    def counting_lines(self, built: Mapping[Side, Built]) -> dict[tuple[Phase, Side], Target]:
+        """Return where to run each side of placed builds; raise RecordingError where the compilers' tools are missing."""
+        return {
+            (Phase.PLACED, side): replace(self._target(each, None, {}, fixed=False), places=self.packs.places(each))
+            for side, each in built.items()
+        }
+
+    def _target(self, built: Built, plan_: Path | None, steering: Mapping[str, str], fixed: bool) -> Target:
+        with store_errors(built.beside):
+            userhome.lay_out(built.beside, self.environment)
+        return Target(
+            directory=built.folder,
+            plan=plan_,
+            steering=steering,
+            fixed_layout=fixed,
+            tree=built.tree,
+            home=built.beside / userhome.NAME,
+            variables=self.packs.variables(built, self.environment),
+            draws=self.packs.draws(self.environment),
+            calm=self.packs.calm(built, self.environment),
+        )
+
+    def _build(self, phase: Phase, instrumentation: Mapping[Side, Instrumentation | None]) -> dict[Side, Built]:
+        requests = {
+            side: BuildRequest(pin, side, phase, self.config, self.environment, instrumentation[side], self.packs.workplace)
+            for side, pin in self.pins.items()
+        }
+        return build_all(requests, self.cache, self.progress.advance)
+
+
+def dropped(built: Mapping[Side, Built], probes: Probes) -> tuple[Skipped, ...]:
+    """Return the functions whose probes did not compile, with what the compiler said."""
+    found = []
+    for side in built:
+        for drop in built[side].dropped:
+            probe = None if drop.probe is None else probes[side].get(drop.probe)
+            name = probe.definition.name if probe else f"every function of {drop.file}"
+            found.append(Skipped(name, drop.file, f"its probe does not compile in {side}: {drop.reason}"))
+    return tuple(found)
+
+
+def _compiler(built: Built) -> str:
+    return built.commands[0].compiler if built.commands else "cc"

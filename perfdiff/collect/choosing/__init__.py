@@ -1,0 +1,1 @@
+"""Which functions are measured, and how often each of their calls."""

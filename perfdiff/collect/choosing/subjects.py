@@ -1,0 +1,289 @@
+"""The functions of both revisions under one set of numbers: what is compared, what is probed, and what the report says of each."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import astuple, dataclass, replace
+from fnmatch import fnmatch
+
+from perfdiff.collect.choosing.calling import callers, nearest
+from perfdiff.collect.choosing.survey import Choice, Fold
+from perfdiff.languages.protocol import CodeComparison, Counterpart, FunctionDefinition, Probe
+from perfdiff.records.schema import Change, FunctionInfo, Side, Skipped, Source
+
+_IN_CODE = ("macro ", "function ", "compile flags ")  # culprits whose whole effect on a function is in its machine code
+NEVER_CALLED = "never called by any workload"
+FILE_NOT_RUN = "no workload runs anything of its file"
+_EXCLUDED = "excluded by "
+IDLE = frozenset((NEVER_CALLED, FILE_NOT_RUN))
+# Where projects of all languages keep their tests, and what they name the files.
+_OF_TESTS = re.compile(
+    r"(?:.*/)?(?:[Tt]ests?|testing|spec)/.*|(?:.*/)?(?:test_[^/]*|[^/]*_tests?\.\w+|[^/]*(?:Tests?|TestCase)\.\w+|conftest\.py)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Subjects:
+    """Pairs of functions by number; a number is the probe's in both builds and starts at 1."""
+
+    pairs: Mapping[int, Counterpart]
+    calls: Mapping[int, frozenset[int]]  # what each can call, on either side
+
+    @classmethod
+    def number(cls, pairs: Sequence[Counterpart], followed: Collection[tuple[str, int]] = ()) -> Subjects:
+        """Number the pairs in their order. `followed` are files and first lines, in base, of functions that are measured in any case."""
+        marked = (
+            replace(pair, followed=True) if pair.base and (pair.base.file, pair.base.first_line) in followed else pair for pair in pairs
+        )
+        numbered = dict(enumerate(marked, start=1))
+        base = {pair.base.key: id_ for id_, pair in numbered.items() if pair.base}
+        head = {pair.head.key: id_ for id_, pair in numbered.items() if pair.head}
+        calls = {
+            id_: frozenset(
+                numbers[key]
+                for definition, numbers in ((pair.base, base), (pair.head, head))
+                if definition is not None
+                for key in definition.calls
+                if key in numbers
+            )
+            for id_, pair in numbered.items()
+        }
+        return cls(numbered, calls)
+
+    @classmethod
+    def alone(cls, functions: Iterable[FunctionDefinition]) -> Subjects:
+        """Number the functions of one revision, which stands for base; each is looked at for its own sake."""
+        return cls.number([Counterpart(function, None, Change.CHANGED, ("measured alone",), ()) for function in functions])
+
+    def as_seen(self, probed: Set[int], edges: Iterable[tuple[int, int]]) -> Subjects:
+        """Return the same with the calls that were seen, (caller, callee), in place of those that are possible by functions' texts.
+
+        What a text may call counts where nothing is seen of it, because one of both was not `probed`.
+        """
+        seen: dict[int, set[int]] = {id_: set() for id_ in (0, *self.pairs)}
+        for caller, callee in edges:
+            seen[caller].add(callee)
+        ran = set[int]().union(*seen.values())
+        calls = {id_: (may - probed) | (seen[id_] if id_ in probed else may & ran) for id_, may in self.calls.items()}
+        return replace(self, calls=calls)
+
+    @property
+    def suspects(self) -> frozenset[int]:
+        """Return the functions that changed, or depend on what did."""
+        return frozenset(id_ for id_, pair in self.pairs.items() if pair.change.is_suspect)
+
+    def probeable(self, exclude: Sequence[str]) -> dict[int, Counterpart]:
+        """Return the pairs that can carry probes on every side where they exist, without those in excluded paths."""
+        return {id_: pair for id_, pair in self.pairs.items() if not _obstacle(pair, exclude)}
+
+    def unprobed(self, exclude: Sequence[str]) -> dict[int, tuple[int, ...]]:
+        """Return the suspects that cannot carry a probe, each with the nearest functions that call it and can."""
+        above = callers(self.calls)
+        probeable = self.probeable(exclude)
+        return {
+            id_: tuple(sorted(nearest(id_, above, probeable)))
+            for id_, pair in self.pairs.items()
+            if pair.change.is_suspect and id_ not in probeable
+        }
+
+    def obstacle(self, id_: int, exclude: Sequence[str]) -> str:
+        """Return why a function carries no probe, "" where it can."""
+        return _obstacle(self.pairs[id_], exclude) or ""
+
+    def obstacles(self, exclude: Sequence[str]) -> tuple[Skipped, ...]:
+        """Return the suspects that cannot be probed, with their reasons; those that are excluded come last."""
+        found = [
+            Skipped(pair.shown.name, pair.shown.file, reason, whole=reason.startswith(_EXCLUDED))
+            for pair in self.pairs.values()
+            if pair.change.is_suspect and (reason := _obstacle(pair, exclude))
+        ]
+        return tuple(sorted(found, key=lambda each: each.whole))
+
+    def untouched(self, ran: Collection[int], probeable: Collection[int]) -> tuple[Skipped, ...]:
+        """Return the suspects that no workload ever called; those of files that nothing ran of come behind the others, and tests last."""
+        files = {definition.file for id_ in ran for definition in _sides(self.pairs[id_])}
+        idle = [pair.shown for id_, pair in self.pairs.items() if pair.change.is_suspect and id_ in probeable and id_ not in ran]
+        idle.sort(key=lambda definition: is_of_tests(definition.file))
+        near = [Skipped(one.name, one.file, NEVER_CALLED) for one in idle if one.file in files]
+        return (*near, *(Skipped(one.name, one.file, FILE_NOT_RUN, whole=True) for one in idle if one.file not in files))
+
+    def unfinished(self, ids: Collection[int]) -> tuple[Skipped, ...]:
+        """Return the suspects among `ids`, functions that were called, but none of whose calls ended while it was recorded."""
+        return self._skipped(ids, "no call of it had ended when its process was killed")
+
+    def generated(self, ids: Collection[int]) -> tuple[Skipped, ...]:
+        """Return the suspects among `ids`, functions whose files each build makes otherwise, so that no text with probes is theirs."""
+        return self._skipped(ids, "each build makes another text of its file, so that it carries no probe")
+
+    def _skipped(self, ids: Collection[int], reason: str) -> tuple[Skipped, ...]:
+        """Return the suspects among `ids`, which are not measured for one reason."""
+        pairs = (self.pairs[id_] for id_ in sorted(self.suspects.intersection(ids)))
+        return tuple(Skipped(pair.shown.name, pair.shown.file, reason) for pair in pairs)
+
+    def survey_probes(self, side: Side, ids: Iterable[int]) -> dict[int, Probe]:
+        """Return probes that count and time, and read what may take long; suspects and their callers also count outcomes of conditions."""
+        found: dict[int, Probe] = {}
+        for id_, definition in self._definitions(side, ids):
+            watched = self.pairs[id_].change.is_suspect or self.pairs[id_].change is Change.CALLER
+            found[id_] = Probe(id_, definition, _far(definition), tuple(range(len(definition.branches))) if watched else ())
+        return found
+
+    def sampled_in_survey(self, ids: Iterable[int]) -> frozenset[int]:
+        """Return of the functions `ids` those of which the survey looks at single calls."""
+        return frozenset(id_ for id_ in ids if self.pairs[id_].change.is_suspect or any(map(_far, _sides(self.pairs[id_]))))
+
+    def timed_probes(self, side: Side, choices: Sequence[Choice]) -> dict[int, Probe]:
+        """Return the chosen probes with the features of their functions, as far as they are read, and the chosen conditions."""
+        by_id = {choice.id: choice for choice in choices}
+        found: dict[int, Probe] = {}
+        for id_, definition in self._definitions(side, by_id):
+            unread = () if by_id[id_].far else _far(definition)
+            features = tuple(index for index in range(len(definition.features)) if index not in unread)
+            found[id_] = Probe(id_, definition, features, by_id[id_].branches[side])
+        return found
+
+    def counted_probes(self, side: Side, choices: Sequence[Choice], folds: Iterable[Fold]) -> dict[int, Probe]:
+        """Return the same probes and those of `folds`, without conditions: watching these would be counted as blocks of the function."""
+        probes = {id_: replace(probe, branches=()) for id_, probe in self.timed_probes(side, choices).items()}
+        return probes | self.census_probes(side, [fold.id for fold in folds])
+
+    def census_probes(self, side: Side, ids: Iterable[int]) -> dict[int, Probe]:
+        """Return probes that read nothing: of calls that are only counted no inputs are told."""
+        return {id_: Probe(id_, definition, (), ()) for id_, definition in self._definitions(side, ids)}
+
+    def conditions(self) -> dict[tuple[Side, int], tuple[str, ...]]:
+        """Return the texts of the conditions of each function that can be watched."""
+        return {
+            (side, id_): tuple(branch.text for branch in definition.branches)
+            for side in Side
+            for id_, definition in self._definitions(side, self.pairs)
+        }
+
+    def unread(self, choices: Iterable[Choice]) -> tuple[str, ...]:
+        """Return the names of the functions of which texts and files are not read."""
+        pairs = [self.pairs[choice.id] for choice in choices if not choice.far]
+        return tuple(pair.shown.name for pair in pairs if any(map(_far, _sides(pair))))
+
+    def infos(self, ids: Collection[int]) -> tuple[FunctionInfo, ...]:
+        """Return what the report needs to know of the functions `ids`, the probed ones."""
+        return tuple(self._info(id_, frozenset(ids)) for id_ in sorted(ids))
+
+    def _definitions(self, side: Side, ids: Iterable[int]) -> Iterable[tuple[int, FunctionDefinition]]:
+        for id_ in ids:
+            pair = self.pairs[id_]
+            definition = pair.base if side is Side.BASE else pair.head
+            if definition is not None:
+                yield id_, definition
+
+    def _info(self, id_: int, probed: frozenset[int]) -> FunctionInfo:
+        pair = self.pairs[id_]
+        known = pair.shown
+        own = self._with_unprobed_callees(id_, probed)
+        return FunctionInfo(
+            id=id_,
+            name=known.name,
+            file=known.written.file if known.written else known.file,
+            line=known.written.line if known.written else known.line,
+            language=known.language,
+            change=pair.change,
+            reasons=pair.reasons,
+            culprits=pair.culprits,
+            base=_source(pair.base),
+            head=_source(pair.head),
+            calls=frozenset().union(*(self.calls[each] for each in own)),
+            reads=frozenset().union(*(definition.reads for each in own for definition in _sides(self.pairs[each]))),
+            writes=frozenset().union(*(definition.writes for each in own for definition in _sides(self.pairs[each]))),
+            loads=known.loads,
+        )
+
+    def _with_unprobed_callees(self, id_: int, probed: frozenset[int]) -> set[int]:
+        """Return the function and all that count as part of it: what it calls, as far as that carries no probe of its own."""
+        found = {id_}
+        open_ends = [id_]
+        while open_ends:
+            fresh = self.calls[open_ends.pop()] - probed - found
+            found |= fresh
+            open_ends += fresh
+        return found
+
+
+def is_of_tests(file: str) -> bool:
+    """Return whether a file belongs to a project's tests, by its name: a benchmark hardly ever runs these."""
+    return _OF_TESTS.fullmatch(file) is not None
+
+
+def cleared(pairs: Sequence[Counterpart], code: CodeComparison) -> list[Counterpart]:
+    """Return the functions, those not suspected any more that changed and whose machine code is the same.
+
+    One that uses a type or a variable that changed stays under suspicion: the same instructions then may meet other data, as counters
+    that share a line. So does one that stands in for a function without a probe, whose own code is not the same.
+    """
+    behind = _without_probe_and_unlike(pairs, code)
+    return [_cleared(pair) if pair.change.is_suspect and code.is_same(pair) and _may_clear(pair, behind) else pair for pair in pairs]
+
+
+def _cleared(pair: Counterpart) -> Counterpart:
+    return replace(pair, change=Change.UNCHANGED, reasons=(*pair.reasons, "its machine code is the same"), culprits=())
+
+
+def _may_clear(pair: Counterpart, behind: Collection[str]) -> bool:
+    return all(culprit.startswith(_IN_CODE) and culprit not in behind for culprit in pair.culprits)
+
+
+def _without_probe_and_unlike(pairs: Iterable[Counterpart], code: CodeComparison) -> set[str]:
+    """Return, as culprits are called, the suspects that carry no probe and have other code than before, or stand in for such."""
+    hidden = [pair for pair in pairs if pair.change.is_suspect and _obstacle(pair, ())]
+    found = {_culprit(pair) for pair in hidden if code.is_unlike(pair)}
+    while more := {_culprit(pair) for pair in hidden if not found.isdisjoint(pair.culprits)} - found:
+        found |= more
+    return found
+
+
+def _culprit(pair: Counterpart) -> str:
+    return f"function {pair.shown.name}"
+
+
+def digest(probes: Iterable[Probe]) -> str:
+    """Return a digest of everything that inserting `probes` depends on."""
+    rows = [
+        (
+            probe.id,
+            probe.definition.file,
+            probe.definition.body,
+            [probe.definition.name, astuple(probe.definition.made)] if probe.definition.made else [],
+            [probe.definition.features[i].expression for i in probe.features],
+            [(branch.start, branch.end) for branch in (probe.definition.branches[i] for i in probe.branches)],
+        )
+        for probe in probes
+    ]
+    return hashlib.blake2b(json.dumps(rows).encode(), digest_size=16).hexdigest()
+
+
+def _far(definition: FunctionDefinition) -> tuple[int, ...]:
+    """Return the places of the features that may take long to read."""
+    return tuple(index for index, feature in enumerate(definition.features) if feature.is_far)
+
+
+def _sides(pair: Counterpart) -> Iterable[FunctionDefinition]:
+    return (definition for definition in (pair.base, pair.head) if definition is not None)
+
+
+def _obstacle(pair: Counterpart, exclude: Sequence[str]) -> str | None:
+    for definition in _sides(pair):
+        if definition.obstacle:
+            return definition.obstacle
+        for pattern in exclude:
+            if fnmatch(definition.file, pattern):
+                return f"{_EXCLUDED}{pattern}"
+    return None
+
+
+def _source(definition: FunctionDefinition | None) -> Source | None:
+    if definition is None:
+        return None
+    if definition.written is not None:
+        return Source(definition.written.file, definition.written.line, definition.written.text)
+    return Source(definition.file, definition.first_line, definition.text, definition.no_code)

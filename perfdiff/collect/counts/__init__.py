@@ -1,0 +1,1 @@
+"""Runs that count and are not timed."""

@@ -1,0 +1,1 @@
+"""One run of one command: what it took, printed and wrote."""

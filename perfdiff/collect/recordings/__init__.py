@@ -1,0 +1,1 @@
+"""What processes recorded, as columns and remarks."""

@@ -1,0 +1,211 @@
+"""Suites of benchmarks: the built revisions tell which there are, and those that all of them have become workloads.
+
+A listing runs the project's code, so it is made when all is built, in the trees and the environment that runs have. It tries each
+benchmark once, so that one that fails in a revision is left out, and its time tells how often a run has to call it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from perfdiff import units
+from perfdiff.collect.execution.executor import Command, Executor, Purpose
+from perfdiff.collect.runs.collector import Target
+from perfdiff.collect.trees.upkeep import Chores, Upkeep
+from perfdiff.config import WorkloadConfig
+from perfdiff.errors import WorkloadError
+from perfdiff.records.schema import Note, Side
+
+LISTING = "PERFDIFF_LISTING"  # the file that a listing is written to
+LEAST_S = 0.05  # that the calls of a run take at the point where they take least: a start of Python with its imports takes about as long
+MOST_S = 1.0  # that they take where they take most: a comparison makes ten runs and more of each point
+_STEPS = (1, 2, 5)  # of the numbers of calls: small differences of the machine's speed lead to the same number
+_TIMES = 10  # as long as a run a listing may take, which tries all benchmarks
+_NO_POINT = -1
+_SHOWN = 5  # names in a note
+
+Values = tuple[float | str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A benchmark in one revision: `points` are the seconds of a call, and whether it can be made again, by the parameters' values.
+
+    The command runs it as often as `--calls N` says that is written behind it; `setup` comes before the runs of a point.
+    """
+
+    name: str
+    command: str
+    setup: str
+    parameters: tuple[str, ...]
+    points: Mapping[Values, tuple[float, bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a suite has in one revision, why others fail, by name, and the CPU time in seconds that a run takes before its first call."""
+
+    benchmarks: Mapping[str, Benchmark]
+    failures: Mapping[str, str]
+    start_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Suites:
+    """Lists suites in the plain builds of all sides. `room` is an empty folder, `environment` that of runs."""
+
+    targets: Mapping[Side, Target]
+    environment: Mapping[str, str]
+    room: Path
+    upkeep: Upkeep = field(default_factory=Upkeep)
+
+    def expanded(
+        self, configs: Sequence[WorkloadConfig], executor: Executor, *, once: bool = False
+    ) -> tuple[tuple[WorkloadConfig, ...], tuple[Note, ...]]:
+        """Return workloads with the benchmarks of each suite in its place, and what is told of those that are left out.
+
+        They are called as often as a run needs to be timed, or `once`. Raises WorkloadError where a listing fails, or nothing is left
+        of a suite (`no-benchmarks`).
+        """
+        found: list[WorkloadConfig] = []
+        notes: list[Note] = []
+        for config in configs:
+            if config.suite is None:
+                found.append(config)
+                continue
+            listings = {side: self._listing(config, side, executor) for side in self.targets}
+            common = list(_common(list(listings.values())))
+            if not common:
+                raise WorkloadError(_nothing(config, listings), slug="no-benchmarks", detail=_told(_failures(listings)))
+            start_s = max(listing.start_s for listing in listings.values())
+            found += [_workload(config, each, 1 if once else calls(each, start_s)) for each in common]
+            notes += _left_out(config, listings)
+        return tuple(_apart(found)), tuple(notes)
+
+    def _listing(self, config: WorkloadConfig, side: Side, executor: Executor) -> Listing:
+        target, file = self.targets[side], self.room / "listing.json"
+        command = Command(
+            text=config.command,
+            directory=target.directory,
+            environment={**target.surroundings(self.environment), LISTING: str(file)},
+            timeout_s=_TIMES * config.timeout_s,
+            exit_codes=(0,),
+            where=f"{side}, listing {config.name}",
+            purpose=Purpose.LISTING,
+        )
+        setup, prepare = (
+            replace(command, text=text, where=f"{purpose} of {command.where}", purpose=purpose) if text else None
+            for purpose, text in ((Purpose.SETUP, config.setup), (Purpose.PREPARE, config.prepare))
+        )
+        assert target.tree is not None, "plain builds are put back"
+        with self.upkeep.around(target.tree, command, Chores(config.name, _NO_POINT, 0, setup, prepare), executor, target.home):
+            executor.execute(command)
+        try:
+            return _read(json.loads(file.read_text().replace(f"{target.tree}/", "")))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise WorkloadError(
+                f"'{config.command}' told nothing of the benchmarks of {config.name} in {side} ({error}); {command.by_hand}",
+                slug="no-benchmarks",
+            ) from error
+        finally:
+            file.unlink(missing_ok=True)
+
+
+def calls(sides: Sequence[Benchmark], start_s: float) -> int:
+    """Return how often a benchmark is called in a run: as often in each revision and at each point, so that growth can be seen.
+
+    The calls take as long as a run needs to start, and `LEAST_S` at least, at the point where they take least; but no more than
+    `MOST_S`, or that time, where they take most.
+    """
+    seconds = [point for each in sides for point in each.points.values()]
+    if not all(again for _, again in seconds):
+        return 1
+    least = max(LEAST_S, start_s)
+    shortest, longest = (max(choose(second for second, _ in seconds), 1e-9) for choose in (min, max))
+    number = max(1.0, min(least / shortest, max(MOST_S, least) / longest))
+    power = 10 ** math.floor(math.log10(number))
+    return int(power * max(step for step in _STEPS if step * power <= number))
+
+
+def _common(listings: Sequence[Listing]) -> Iterator[Sequence[Benchmark]]:
+    """Yield each benchmark of the last revision, as all of them have it, at the points that all of them have."""
+    for name, last in listings[-1].benchmarks.items():
+        sides = [listing.benchmarks[name] for listing in listings if name in listing.benchmarks]
+        points = [values for values in last.points if all(values in each.points for each in sides)]
+        if len(sides) == len(listings) and points and all(each.parameters == last.parameters for each in sides):
+            yield [replace(each, points={values: each.points[values] for values in points}) for each in sides]
+
+
+def _workload(config: WorkloadConfig, sides: Sequence[Benchmark], number: int) -> WorkloadConfig:
+    last = sides[-1]
+    values = [tuple(dict.fromkeys(column)) for column in zip(*last.points, strict=True)]
+    return replace(
+        config,
+        name=config.name if config.suite and last.name == config.suite.what else last.name,
+        command=f"{last.command} --calls {number}",
+        setup=" && ".join(filter(None, (config.setup, last.setup))) or None,
+        parameters=dict(zip(last.parameters, values, strict=True)),
+        suite=None,
+        left_out=tuple(each for each in itertools.product(*values) if each not in last.points),
+    )
+
+
+def _apart(workloads: Iterable[WorkloadConfig]) -> Iterator[WorkloadConfig]:
+    """Yield workloads under names of their own: suites may have benchmarks in common."""
+    taken: set[str] = set()
+    for workload in workloads:
+        names = itertools.chain([workload.name], (f"{workload.name} ({number})" for number in itertools.count(2)))
+        name = next(name for name in names if name not in taken)
+        taken.add(name)
+        yield replace(workload, name=name)
+
+
+def _read(found: Any) -> Listing:
+    benchmarks = {
+        each["name"]: Benchmark(
+            each["name"],
+            each["command"],
+            each["setup"],
+            tuple(each["parameters"]),
+            {tuple(values): (float(seconds), bool(again)) for values, seconds, again in each["points"]},
+        )
+        for each in found["benchmarks"]
+    }
+    return Listing(benchmarks, dict(found["failures"]), float(found["start_s"]))
+
+
+def _failures(listings: Mapping[Side, Listing]) -> list[str]:
+    """Return which benchmarks fail, and why: once where it is the same in all revisions."""
+    whys: dict[tuple[str, str], list[Side]] = {}
+    for side, listing in listings.items():
+        for name, why in listing.failures.items():
+            whys.setdefault((name, why), []).append(side)
+    return [f"{name}{'' if len(sides) == len(listings) else f' in {sides[0]}'} ({why})" for (name, why), sides in whys.items()]
+
+
+def _left_out(config: WorkloadConfig, listings: Mapping[Side, Listing]) -> Iterator[Note]:
+    failing = _failures(listings)
+    if failing:
+        yield Note("benchmarks-left-out", f"of {config.name}, what fails when it is tried is left out: {_told(failing)}")
+    failed = {name.split()[0] for listing in listings.values() for name in listing.failures}
+    everywhere = set.intersection(*(set(listing.benchmarks) for listing in listings.values()))
+    lacking = [name for listing in listings.values() for name in listing.benchmarks if name not in everywhere | failed]
+    if lacking:
+        yield Note("benchmarks-left-out", f"of {config.name}, what one revision alone has is left out: {_told(lacking)}")
+
+
+def _nothing(config: WorkloadConfig, listings: Mapping[Side, Listing]) -> str:
+    where = "any revision" if len(listings) > 1 else next(iter(listings))
+    if any(listing.benchmarks for listing in listings.values()):
+        return f"the revisions have no benchmark of {config.name} in common that runs in both; an overlay gives both the same ones"
+    return f"'{config.command}' found no benchmark of {config.name} that runs in {where}; correct what it selects"
+
+
+def _told(names: Sequence[str]) -> str:
+    return units.listed(names, _SHOWN)

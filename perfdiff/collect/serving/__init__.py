@@ -1,0 +1,1 @@
+"""Services that workloads need, and the way to them."""

@@ -1,0 +1,1 @@
+"""The trees that workloads run in, and what runs meet there."""

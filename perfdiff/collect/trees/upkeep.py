@@ -1,0 +1,156 @@
+"""The trees that workloads run in, and the homes that they find, each as its build left it whenever a run begins."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from os.path import relpath
+from pathlib import Path
+
+from perfdiff.collect.execution.executor import Command, Executor, tree_removed
+from perfdiff.collect.execution.outputs import files_written
+from perfdiff.collect.trees.pristine import PristineTree
+from perfdiff.errors import store_errors
+from perfdiff.records.behaviour import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Chores:
+    """What is done for a run outside its time: `setup` once before all runs of a point in a tree, `prepare` before each.
+
+    The run finds the tree in a `layout`; 0 is the build itself.
+    """
+
+    workload: str
+    point: int
+    layout: int = 0
+    setup: Command | None = None
+    prepare: Command | None = None
+
+
+@dataclass(slots=True)
+class Upkeep:
+    """Puts trees back between runs, runs what they need beforehand, and keeps in mind what they changed.
+
+    What a setup leaves stays for the runs of its point alone, as other points may leave other contents under the same names. It stands
+    above the layout, in which the tree's programs lie in memory elsewhere.
+    """
+
+    _trees: dict[Path, PristineTree] = field(default_factory=dict)
+    _scanned: set[tuple[Path, str]] = field(default_factory=set)
+    _written: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def written(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the paths that a workload wrote to in its tree, by its name, as seen in the first run that did so."""
+        return self._written
+
+    @contextmanager
+    def around(
+        self, tree: Path, command: Command, chores: Chores, executor: Executor, home: Path | None = None
+    ) -> Iterator[dict[str, Shape]]:
+        """Make the whole `tree`, and a `home` beside it, ready for a run of `command`, which the `with` block makes, and put both back.
+
+        Yields a place for the shapes of the files that the run writes in the tree, which are there once the block was left. Raises
+        WorkloadError where a setup or prepare fails, or where the run removed the folder that it ran in; StoreError.
+        """
+        built, at_home = self._tree(tree), self._tree(home) if home is not None and home.is_dir() else None
+        places = (built, at_home) if at_home is not None else (built,)
+        self._set_up(places, chores, executor)
+        is_gone, files = False, dict[str, Shape]()
+        try:
+            prepared = self._prepare(places, chores, executor)
+            yield files
+        finally:
+            with store_errors(tree):
+                is_gone = not command.directory.is_dir()
+                # The first run of a workload shows whether the kernel tells of all that it changes.
+                is_first = (tree, chores.workload) not in self._scanned
+                self._scanned.add((tree, chores.workload))
+                changed = [place.changed(everything=is_first) for place in places]
+                written = [[path for path in paths if not place.stands(path)] for place, paths in zip(places, changed, strict=True)]
+                files |= files_written(tree, written[0])
+                for place, paths in zip(places, changed, strict=True):
+                    place.put_back(paths)
+        if is_gone:
+            raise tree_removed(command)
+        in_tree = [path for path in written[0] if path not in prepared[0] and path.split("/")[0] != ".git"]
+        in_home = [path for path in written[-1] if path not in prepared[-1]] if at_home else []
+        own = (*(relpath(tree / path, command.directory) for path in in_tree), *(f"~/{path}" for path in in_home))
+        if own:
+            self._written.setdefault(chores.workload, own)
+
+    def lay_out(self, tree: Path, layout: int, relink: Callable[[], bool] | None) -> bool:
+        """Keep what `relink` makes of a tree's programs as a layout, where it returns that it did; return that, too. Raise StoreError.
+
+        Where there is nothing to link, the tree is the same in each layout.
+        """
+        found = self._tree(tree)
+        with store_errors(tree):
+            if found.has_layer(_layout(layout)):  # both sides are one revision
+                return True
+        if relink is None:
+            found.keep_empty_layer(_layout(layout))
+            return True
+        return self._kept((found,), _layout(layout), relink)
+
+    def close(self) -> None:
+        """Leave all trees as their builds did; raise StoreError."""
+        with contextlib.ExitStack() as stack:
+            while self._trees:
+                tree, found = self._trees.popitem()
+                stack.enter_context(store_errors(tree))
+                stack.callback(found.close)
+
+    def _tree(self, tree: Path) -> PristineTree:
+        with store_errors(tree):
+            return self._trees.get(tree) or self._trees.setdefault(tree, PristineTree(tree))
+
+    @staticmethod
+    def _set_up(places: Sequence[PristineTree], chores: Chores, executor: Executor) -> None:
+        layers = (_layout(chores.layout),) if chores.layout else ()
+        if chores.setup is not None:
+            setup = f"setup of point {chores.point}"
+            if not places[0].has_layer(setup):
+                command = chores.setup
+                Upkeep._kept(places, setup, lambda: executor.execute(command) is not None)
+            layers = (setup, *layers)
+        for place in places:
+            with store_errors(place.tree):
+                place.enter(*filter(place.has_layer, layers))
+
+    @staticmethod
+    def _kept(places: Sequence[PristineTree], name: str, change: Callable[[], bool]) -> bool:
+        """Keep as a layer what `change` makes of trees as their build left them, where it returns that it did; else put them back."""
+        for place in places:
+            with store_errors(place.tree):
+                place.enter()
+        done = False
+        try:
+            done = change()
+        finally:
+            for place in places:
+                with store_errors(place.tree):
+                    if done:
+                        place.keep_layer(name)
+                    else:
+                        place.put_back(place.changed(everything=True))
+        return done
+
+    @staticmethod
+    def _prepare(places: Sequence[PristineTree], chores: Chores, executor: Executor) -> list[frozenset[str]]:
+        """Return the paths in each tree that preparing changed."""
+        if chores.prepare is None:
+            return [frozenset() for _ in places]
+        executor.execute(chores.prepare)
+        changed = []
+        for place in places:
+            with store_errors(place.tree):
+                changed.append(frozenset(place.changed()))
+        return changed
+
+
+def _layout(number: int) -> str:
+    return f"layout {number}"

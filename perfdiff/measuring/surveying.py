@@ -1,0 +1,132 @@
+"""The survey: a build with probes in all functions runs a few times, and the functions to measure are chosen by what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from perfdiff.collect.built import reach
+from perfdiff.collect.built.workshop import Probes
+from perfdiff.collect.choosing import folding, survey, tally
+from perfdiff.collect.choosing.rates import Rate
+from perfdiff.collect.choosing.survey import Budget, Survey
+from perfdiff.collect.choosing.tally import Tally
+from perfdiff.collect.counts.abreast import Abreast
+from perfdiff.collect.hosts import counters
+from perfdiff.collect.recordings import remarks
+from perfdiff.collect.recordings.assembly import Assembly
+from perfdiff.collect.runs import caveats, schedule
+from perfdiff.collect.runs.collector import Collector
+from perfdiff.languages.protocol import Counterpart, ProbeCosts
+from perfdiff.measuring import coverage
+from perfdiff.measuring.bench import Bench
+from perfdiff.measuring.coverage import Passed
+from perfdiff.measuring.site import Site, Targets
+from perfdiff.records import plan
+from perfdiff.records.schema import Floats, Note, Phase, Point, Run, Side
+
+SURVEY_ROUNDS = 2
+
+
+def surveyed(bench: Bench, site: Site, plain: Sequence[Run] = (), points: Sequence[Point] | None = None) -> Site:
+    """Run a build with probes in all functions, and use it to choose the functions to measure within the budget of probes.
+
+    `plain` runs that were made before are not made again. It runs at all `points`, or some.
+    """
+    config, subjects = bench.request.config, site.subjects
+    events = counters.choose(config.counters)
+    probeable = subjects.probeable(config.probes.exclude)
+    seen, lost, elsewhere = _survey(bench, site, probeable, plain, points or bench.points)
+    overhead, compares = config.probes.overhead, len(bench.sides) > 1
+    keeping = overhead if compares else max(overhead, survey.ALONE_SHARE)
+    budget = Budget(overhead, keeping, bench.reservoir, _probe_costs(bench, site), bool(events.events), folds=compares)
+    subjects = folding.affected_by_unprobed(subjects.as_seen(probeable.keys() - lost, seen.edges), config.probes.exclude)
+    selection = survey.choose(seen, subjects.probeable(config.probes.exclude), subjects.conditions(), budget)
+    subjects = folding.stood_in_for(subjects, selection.folds)
+    measured = {choice.id for choice in selection.choices}
+    found = coverage.covered(bench, replace(site, subjects=subjects), measured, Passed(seen.ran, lost, seen.edges))
+    return replace(
+        found,
+        selection=selection,
+        folded=(*folding.folded(found.subjects, selection, seen), *found.folded),
+        steering=events.steering(),
+        skipped=(*folding.untimed(subjects, selection), *found.skipped),
+        notes=(
+            *found.notes,
+            *elsewhere,
+            *caveats.texts_not_read(subjects, selection.choices, budget.keeping),
+            *folding.note(subjects, selection.folds),
+            *events.notes,
+        ),
+    )
+
+
+def _survey(
+    bench: Bench, site: Site, probeable: Mapping[int, Counterpart], plain: Sequence[Run], points: Sequence[Point]
+) -> tuple[Survey, frozenset[int], tuple[Note, ...]]:
+    """Build with probes in all functions and run them; return what was seen, whose probes were lost, and which code lies elsewhere."""
+    workshop = bench.workshop
+    probes = {side: site.subjects.survey_probes(side, probeable) for side in bench.sides}
+    built = workshop.probed(Phase.SURVEY, probes, site.plain)
+    tallying = workshop.targets(Phase.SURVEY, built, dict.fromkeys(probeable, plan.Entry.tally()), probes)
+    sampled, costs = site.subjects.sampled_in_survey(probeable), _probe_costs(bench, site).values()
+
+    def timing(counted: Tally, point: int) -> Targets:
+        rates = counted.rates(point, costs)
+        often = {id_: rates.get(id_, Rate(1)) for id_ in probeable}
+        modes = {id_: plan.Entry.survey(sampled=id_ in sampled).paced(**rate._asdict()) for id_, rate in often.items()}
+        return workshop.targets(Phase.SURVEY, built, modes, probes)
+
+    collector = bench.collector({**site.targets, **tallying})
+    runs, counted = _tallied(bench, collector, probes, plain, points)
+    timed = Assembly(probes, {point.id: point for point in points}, surveying=True)
+    runs += _timed(bench, collector, [(point, timing(counted, point.id)) for point in points], counted.unsteady(), timed)
+    seen = survey.summarise(runs, timed.totals(), timed.edges(), timed.lengths(), _executions(timed))
+    if len(bench.sides) > 1:
+        reach.require_tree(collector.misplaced, seen.ran, site.subjects)
+    coverage.require_calls(bench, seen.called, probes, built)
+    return seen, workshop.lost(built, probes), remarks.of_other_code(collector.told)
+
+
+def _tallied(bench: Bench, collector: Collector, probes: Probes, plain: Sequence[Run], points: Sequence[Point]) -> tuple[list[Run], Tally]:
+    """Run all `points` once with probes that only count calls; return the runs without probes, and what was counted.
+
+    `plain` runs tell the CPU time without probes: one is made where there are none.
+    """
+    seed, by_id = bench.request.config.compare.seed, {point.id: point for point in points}
+    before = {(run.point, run.side) for run in plain}
+    missing = [slot for slot in schedule.plain_slots(points, seed, bench.sides) if (slot.point.id, slot.side) not in before]
+    slots = schedule.tally_slots(points, seed, bench.sides)
+    bench.progress.stage("surveying", len(missing) + len(slots) + len(points) * len(bench.sides) * SURVEY_ROUNDS)
+    assembly = Assembly(probes, by_id)
+    runs = [*(run for run in plain if run.point in by_id), *(run for run, _ in collector.collect(missing, bench.progress.advance))]
+    tallied = []
+    for run, recordings in Abreast(collector).collect(slots, runs, bench.progress.advance):
+        tallied.append(run)
+        assembly.add(run, recordings)
+    return runs, tally.counted([*runs, *tallied], assembly.totals(), assembly.edges())
+
+
+def _timed(
+    bench: Bench, collector: Collector, targets: Sequence[tuple[Point, Targets]], unsteady: Collection[int], assembly: Assembly
+) -> Iterator[Run]:
+    """Yield runs of all points with probes that time, and more of `unsteady` ones; what they recorded goes to the assembly."""
+    by_point = {point.id: of_point for point, of_point in targets}
+    for block in range(SURVEY_ROUNDS):
+        again = [point for point, _ in targets if block == 0 or point.id in unsteady]
+        for slot in schedule.survey_slots(again, block, bench.request.config.compare.seed, bench.sides):
+            collector.targets = by_point[slot.point.id]
+            for run, recordings in collector.collect([slot], bench.progress.advance):
+                assembly.add(run, recordings)
+                yield run
+
+
+def _executions(timed: Assembly) -> dict[tuple[Side, int], Floats]:
+    """Return how often each place of a function was executed in a call, in the mean of its calls."""
+    return {(table.side, table.function): np.average(table.executed, axis=0, weights=table.weight) for table in timed.tables()}
+
+
+def _probe_costs(bench: Bench, site: Site) -> dict[str, ProbeCosts]:
+    return {language: costs for built in site.plain.values() for language, costs in bench.packs.probe_costs(built).items()}
