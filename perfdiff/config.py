@@ -20,7 +20,7 @@ ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 TEMPLATE_COMMAND = "./program {n}"  # of the workload that `perfdiff init` writes, to be filled in
 RUNS_FOR_TIME = 4  # runs a side, at all points together, below which no interval of times deserves trust; counts need no more than two
 PORT, FOLDER, PROJECT = "port", "folder", "project"  # places of a service's own
-DRIVER = "perfdiff_benchmarks"  # the module by which Python's suites of benchmarks are listed and run
+DRIVER = "perfdiff_benchmarks"  # the module by which suites of benchmarks are listed and run
 _SHARED = "pyproject.toml"  # a configuration that others read, too
 
 
@@ -31,33 +31,6 @@ class BuildConfig:
     command: str
     overlay: tuple[str, ...] = ()
     timeout_s: float = 1800.0
-
-
-@dataclass(frozen=True, slots=True)
-class PythonConfig:
-    """`[python]`: the interpreter of a project's programs, and what is installed for them.
-
-    `requirements` are names of requirements files, or requirements, beside those of the project. `editable` says how the project is
-    installed; None: not at all where it can be imported as it lies in its tree, else editable.
-    """
-
-    interpreter: str | None = None  # by name or path; None: `python3`, as it is found on PATH
-    requirements: tuple[str, ...] = ()
-    editable: bool | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class JavaConfig:
-    """`[java]`: the JDK of a project's programs. `home` is its folder; None: JAVA_HOME's, else that of the `javac` on PATH."""
-
-    home: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PhpConfig:
-    """`[php]`: the `interpreter` of a project's programs, by name or path; None: `php`, as it is found on PATH."""
-
-    interpreter: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,8 +302,9 @@ class CompareConfig:
 class Config:
     """Everything a comparison follows.
 
-    `source` is the file it came from; `build_guessed_from` the file that gave the build command away where none is configured,
-    `suite_guessed_from` the one that told of benchmarks where no workload is.
+    `languages` are those that the project is written in, by name, each with the value of its section (`settings` of its traits), but for
+    those that serve every project. `source` is the file it came from; `build_guessed_from` the file that gave the build command away where
+    none is configured, `suite_guessed_from` the one that told of benchmarks where no workload is.
     """
 
     build: BuildConfig
@@ -340,9 +314,7 @@ class Config:
     counters: CountersConfig = CountersConfig()
     measure: MeasureConfig = MeasureConfig()
     cluster: ClusterConfig = ClusterConfig()
-    python: PythonConfig | None = None  # None: no Python project
-    java: JavaConfig | None = None  # None: no Java project
-    php: PhpConfig | None = None  # None: no PHP project
+    languages: Mapping[str, object] = field(default_factory=dict)
     services: tuple[ServiceConfig, ...] = ()
     links: tuple[Link, ...] = ()  # to services that are made worse to reach, for a check
     source: str | None = None

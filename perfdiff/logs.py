@@ -11,14 +11,22 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from perfdiff.languages.installed import installed
+from perfdiff.languages.traits import ErrorLine
+
 HEAD_BYTES = 250_000  # a build that configures itself says in these what it found
 TAIL_BYTES = 1_000_000  # parallel builds go on and warn for long after their first error
 _AHEAD_BYTES, _AROUND_BYTES = 8_000, 64_000  # 20 lines of a compiler's calls, and what they say
 _READ_BYTES = 1 << 16
 _LEAVING_S = 1.0  # for what is in the pipe still, if a process that may not be killed holds it open
-FIRST_ERROR = rb"^.+: (?:fatal )?error: .+$|^.+: undefined reference to .+$|^\[ERROR\] .+\.java:\[\d+,\d+\] .+$"
+_ERRORS = (
+    ErrorLine(rb"^.+: (?:fatal )?error: .+$", b"error: "),
+    ErrorLine(rb"^.+: undefined reference to .+$", b"undefined reference to "),
+)
+_ALL_ERRORS = (*_ERRORS, *(line for traits in installed() for line in traits.building.errors))
+FIRST_ERROR = b"|".join(line.pattern for line in _ALL_ERRORS)
 _FIRST_ERROR = re.compile(FIRST_ERROR, re.MULTILINE)
-_HINTS = (b"error: ", b"undefined reference to ", b"[ERROR] ")  # in each match: far faster to look for
+_HINTS = tuple(line.hint for line in _ALL_ERRORS)
 
 
 @contextmanager

@@ -134,10 +134,9 @@ def _quoted(value: str) -> str:
 
 def configuration_text(config: Config) -> str:
     """Return a configuration as TOML that means the same, without what is as by default, and without machines to measure on."""
-    languages = {"python": config.python, "java": config.java, "php": config.php}
     sections: dict[str, object] = {
         "build": config.build,
-        **{name: values for name, values in languages.items() if values is not None},
+        **config.languages,
         "probes": config.probes,
         "compare": config.compare,
         "counters": config.counters,
@@ -145,7 +144,7 @@ def configuration_text(config: Config) -> str:
     }
     texts = {name: _keys(name, values) for name, values in sections.items()}
     # An empty table of a language says that programs are written in it.
-    parts = [f"[{name}]\n{text}".rstrip() for name, text in texts.items() if text or name in languages]
+    parts = [f"[{name}]\n{text}".rstrip() for name, text in texts.items() if text or name in config.languages]
     parts += [f"[[service]]\n{_keys('service', service)}" for service in config.services]
     parts += [f"[[workload]]\n{_workload(workload)}" for workload in config.workloads]
     return "\n\n".join(parts) + "\n"

@@ -54,7 +54,9 @@ def request(name: str, room: Path, *revisions: str, language: str = "c") -> Requ
         if not checkout.exists():
             programs.repository(case, checkout)
         config = configuration.load(checkout, environment={})
-    return Request(checkout, revisions, config, room / "cache", programs.environment() if config.python else dict(os.environ))
+    return Request(
+        checkout, revisions, config, room / "cache", programs.environment() if "python" in config.languages else dict(os.environ)
+    )
 
 
 def _changed(program: str, change: str, checkout: Path) -> None:

@@ -23,8 +23,9 @@ from perfdiff import cli, pipeline
 from perfdiff.analysis.findings import CountFinding, Ratio, Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.cli import comparison, exits, explain, options, waiting
-from perfdiff.config import RUNS_FOR_TIME, PythonConfig
+from perfdiff.config import RUNS_FOR_TIME
 from perfdiff.errors import BuildError, ConfigError, PerfdiffError, RecordingError, RevisionError
+from perfdiff.languages.python.traits import PythonConfig
 from perfdiff.outcome import Outcome
 from perfdiff.progress import Progress
 from perfdiff.request import Request
@@ -554,13 +555,13 @@ def test_init_knows_a_python_project_beside_a_makefile(
     assert f"a Python project, as {sign} tells" in capsys.readouterr().out
     assert run("a", "b") == 0
     config = seam.requests[0].config
-    assert (config.build.command, config.python) == ("", PythonConfig())
+    assert (config.build.command, config.languages["python"]) == ("", PythonConfig())
     assert config.workloads[0].command == "python benchmark.py {n}"
     text = (checkout / "perfdiff.toml").read_text()
     uncommented = "\n".join(line.removeprefix("# ") if " = " in line else line for line in text.splitlines())
     (checkout / "perfdiff.toml").write_text(uncommented)
     run("a", "b")
-    assert seam.requests[1].config.python == PythonConfig("python3", (".[bench]", "bench/requirements.txt"), editable=True)
+    assert seam.requests[1].config.languages["python"] == PythonConfig("python3", (".[bench]", "bench/requirements.txt"), editable=True)
 
 
 def test_init_does_not_overwrite_without_force(run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from perfdiff import configuration
-from perfdiff.config import BuildConfig, CacheSize, CompareConfig, Config, CountersConfig, ProbeConfig, PythonConfig, WorkloadConfig
+from perfdiff.config import BuildConfig, CacheSize, CompareConfig, Config, CountersConfig, ProbeConfig, WorkloadConfig
 from perfdiff.configuration import Overrides, buildsystem, settings, suites, tomlfile
 from perfdiff.errors import ConfigError
+from perfdiff.languages.python.traits import PythonConfig
 
 GOOD = """\
 [build]
@@ -495,7 +496,7 @@ def test_a_python_project_is_known_and_needs_no_build_command(
             load(checkout, overrides=Overrides(command=command))
         return
     config = load(checkout, overrides=Overrides(command=command))
-    assert (config.python, config.build.command, config.build_guessed_from) == (PythonConfig(), "", sign)
+    assert (config.languages["python"], config.build.command, config.build_guessed_from) == (PythonConfig(), "", sign)
 
 
 @pytest.mark.parametrize(
@@ -511,17 +512,17 @@ def test_a_project_of_another_language_is_none_of_python(checkout: Path, files: 
     for name, text in files.items():
         (checkout / name).write_text(text)
     config = load(checkout, overrides=Overrides(command=command, parameters={"n": (1,)} if "{n}" in command else {}))
-    assert config.python is None
+    assert "python" not in config.languages
     assert config.build.command
 
 
 def test_a_table_makes_any_project_one_of_python(checkout: Path) -> None:
     config = load(checkout, GOOD + '[python]\ninterpreter = "python3.12"\nrequirements = ["bench.txt", "six"]\n')
-    assert config.python == PythonConfig("python3.12", ("bench.txt", "six"))
+    assert config.languages["python"] == PythonConfig("python3.12", ("bench.txt", "six"))
     assert config.build.command == "make -j2"
-    assert load(checkout, GOOD + "[python]\n").python == PythonConfig()
-    assert load(checkout, GOOD, environment={"PERFDIFF_PYTHON_EDITABLE": "false"}).python == PythonConfig(editable=False)
-    assert load(checkout, GOOD, environment={"PERFDIFF_PYTHON": "sheet"}).python is None
+    assert load(checkout, GOOD + "[python]\n").languages["python"] == PythonConfig()
+    assert load(checkout, GOOD, environment={"PERFDIFF_PYTHON_EDITABLE": "false"}).languages["python"] == PythonConfig(editable=False)
+    assert load(checkout, GOOD, environment={"PERFDIFF_PYTHON": "sheet"}).languages == {}
 
 
 def test_neither_build_nor_workload_is_needed_where_nothing_is_measured(checkout: Path) -> None:

@@ -19,11 +19,14 @@ import runtimes
 from perfdiff import __version__
 from perfdiff.cli.exits import ExitCode
 from perfdiff.collect.hosts import doctor, machine, servicehost
-from perfdiff.collect.hosts.check import Check
 from perfdiff.collect.hosts.machine import Pmu
-from perfdiff.config import BuildConfig, Config, JavaConfig, PhpConfig, PythonConfig, ServiceConfig, WorkloadConfig
+from perfdiff.config import BuildConfig, Config, ServiceConfig, WorkloadConfig
+from perfdiff.languages.check import Check
 from perfdiff.languages.java import jdks
+from perfdiff.languages.java.traits import JavaConfig
+from perfdiff.languages.php.traits import PhpConfig
 from perfdiff.languages.python import extension, pip
+from perfdiff.languages.python.traits import PythonConfig
 from perfdiff.records.schema import Environment
 from test_processes import marked
 
@@ -34,9 +37,9 @@ def named(checks: tuple[Check, ...], name: str) -> Check:
     return next(check for check in checks if check.name == name)
 
 
-def of(python: PythonConfig | None = None, java: JavaConfig | None = None, php: PhpConfig | None = None) -> Config:
+def of(**languages: PythonConfig | JavaConfig | PhpConfig) -> Config:
     """Return the configuration of a project in these languages."""
-    return Config(BuildConfig(""), (), python=python, java=java, php=php)
+    return Config(BuildConfig(""), (), languages=languages)
 
 
 def executable(folder: Path, name: str, answer: str) -> Path:

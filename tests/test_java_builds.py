@@ -15,11 +15,12 @@ from perfdiff.build.builder import Built, build
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.variants import BuildRequest
 from perfdiff.cli.exits import ExitCode
-from perfdiff.config import BuildConfig, JavaConfig
-from perfdiff.configuration import javaproject
+from perfdiff.config import BuildConfig
 from perfdiff.errors import BuildError
 from perfdiff.languages.java import homes
 from perfdiff.languages.java.homes import Homes
+from perfdiff.languages.java.project import JavaProject, start
+from perfdiff.languages.java.traits import JavaConfig
 from perfdiff.records.schema import Phase, Side
 from perfdiff.revisions import pins
 from perfdiff.revisions.repository import find_repository
@@ -174,11 +175,11 @@ def test_a_project_of_several_modules_is_built_by_maven_without_a_network(tmp_pa
     checkout.mkdir()
     git(checkout, "init", "-q")
     commit(checkout, "head", MAVEN)
-    system = javaproject.build_system(checkout)
+    system = JavaProject().build_system(checkout)
     assert system is not None
     command = system.command.replace("mvn", "mvn -Dmaven.repo.local=/usr/share/maven-repo")
     made = built(checkout, command, tmp_path / "cache")
-    started = javaproject.start(checkout, system)
+    started = start(checkout, system)
     run = ["java", "-cp", ":".join(started.classes), str(started.main), "10"]
     assert subprocess.run(run, cwd=made.folder, capture_output=True, text=True, check=True).stdout == "135\n"
     assert homes.read(made.beside).versions == {}

@@ -11,16 +11,16 @@ import pytest
 from perfdiff import configuration
 from perfdiff.build import variants
 from perfdiff.build.failures import read_failure
-from perfdiff.cli.init import template
-from perfdiff.collect.execution import complaints
+from perfdiff.cli.init import project_in, template
 from perfdiff.collect.runs import workloads
-from perfdiff.config import JavaConfig
-from perfdiff.configuration import Overrides, javaproject, shellwords
+from perfdiff.configuration import Overrides, shellwords
 from perfdiff.errors import BuildError
 from perfdiff.languages.dependencies import changes as dependency_changes
-from perfdiff.languages.java import dependencies, homes, jvms, options
+from perfdiff.languages.java import complaints, dependencies, homes, jvms, options
 from perfdiff.languages.java.homes import Homes
 from perfdiff.languages.java.jdks import Jdk, find
+from perfdiff.languages.java.project import JavaProject, start
+from perfdiff.languages.java.traits import JavaConfig
 from programs import FIXTURES, environment
 
 MAIN = "package shop;\npublic class Till {\n  public static void main(String[] arguments) {}\n}\n"
@@ -79,7 +79,7 @@ def test_a_java_project_is_known_and_its_build_is_guessed(tmp_path: Path, files:
     for name in files:
         write_file(tmp_path, name)
     config = configuration.load(tmp_path, overrides=Overrides(command=command), environment={})
-    assert config.java == JavaConfig()
+    assert config.languages["java"] == JavaConfig()
     assert (config.build.command, config.build_guessed_from) == (build, sign)
 
 
@@ -95,20 +95,20 @@ def test_a_java_project_is_known_and_its_build_is_guessed(tmp_path: Path, files:
 def test_a_project_of_another_language_is_none_of_java(tmp_path: Path, files: list[str], command: str) -> None:
     for name in files:
         write_file(tmp_path, name, "setup()" if name == "setup.py" else "")
-    assert configuration.load(tmp_path, overrides=Overrides(command=command), environment={}).java is None
+    assert configuration.load(tmp_path, overrides=Overrides(command=command), environment={}).languages.keys().isdisjoint({"java"})
 
 
 def test_a_workload_that_starts_a_jvm_makes_a_java_project_of_one_with_another_build(tmp_path: Path) -> None:
     write_file(tmp_path, "Makefile")
     write_file(tmp_path, "perfdiff.toml", '[[workload]]\nname = "x"\ncommand = "sh -c \'java -jar a.jar\'"\n')
-    assert configuration.load(tmp_path, environment={}).java == JavaConfig()
+    assert configuration.load(tmp_path, environment={}).languages["java"] == JavaConfig()
 
 
 def test_a_driver_in_python_leaves_the_build_to_java(tmp_path: Path) -> None:
     write_file(tmp_path, "pom.xml", POM)
     config = configuration.load(tmp_path, overrides=Overrides(command="python3 drive.py"), environment={"PERFDIFF_JAVA_HOME": "/opt/jdk"})
-    assert config.java == JavaConfig("/opt/jdk")
-    assert config.python is not None
+    assert config.languages["java"] == JavaConfig("/opt/jdk")
+    assert "python" in config.languages
     assert config.build.command == "mvn -o -q -DskipTests package"
 
 
@@ -129,12 +129,12 @@ def test_a_driver_in_python_leaves_the_build_to_java(tmp_path: Path) -> None:
 def test_init_writes_what_starts_the_program(tmp_path: Path, files: dict[str, str], command: str) -> None:
     for name, text in files.items():
         write_file(tmp_path, name, text)
-    system = javaproject.build_system(tmp_path)
+    system = JavaProject().build_system(tmp_path)
     assert system is not None
-    write_file(tmp_path, "perfdiff.toml", template(system, javaproject.start(tmp_path, system)))
+    write_file(tmp_path, "perfdiff.toml", template(project_in(tmp_path)))
     config = configuration.load(tmp_path, environment={})
     assert (config.build.command, config.workloads[0].command) == (system.command, command)
-    assert config.java == JavaConfig()
+    assert config.languages["java"] == JavaConfig()
 
 
 @pytest.mark.parametrize(
@@ -311,9 +311,9 @@ def test_why_a_build_of_java_failed_is_read_off_its_log(tmp_path: Path, log: str
 def test_every_fixture_names_its_classes_as_init_would() -> None:
     """The guess of a main class is right for each of our own programs."""
     for folder in sorted((FIXTURES / "java").iterdir()):
-        system = javaproject.build_system(folder / "base")
+        system = JavaProject().build_system(folder / "base")
         assert system is not None
-        started = javaproject.start(folder / "base", system)
+        started = start(folder / "base", system)
         assert started.main is not None, folder
         assert list((folder / "base").rglob(f"{started.main.replace('.', '/')}.java")), folder
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from java_sources import compared, compile_all, helpers, jdk, write
-from perfdiff.config import JavaConfig
 from perfdiff.languages.java import archive_bytes, class_bytes, sameness
 from perfdiff.languages.java.pack import Java
+from perfdiff.languages.java.traits import JavaConfig
 from perfdiff.languages.meanings import MeaningComparison
 from perfdiff.languages.protocol import Counterpart
 from perfdiff.languages.tree_files import all_differing

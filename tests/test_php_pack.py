@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import runtimes
-from perfdiff.config import PhpConfig
 from perfdiff.languages.php.pack import Php
+from perfdiff.languages.php.traits import PhpConfig
 from perfdiff.languages.protocol import CompileCommand, Probe
 from perfdiff.records.schema import Change, Phase
 from php_sources import write

@@ -9,13 +9,15 @@ from pathlib import Path
 import pytest
 
 from perfdiff import configuration
-from perfdiff.cli.init import PhpFound, template
-from perfdiff.config import PhpConfig
-from perfdiff.configuration import phpproject
+from perfdiff.cli.init import project_in, template
+from perfdiff.configuration.recognition import is_led
 from perfdiff.errors import BuildError, ConfigError, StoreError
 from perfdiff.languages.php import homes, packages
 from perfdiff.languages.php.homes import Homes
 from perfdiff.languages.php.interpreters import Php
+from perfdiff.languages.php.project import PhpProject
+from perfdiff.languages.php.project import script as script_of
+from perfdiff.languages.php.traits import PhpConfig
 
 LOCK = {
     "packages": [
@@ -50,7 +52,8 @@ def tree(folder: Path, files: Mapping[str, str]) -> Path:
     ],
 )
 def test_what_tells_a_php_project(files: Mapping[str, str], commands: list[str], sign: str | None, tmp_path: Path) -> None:
-    assert phpproject.recognise(tree(tmp_path, files), commands) == sign
+    kind = PhpProject()
+    assert kind.recognise(tree(tmp_path, files), commands, is_led=is_led(tmp_path, kind)) == sign
 
 
 def test_a_php_project_needs_no_build_command(tmp_path: Path) -> None:
@@ -59,17 +62,17 @@ def test_a_php_project_needs_no_build_command(tmp_path: Path) -> None:
         {"composer.json": "{}", "perfdiff.toml": '[[workload]]\nname = "a"\ncommand = "php bin/run {n}"\nparameters = { n = [1, 2] }'},
     )
     config = configuration.load(tmp_path, environment={})
-    assert (config.php, config.python, config.java, config.build.command) == (PhpConfig(), None, None, "")
+    assert (config.languages, config.build.command) == ({"php": PhpConfig()}, "")
     assert config.build_guessed_from == "composer.json"
     named = configuration.load(tmp_path, environment={"PERFDIFF_PHP_INTERPRETER": "php8.2"})
-    assert named.php == PhpConfig("php8.2")
+    assert named.languages["php"] == PhpConfig("php8.2")
 
 
 def test_what_is_compiled_beside_php_is_built(tmp_path: Path) -> None:
     text = '[[workload]]\nname = "a"\ncommand = "php run.php"'
     tree(tmp_path, {"run.php": "", "Makefile": "all:\n", "ext/fast.c": "", "perfdiff.toml": text})
     config = configuration.load(tmp_path, environment={})
-    assert (config.php, config.build.command) == (PhpConfig(), "make -j$(nproc)")
+    assert (config.languages["php"], config.build.command) == (PhpConfig(), "make -j$(nproc)")
 
 
 def test_a_makefile_that_compiles_nothing_is_not_run(tmp_path: Path) -> None:
@@ -79,7 +82,7 @@ def test_a_makefile_that_compiles_nothing_is_not_run(tmp_path: Path) -> None:
         {"composer.json": "{}", "run.php": "", "Makefile": "test:\n\tvendor/bin/phpunit\n", "vendor/a/b.c": "", "perfdiff.toml": text},
     )
     config = configuration.load(tmp_path, environment={})
-    assert (config.php, config.build.command, config.build_guessed_from) == (PhpConfig(), "", "composer.json")
+    assert (config.languages["php"], config.build.command, config.build_guessed_from) == (PhpConfig(), "", "composer.json")
 
 
 def test_a_program_that_is_no_php_must_say_how_it_is_built(tmp_path: Path) -> None:
@@ -98,16 +101,20 @@ def test_a_program_that_is_no_php_must_say_how_it_is_built(tmp_path: Path) -> No
     ],
 )
 def test_a_script_that_may_be_a_workload_is_found(files: Mapping[str, str], script: str | None, tmp_path: Path) -> None:
-    assert phpproject.script(tree(tmp_path, files)) == script
+    assert script_of(tree(tmp_path, files)) == script
 
 
 def test_init_writes_a_configuration_that_is_read(tmp_path: Path) -> None:
-    text = template(PhpFound("composer.json", "bin/run.php"))
+    text = template(project_in(tree(tmp_path, {"composer.json": '{"bin": "bin/run.php"}', "bin/run.php": ""})))
     assert 'command = "php bin/run.php {n}"' in text
     assert "# interpreter = " in text
     tree(tmp_path, {"composer.json": "{}", "perfdiff.toml": text})
     config = configuration.load(tmp_path, environment={})
-    assert (config.php, config.build.command, [each.command for each in config.workloads]) == (PhpConfig(), "", ["php bin/run.php {n}"])
+    assert (config.languages["php"], config.build.command, [each.command for each in config.workloads]) == (
+        PhpConfig(),
+        "",
+        ["php bin/run.php {n}"],
+    )
 
 
 def test_versions_of_packages_are_those_installed_else_those_locked(tmp_path: Path) -> None:

@@ -16,13 +16,14 @@ from types import SimpleNamespace
 import pytest
 
 from perfdiff.build.failures import read_failure
-from perfdiff.config import BuildConfig, Config, PythonConfig
+from perfdiff.config import BuildConfig, Config
 from perfdiff.errors import BuildError, StoreError
 from perfdiff.languages.python import backends, environments, installing
 from perfdiff.languages.python.environments import Environments
 from perfdiff.languages.python.layout import Layout
 from perfdiff.languages.python.pack import Python
 from perfdiff.languages.python.projects import Project
+from perfdiff.languages.python.traits import PythonConfig
 from perfdiff.records.schema import Note
 
 BASE = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")  # of the interpreter that runs the tests

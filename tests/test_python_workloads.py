@@ -26,6 +26,7 @@ from perfdiff.errors import ConfigError, WorkloadError
 from perfdiff.languages.python import benchmarks, layout, requirements
 from perfdiff.languages.python.benchmarks.trials import identifiers, labels
 from perfdiff.languages.python.layout import Layout
+from perfdiff.languages.python.traits import PythonConfig
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.benchmarks import with_benchmarks
 from perfdiff.measuring.changes import site_of
@@ -444,8 +445,7 @@ def test_a_project_with_a_suite_of_asv_needs_no_configuration(tmp_path: Path) ->
     assert workload == WorkloadConfig("asv", f"python -m {DRIVER} list asv bench/suite ''", suite=Suite("asv", ""))
     assert config.suite_guessed_from == "bench/asv.conf.json"
     assert config.build.overlay == ("bench/suite",)
-    assert config.python is not None
-    assert config.python.requirements == ("numpy==1.26", "lxml")
+    assert config.languages["python"] == PythonConfig(requirements=("numpy==1.26", "lxml"))
 
 
 def test_suites_are_configured_by_what_they_run(tmp_path: Path) -> None:
@@ -473,8 +473,7 @@ parameters = { n = [1, 2] }
     assert (sorts.name, sorts.command) == ("sorts", f"python -m {DRIVER} list asv bench/suite time_sort")
     assert function.name == "package.module:function"
     assert function.command == f"""python -m {DRIVER} list callable package.module:function '{{"n": [1, 2]}}'"""
-    assert config.python is not None
-    assert config.python.requirements == ("pytest",)
+    assert config.languages["python"] == PythonConfig(requirements=("pytest",))
     assert config.suite_guessed_from is None
     again = reproduction.configuration_text(config)
     (tmp_path / "perfdiff.toml").write_text(again)

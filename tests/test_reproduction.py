@@ -14,20 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perfdiff import configuration, reproduction
-from perfdiff.config import (
-    BuildConfig,
-    CacheSize,
-    CompareConfig,
-    Config,
-    CountersConfig,
-    JavaConfig,
-    MeasureConfig,
-    PhpConfig,
-    ProbeConfig,
-    PythonConfig,
-    WorkloadConfig,
-)
+from perfdiff.config import BuildConfig, CacheSize, CompareConfig, Config, CountersConfig, MeasureConfig, ProbeConfig, WorkloadConfig
 from perfdiff.configuration import Overrides
+from perfdiff.languages.java.traits import JavaConfig
+from perfdiff.languages.php.traits import PhpConfig
+from perfdiff.languages.python.traits import PythonConfig
 from perfdiff.records.schema import Point, Revision
 from perfdiff.reproduction import Asked
 
@@ -79,9 +70,14 @@ configs: st.SearchStrategy[Config] = st.builds(
         st.none() | st.integers(1, 8),
     ),
     measure=st.builds(MeasureConfig, st.none() | st.floats(0.5, 1e4), st.booleans(), st.integers(1, 99)),
-    python=st.none() | st.builds(PythonConfig, words, st.lists(words, max_size=2).map(tuple), st.booleans()),
-    java=st.none() | st.builds(JavaConfig, st.none() | words),
-    php=st.none() | st.builds(PhpConfig, st.none() | words),
+    languages=st.fixed_dictionaries(
+        {},
+        optional={
+            "python": st.builds(PythonConfig, words, st.lists(words, max_size=2).map(tuple), st.booleans()),
+            "java": st.builds(JavaConfig, st.none() | words),
+            "php": st.builds(PhpConfig, st.none() | words),
+        },
+    ),
 )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from perfdiff import configuration
-from perfdiff.cli.init import PhpFound, template
+from perfdiff.cli.init import project_in, template
 from perfdiff.configuration import servers
 
 COMPOSE = """
@@ -48,7 +48,7 @@ def tree(folder: Path, files: Mapping[str, str]) -> Path:
 def test_what_init_proposes_of_a_server_is_read_once_it_is_no_comment(
     files: Mapping[str, str], names: list[str], command: str | None, tmp_path: Path
 ) -> None:
-    text = template(PhpFound("composer.json", None), hints=servers.hints(tree(tmp_path, files)))
+    text = template(project_in(tree(tmp_path, {"composer.json": "{}"})), servers.hints(tree(tmp_path, files)))
     lines = [line.removeprefix("# ") for line in text.splitlines()]
     first = lines.index("[[service]]") if "[[service]]" in lines else len(lines)
     end = next((number for number in range(first, len(lines)) if not lines[number]), len(lines))

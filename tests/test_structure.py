@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -39,7 +40,7 @@ ALLOWED = {
     "revisions": _GROUND | {"records"},
     "statistics": _GROUND | {"records"},
     "load": _GROUND | {"records"},
-    "languages": _GROUND | {"records", "revisions"},
+    "languages": _GROUND | {"configuration", "records", "revisions"},
     "build": _GROUND | {"records", "revisions", "languages"},
     "collect": _GROUND | {"records", "revisions", "languages", "build", "load"},
     "models": _GROUND | {"records"},
@@ -78,6 +79,8 @@ ALLOWED = {
         "trending",
     },
 }
+# What is known of languages without the code of their packs: all of the house may ask.
+OF_ALL_LANGUAGES = {f"perfdiff.languages.{name}" for name in ("check", "holding", "installed", "kept_files", "traits")}
 # The same within the analysis, besides `findings`, `acceptances` and `callgraph`, which are values that all of it writes,
 # and `policy`, the thresholds that decide.
 ANALYSIS = {
@@ -112,7 +115,6 @@ ASKED = {
     "perfdiff.analysis.policy": "the numbers that decide are one value: what a wait is, and what the place of code may make",
 }
 PACKS = {path.parent.name for path in (PACKAGE / "languages").glob("*/__init__.py")}
-REGISTRY = "registry.py"
 # What one pack takes from another: all processes record through the one C runtime.
 LENT = "perfdiff.languages.c.runtime_library."
 ABOVE = {"cli", "__main__", "__init__"}  # may import everything
@@ -189,10 +191,24 @@ def test_imports_point_down() -> None:
     assert {part(path) for path in below} - ALLOWED.keys() == set(), "has no place in the house: add it to ALLOWED and docs/architecture.md"
 
     def broken(path: Path) -> set[str]:
-        used = {name.split(".")[1] for name in imports(path) if name.startswith("perfdiff.")}
+        names = {name for name in imports(path) if name.startswith("perfdiff.")}
+        used = {name.split(".")[1] for name in names if not _is_of(name, OF_ALL_LANGUAGES)}
         return used - {part(path), "__version__"} - ALLOWED[part(path)]
 
     assert breaking(below, broken) == {}
+
+
+def _is_of(name: str, modules: Collection[str]) -> bool:
+    """Return whether what is imported is one of some modules, or stands in one."""
+    return name in modules or name.rpartition(".")[0] in modules
+
+
+def test_what_all_may_ask_of_languages_loads_no_code_of_theirs() -> None:
+    asked = "import sys; from perfdiff.languages.installed import installed; installed(); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True).stdout.split()
+    own = {name for name in loaded if name.startswith("perfdiff.languages.") and len(name.split(".")) > 3}
+    assert own == {*(f"perfdiff.languages.{pack}.traits" for pack in PACKS), "perfdiff.languages.java.complaints"}
+    assert not {"clang", "tree_sitter", "numpy"} & set(loaded)
 
 
 def test_imports_within_the_analysis_point_one_way() -> None:
@@ -230,9 +246,68 @@ def test_language_packs_know_nothing_of_each_other() -> None:
     def broken(path: Path) -> set[str]:
         own = path.relative_to(PACKAGE / "languages").parts[0]
         used = {name for name in imports(path) if name.startswith("perfdiff.languages.") and not f"{name}.".startswith(LENT)}
-        return ({name.split(".")[2] for name in used} & PACKS) - ({own} if own in PACKS else PACKS if own == REGISTRY else set())
+        return ({name.split(".")[2] for name in used} & PACKS) - ({own} if own in PACKS else set())
 
     assert breaking(sorted((PACKAGE / "languages").rglob("*.py")), broken) == {}
+
+
+# Words by which a single language is named, its engine, or a tool of its own.
+OF_ONE_LANGUAGE = re.compile(
+    r"python|java|php|jvm|jdk|maven|gradle|composer|zend|hsperfdata|pycache|\.pyc\b|\bpip\b|pytest|\basv\b|sizeof", re.IGNORECASE
+)
+# Modules outside of packs that name one, with what they have to do with it.
+NAMING_ONE = {
+    "build/calls.py": "reads calls of C's compilers, in whose place it is run",
+    "build/commands.py": "the same",
+    "build/kinds.py": "perfdiff's own interpreter",
+    "build/links.py": "reads calls of C's compilers",
+    "build/masquerade.py": "stands in place of C's compilers, and has its own modules compiled",
+    "cli/comparison.py": "says which languages perfdiff reads, and whose benchmarks are run",
+    "cli/record.py": "an example of a command",
+    "cluster/workers.py": "perfdiff's own interpreter, here and on machines of a cluster",
+    "collect/counts/attached.py": "the name of a library of perfdiff's",
+    "collect/hosts/doctor.py": "perfdiff's own interpreter",
+    "collect/built/reach.py": "examples of what leads a program to a copy",
+    "collect/serving/requests.py": "perfdiff's own interpreter, which sends requests",
+    "configuration/asv.py": "suites of benchmarks are Python's: which there are is asked of its pack's driver",
+    "configuration/reading.py": "the same",
+    "configuration/servers.py": "servers that `init` proposes are known by files of frameworks",
+    "configuration/settings.py": "suites of benchmarks are Python's",
+    "configuration/suites.py": "the same",
+    "configuration/workloads.py": "perfdiff's own interpreter, which sends requests",
+    "records/remote.py": "how a package of perfdiff's own is installed",
+}
+
+
+def test_what_is_known_of_single_languages_stands_in_their_packs() -> None:
+    others = [path for path in MODULES if part(path) != "languages"]
+    naming = breaking(others, lambda path: sorted(_named_languages(parse(path))))
+    assert {name: words for name, words in naming.items() if name not in NAMING_ONE} == {}
+    assert NAMING_ONE.keys() - naming.keys() == set(), "names none any more"
+
+
+def _named_languages(tree: ast.Module) -> Iterator[str]:
+    """Yield texts and names in which a language is named, without docstrings, and packs that are imported."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    first = (node.body[0] for node in ast.walk(tree) if isinstance(node, documented) and node.body)
+    docstrings = {statement.value for statement in first if isinstance(statement, ast.Expr)}
+    packs = re.compile(rf"perfdiff\.languages\.({'|'.join(PACKS)})\b")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes) and node not in docstrings:
+            text = node.value.decode(errors="replace") if isinstance(node.value, bytes) else node.value
+        else:
+            text = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+        if OF_ONE_LANGUAGE.search(text):
+            yield text
+    yield from (name for name in _imported(ast.walk(tree)) if packs.match(name))
+
+
+@pytest.mark.parametrize(
+    "text", ["_CACHES = '__pycache__'", "x = config.java", "S = re.compile(b'sizeof')", "from perfdiff.languages.php import start"]
+)
+def test_a_module_that_names_a_language_is_seen(text: str) -> None:
+    assert list(_named_languages(ast.parse(text)))
+    assert not list(_named_languages(ast.parse('"""Java is a language."""\nx = config.languages')))
 
 
 def test_no_module_imports_what_imports_it() -> None:
@@ -352,7 +427,7 @@ MAY_READ = {
     "records/earlier.py",  # what earlier versions stored as text
     "languages/c/unit.py",  # knows its own reasons again, as a whole, by the constants that they are
     "records/fleet.py",  # so does this
-    "collect/hosts/check.py",  # shows the two halves of an error's message apart, what is wrong and what to do
+    "languages/check.py",  # shows the two halves of an error's message apart, what is wrong and what to do
     "collect/hosts/servicehost.py",  # so does this
 }
 

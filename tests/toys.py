@@ -1,4 +1,7 @@
-"""A language pack of a made-up language, as `docs/languages.md` describes one. Its interpreter is `tests/toy/interpreter.c`."""
+"""A language pack of a made-up language, as `docs/languages.md` describes one. Its interpreter is `tests/toy/interpreter.c`.
+
+`installed_in` makes it one that perfdiff finds by itself, as a package beside it is found.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfdiff.config import Config
+from perfdiff.configuration.buildsystem import BuildSystem
+from perfdiff.configuration.recognition import Draft, ProjectKind
 from perfdiff.languages.c import runtime_library
+from perfdiff.languages.check import Check
 from perfdiff.languages.protocol import (
     Counterpart,
     FeaturePlan,
@@ -22,8 +29,10 @@ from perfdiff.languages.protocol import (
     Probe,
     ProbeCosts,
     Program,
+    Surroundings,
     Workplace,
 )
+from perfdiff.languages.traits import Key, KeyKind, Traits
 from perfdiff.records.differences import ChangeReason, text_reason
 from perfdiff.records.schema import Change, Note, Origin, Phase
 
@@ -32,18 +41,83 @@ _DEFINITION = re.compile(r"^def (\w+)\n((?:(?!def ).*\n)*)", re.MULTILINE)
 _CALL = re.compile(r"(?:call|each) (\w+)")
 
 
+@dataclass(frozen=True, slots=True)
+class ToyConfig:
+    """`[toy]`: the `compiler` of the interpreter."""
+
+    compiler: str = "gcc"
+
+
+class ToyProject:
+    """How projects of toys are recognised: by a script at their top. They run as they lie."""
+
+    leads = False
+    has_suites = False
+    needs_build = False
+
+    def recognise(self, folder: Path, commands: Sequence[str], *, is_led: bool) -> str | None:
+        """Return the name of a script."""
+        return next((path.name for path in sorted(folder.glob("*.toy"))), None)
+
+    def is_ready(self, folder: Path, sign: str | None, commands: Sequence[str], others: Sequence[ProjectKind]) -> bool:
+        """Return that nothing needs a build."""
+        return True
+
+    def build_system(self, folder: Path, *, named: bool = False) -> BuildSystem | None:
+        """Return None: scripts run as they lie."""
+        return None
+
+    def draft(self, folder: Path, sign: str) -> Draft:
+        """Return a workload that runs the script."""
+        return Draft("[toy]\n\n", f"toy {sign} {{n}}", (f"{sign} was found.", "# nothing builds toys"))
+
+
+def made(config: Config, surroundings: Surroundings) -> Toys:
+    """Return the pack for a project."""
+    settings = config.languages["toy"]
+    assert isinstance(settings, ToyConfig)
+    return Toys(surroundings.cache, settings.compiler)
+
+
+def examine(settings: object, project: Path, cache: Path, variables: Mapping[str, str]) -> Iterator[Check]:
+    """Yield that toys need nothing but a compiler."""
+    yield Check("toy interpreter", needed=False, found=True, says="is compiled for each build")
+
+
+TRAITS = Traits(
+    name="toy",
+    title="Toy",
+    pack="toys:made",
+    host="toys:examine",
+    project="toys:ToyProject",
+    settings=ToyConfig,
+    keys={"compiler": Key(KeyKind.TEXT, 'a name, such as "gcc"')},
+    unbuilt="each revision runs as it lies",
+)
+
+
+def installed_in(folder: Path) -> str:
+    """Write the metadata of a package that brings the pack; return the folders that Python must look for packages in."""
+    metadata = folder / "toy_language-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-language\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[perfdiff.languages]\ntoy = toys:TRAITS\n")
+    return f"{folder}{os.pathsep}{Path(__file__).parent}"
+
+
 @dataclass(frozen=True)
 class Interpreter:
     """The workplace of toys: their interpreter, compiled beside the tree over perfdiff's runtime."""
 
     cache: Path
+    compiler: str = "gcc"
     identity: str = "toy 1"
 
     def prepare(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> Prepared:
         """Compile the interpreter."""
-        runtime = runtime_library.build("gcc", self.cache / "runtime")
+        runtime = runtime_library.build(self.compiler, self.cache / "runtime")
         link = [f"-L{runtime}", f"-Wl,-rpath,{runtime}", "-lperfdiff"]
-        subprocess.run(["gcc", "-O2", f"-I{runtime}", str(INTERPRETER), "-o", str(beside / "toy"), *link], check=True)
+        subprocess.run([self.compiler, "-O2", f"-I{runtime}", str(INTERPRETER), "-o", str(beside / "toy"), *link], check=True)
         return Prepared({"TOY": str(beside / "toy")}, 'test -x "$TOY" && echo built > built')
 
     def broken(self, beside: Path) -> str | None:
@@ -81,8 +155,8 @@ class Toys:
     slowdown = 1.0
     draws = ("TOY_DRAW",)
 
-    def __init__(self, cache: Path) -> None:
-        self.workplace: Workplace | None = Interpreter(cache)
+    def __init__(self, cache: Path, compiler: str = "gcc") -> None:
+        self.workplace: Workplace | None = Interpreter(cache, compiler)
 
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
         """Return the functions of all scripts."""

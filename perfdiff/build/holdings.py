@@ -6,50 +6,29 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
-_KEY = "[0-9a-f]{32}"
-# What a process writes that has not ended, here and by earlier versions, with the names of `tempfile` alone. One in sixteen of those
-# names has neither digit nor underscore, and is left: so is `.htaccess`.
-_DRAFT = r"|\.writing-[a-z0-9_]{8}|\.(?=[a-z]*[0-9_])[a-z0-9_]{8}|tmp(?=[a-z]*[0-9_])[a-z0-9_]{8}"
+from perfdiff.languages.holding import DRAFT, KEY, Holding
+from perfdiff.languages.installed import installed
 
-
-@dataclass(frozen=True, slots=True)
-class Holding:
-    """A folder of the cache: what it holds, in words, and the patterns of its entries' names, one for each level of folders.
-
-    Entries are folders where `holds_folders`, else files. Those that are `ageing` go by the time since they were used.
-    """
-
-    says: str
-    names: tuple[str, ...]
-    holds_folders: bool
-    ageing: bool = True
-
-
-_TEXTS = ("[0-9a-f]{2}", rf"[0-9a-f]{{30}}\.json{_DRAFT}")
 HOLDINGS: Mapping[str, Holding] = {
-    "trees": Holding("builds", (_KEY,), holds_folders=True, ageing=False),  # by their own locks
-    "experiments": Holding("recordings of comparisons", (_KEY + _DRAFT,), holds_folders=True),
-    "findings": Holding("findings of comparisons", (rf"{_KEY}\.json{_DRAFT}",), holds_folders=False),
-    "places": Holding("counts of places", (_KEY + _DRAFT,), holds_folders=True),
-    "units": Holding("parsed sources", (_KEY, rf"{_KEY}\.json{_DRAFT}"), holds_folders=False),
-    "modules": Holding("parsed sources of Python", (_KEY, rf"{_KEY}\.json{_DRAFT}"), holds_folders=False),
-    "classes": Holding("parsed sources and classes of Java", _TEXTS, holds_folders=False),
-    "scripts": Holding("parsed sources of PHP", _TEXTS, holds_folders=False),
-    "snapshots": Holding("copies of working trees", ("objects", "[0-9a-f]{2}|pack|info", ".+"), holds_folders=False),
-    "repositories": Holding("repositories of others that are measured here", (_KEY,), holds_folders=True),
+    "trees": Holding("builds", (KEY,), holds_folders=True, ageing=False),  # by their own locks
+    "experiments": Holding("recordings of comparisons", (KEY + DRAFT,), holds_folders=True),
+    "findings": Holding("findings of comparisons", (rf"{KEY}\.json{DRAFT}",), holds_folders=False),
+    "places": Holding("counts of places", (KEY + DRAFT,), holds_folders=True),
+    **{folder: holding for traits in installed() for folder, holding in traits.building.holdings.items()},
+    "snapshots": Holding(
+        "copies of working trees", ("objects", "[0-9a-f]{2}|pack|info", ".+"), holds_folders=False, beside=r"\.gitignore|tmp\w+"
+    ),
+    "repositories": Holding("repositories of others that are measured here", (KEY,), holds_folders=True),
     "runtime": Holding("runtime libraries", (r"[a-z]+-[\w.-]+",), holds_folders=True),
-    "python": Holding("Python packages", (rf"[0-9a-f]{{24}}|wheels|pip-[\w.+-]+{_DRAFT}",), holds_folders=True),
     "bisects": Holding("states of bisects", (r"[0-9a-f]+\.(?:json|writing)",), holds_folders=False),
-    "logs": Holding("build logs", (rf"{_KEY}\.log|service-.+\.log",), holds_folders=False, ageing=False),
-    "locks": Holding("other", (rf"{_KEY}|in-use|at-work|station",), holds_folders=False, ageing=False),
+    "logs": Holding("build logs", (rf"{KEY}\.log|service-.+\.log",), holds_folders=False, ageing=False),
+    "locks": Holding("other", (rf"{KEY}|in-use|at-work|station",), holds_folders=False, ageing=False),
     "stations": Holding("builds of recordings", (r"[1-9]\d*",), holds_folders=True, ageing=False),
 }
-# What else stands beside such folders, and beside their entries.
+# What else stands beside such folders.
 _BESIDE = r"\.gitignore|room|removed|last-[0-9a-f]{32}"
-_BESIDE_ENTRIES: Mapping[str, str] = {"snapshots": r"\.gitignore|tmp\w+", "python": r"[0-9a-f]{24}\.lock"}
 
 
 def entries(cache: Path, folder: str) -> tuple[Path, ...]:
@@ -66,13 +45,13 @@ def strangers(cache: Path) -> Iterator[Path]:
     """Yield what lies in a cache, or in its folders, that perfdiff has not laid there or cannot read, the topmost of each."""
     for path in _listed(cache):
         if path.name in HOLDINGS and _is_kind(path, is_folder=True):
-            yield from _strangers_below(path, path.name, HOLDINGS[path.name])
+            yield from _strangers_below(path, HOLDINGS[path.name])
         elif not re.fullmatch(_BESIDE, path.name):
             yield path
 
 
-def _strangers_below(folder: Path, holding_name: str, holding: Holding) -> Iterator[Path]:
-    own, places = _BESIDE_ENTRIES.get(holding_name), [folder]
+def _strangers_below(folder: Path, holding: Holding) -> Iterator[Path]:
+    own, places = holding.beside, [folder]
     for level, name in enumerate(holding.names):
         is_last = level + 1 == len(holding.names)
         below: list[Path] = []

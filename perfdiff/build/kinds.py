@@ -19,6 +19,7 @@ import perfdiff
 from perfdiff.build.builder import compiler_identity
 from perfdiff.build.variants import build_environment
 from perfdiff.errors import BuildError
+from perfdiff.languages.kept_files import is_kept
 
 Kind = dict[str, str]  # digests by what they are of, in words; variables are among them by their names
 
@@ -95,7 +96,7 @@ def _entries(folder: str, *, only: re.Pattern[str] | None = None, below: bool = 
         except OSError:
             continue
         if entry.is_dir(follow_symlinks=False):
-            if below and entry.name != "__pycache__":
+            if below and not is_kept(entry.name):
                 yield from _entries(entry.path, only=only)
         elif only is None or only.search(entry.name):
             yield f"{entry.path} {told}"

@@ -7,23 +7,20 @@ build is the same for both, and is never copied: it may be large.
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Mapping
 from pathlib import Path
+
+from perfdiff.languages.installed import installed
 
 NAME = "home"  # of the folder, beside a build's tree
 COPY = f"{NAME}.pristine"  # of what stands in it while commands run there (`collect/pristine.py`)
 # In these programs make entries of their own (XDG Base Directory Specification): they are folders, and hold links.
 _SHARED = ("", ".cache", ".config", ".local", ".local/share", ".local/state")
 _XDG = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
-# What package managers have loaded is the same whoever asks for it. Not loaded anew by each build: where each of them keeps it.
-_LOADED = {
-    "PIP_CACHE_DIR": ".cache/pip",
-    "UV_CACHE_DIR": ".cache/uv",
-    "npm_config_cache": ".npm",
-    "COMPOSER_CACHE_DIR": ".cache/composer",
-    "CARGO_HOME": ".cargo",
-    "GOMODCACHE": "go/pkg/mod",
-}
+# What package managers have loaded is the same whoever asks for it, and not loaded anew by each build. These build parts of projects in
+# languages that have no pack.
+_PACKAGES = {"npm_config_cache": ".npm", "CARGO_HOME": ".cargo", "GOMODCACHE": "go/pkg/mod"}
 
 
 def lay_out(beside: Path, environment: Mapping[str, str]) -> None:
@@ -43,8 +40,9 @@ def variables(beside: Path, environment: Mapping[str, str]) -> dict[str, str]:
     if user is None or not home.is_dir():
         return {}
     moved = {name: str(home / Path(value).relative_to(user)) for name in _XDG if (value := _below(environment.get(name), user))}
-    loaded = {name: str(user / folder) for name, folder in _LOADED.items() if name not in environment}
-    return {"HOME": str(home), **moved, **loaded}
+    packages = itertools.chain(_PACKAGES.items(), *(traits.building.packages.items() for traits in installed()))
+    shared = {name: str(user / folder) for name, folder in packages if name not in environment}
+    return {"HOME": str(home), **moved, **shared}
 
 
 def is_untouched(beside: Path) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 import perfdiff
 from perfdiff.build.masquerade import FlagKind, Partner
 from perfdiff.config import BuildConfig
+from perfdiff.languages.installed import installed
 from perfdiff.languages.protocol import Workplace
 from perfdiff.records.schema import Phase, Side
 from perfdiff.revisions.overlay import overlay_digest
@@ -31,7 +32,7 @@ _SETTINGS = {
 _KEYED = (
     "CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "LDLIBS", "LIBS", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH",
     "LIBRARY_PATH", "PKG_CONFIG_PATH", "CMAKE_PREFIX_PATH", "CMAKE_GENERATOR", "CMAKE_BUILD_TYPE", "SOURCE_DATE_EPOCH",
-    "COMPOSER_VENDOR_DIR", "CLASSPATH", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "MAVEN_OPTS", "GRADLE_OPTS", "ANT_OPTS",
+    *(name for traits in installed() for name in traits.building.variables),
 )
 # fmt: on
 

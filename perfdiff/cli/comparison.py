@@ -21,6 +21,7 @@ from perfdiff.cli.destinations import Destination
 from perfdiff.config import PLACE, RUNS_FOR_TIME, Config
 from perfdiff.configuration import Overrides
 from perfdiff.errors import ConfigError, RevisionError
+from perfdiff.languages.installed import installed
 from perfdiff.progress import Progress
 
 if TYPE_CHECKING:
@@ -221,10 +222,9 @@ def _guess(config: Config) -> str:
     """Say what no file says, and where it may be said; `perfdiff init` writes no file where one is there."""
     told, has_file = config.build_guessed_from, config.source is not None
     change = "[build] and [{}] say otherwise" if has_file else "`perfdiff init` writes down what can be changed"
-    if not config.build.command and config.python is None:
-        return f"a PHP project, as {told} tells: each revision runs as it lies; {change.format('php')}"
-    if not config.build.command:
-        return f"a Python project, as {told} tells: each revision gets an environment of its own; {change.format('python')}"
+    unbuilt = (traits for traits in installed() if traits.name in config.languages and traits.unbuilt)
+    if not config.build.command and (language := next(unbuilt, None)):
+        return f"a {language.title} project, as {told} tells: {language.unbuilt}; {change.format(language.name)}"
     how = "[build] command says otherwise" if has_file else "`perfdiff init` writes it down to be changed"
     return f"building with '{config.build.command}', guessed from {told}; {how}"
 

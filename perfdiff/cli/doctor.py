@@ -17,7 +17,7 @@ from perfdiff.cli import exits, options, output
 from perfdiff.configuration import Overrides
 
 if TYPE_CHECKING:
-    from perfdiff.collect.hosts.check import Check
+    from perfdiff.languages.check import Check
 
 app = options.application()
 

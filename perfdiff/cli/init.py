@@ -13,8 +13,9 @@ import typer
 from perfdiff import configuration
 from perfdiff.cli import exits, options, output
 from perfdiff.config import TEMPLATE_COMMAND, BuildConfig, CompareConfig, ProbeConfig, WorkloadConfig
-from perfdiff.configuration import buildsystem, javaproject, phpproject, pythonproject, servers
+from perfdiff.configuration import buildsystem, recognition, servers
 from perfdiff.configuration.buildsystem import BuildSystem
+from perfdiff.configuration.recognition import Draft
 from perfdiff.configuration.servers import Hint
 from perfdiff.errors import UsageError
 
@@ -52,44 +53,25 @@ parameters = {{ n = [1000, 3000, 10000, 30000] }}
 # fdr = {fdr:g}               # false discovery rate over all functions and metrics
 """
 
-_INSTALLED = "{file} was found. Each revision is installed into an environment of its own; a command takes the place of that:"
-_PYTHON_COMMAND = "python benchmark.py {n}"
-_PYTHON = """\
-[python]
-# interpreter = "python3"      # by name or path; all revisions run under it
-# requirements = [".[bench]", "bench/requirements.txt"]   # of workloads, besides what the project requires
-# editable = true              # installed by its build back end, even where it can be imported as it lies
-
-"""
-_JAVA_COMMAND = "java -cp {classes} {main} {{n}}"
-_JAVA = """\
-[java]
-# home = "/usr/lib/jvm/java-17-openjdk-amd64"   # the JDK of builds and workloads; else JAVA_HOME's, else that of `javac` on PATH
-
-"""
-
-_PHP_COMMAND = "php {script} {{n}}"
-_AS_IT_LIES = "{file} was found. Each revision runs as it lies, with the `vendor` that it has. What builds more of it, if anything:"
-_PHP = """\
-[php]
-# interpreter = "php8.2"       # by name or path: its release, headers and ini files; else `php` on PATH
-
-"""
 _SERVICES = """\
 # A server, as {files} told. Each run may start these, in this order, and send it requests = "requests.toml" in place of a command; what is
 # written here is a guess: docs/howto/server.md of perfdiff.
 {lines}
 
 """
-_NO_BUILD = "no build system was found: fill in the build command, or remove it from what is Python or PHP alone"
 
 
 @dataclass(frozen=True, slots=True)
-class PhpFound:
-    """A PHP project: the file that tells it, and a script of it that may be a workload, None where none is known."""
+class ProjectFound:
+    """What a project is: its build `system`, the language it is written in, by its title, with its draft, each None where it is not known.
 
-    file: str
-    script: str | None
+    `sign` is the file that tells it.
+    """
+
+    sign: str
+    system: BuildSystem | None = None
+    title: str = ""
+    draft: Draft | None = None
 
 
 @app.command()
@@ -100,68 +82,75 @@ def init(
     """Find the build system and write a commented perfdiff.toml to fill in."""
     with exits.exceptions_become_codes():
         here = repository.absolute()
-        folder = here if _found(here) else configuration.project(here)
+        folder = here if project_in(here) else configuration.project(here)
         target = folder / configuration.FILE
         if target.exists() and not force:
             raise UsageError(f"{target} is there already; --force replaces it", slug="config-exists")
-        found = _found(folder)
-        java = _start(folder, found)
+        found = project_in(folder)
         try:
-            target.write_text(template(found, java, servers.hints(folder)), encoding="utf-8")
+            target.write_text(template(found, servers.hints(folder)), encoding="utf-8")
         except OSError as error:
             raise UsageError(f"{target} cannot be written: {error.strerror}", slug="output-unwritable") from error
-        if isinstance(found, PhpFound):
-            built = f"a PHP project, as {found.file} tells"
-        elif isinstance(found, str):
-            built = f"a Python project, as {found} tells"
+        if found is None:
+            built = _no_build()
         else:
-            built = f"built with '{found.command}'" if found else _NO_BUILD
-        is_guessed = bool(java and java.main) or (isinstance(found, PhpFound) and found.script is not None)
+            built = f"built with '{found.system.command}'" if found.system else f"a {found.title} project, as {found.sign} tells"
+        is_guessed = found is not None and found.draft is not None and found.draft.is_guessed
         next_step = "see whether the workload's command is what you want to compare" if is_guessed else "fill in the workload's command"
         output.write(f"wrote {target} ({built})\nnext: {next_step}, then run `perfdiff BASE HEAD`")
 
 
-def _found(folder: Path) -> BuildSystem | PhpFound | str | None:
-    """Return the file that tells a Python project, else the build system, where there is one; C's before Java's, as bindings have both.
+def project_in(folder: Path) -> ProjectFound | None:
+    """Return what a project is. Files of a language that leads go first, then C's build systems, as bindings have both, then others.
 
-    A makefile that compiles nothing is what developers of PHP use.
+    A makefile that compiles nothing is what developers of scripts use.
     """
     system = buildsystem.detect(folder)
-    found = pythonproject.recognise(folder, ()) or (system if buildsystem.compiles(folder) else None) or javaproject.build_system(folder)
-    php = phpproject.recognise(folder, ()) if found is None else None
-    return PhpFound(php, phpproject.script(folder)) if php else found or system
+    languages = [(traits, kind) for traits, kind in recognition.kinds() if not kind.needs_build]
+    for traits, kind in languages:
+        if kind.leads and (sign := kind.recognise(folder, (), is_led=False)):
+            return ProjectFound(sign, title=traits.title, draft=kind.draft(folder, sign))
+    if system and buildsystem.compiles(folder):
+        return ProjectFound(system.file, system)
+    for traits, kind in recognition.kinds():
+        if kind.needs_build and (own := kind.build_system(folder)):
+            return ProjectFound(own.file, own, traits.title, kind.draft(folder, own.file))
+    for traits, kind in languages:
+        if sign := kind.recognise(folder, (), is_led=recognition.is_led(folder, kind)):
+            return ProjectFound(sign, title=traits.title, draft=kind.draft(folder, sign))
+    return ProjectFound(system.file, system) if system else None
 
 
-def _start(folder: Path, found: BuildSystem | PhpFound | str | None) -> javaproject.Start | None:
-    """Return what the programs of a Java project are started with, None of other projects."""
-    return javaproject.start(folder, found) if isinstance(found, BuildSystem) and found.name in javaproject.BUILD_SYSTEMS else None
+def _unbuilt() -> str:
+    """Return the languages whose projects need no command that builds them: `Python or PHP`."""
+    return " or ".join(traits.title for traits, kind in recognition.kinds() if not kind.needs_build)
 
 
-def template(found: BuildSystem | PhpFound | str | None, java: javaproject.Start | None = None, hints: Sequence[Hint] = ()) -> str:
-    """Return the text of a configuration for a build system, or for the Python or PHP project that a file tells.
+def _no_build() -> str:
+    return f"no build system was found: fill in the build command, or remove it from what is {_unbuilt()} alone"
 
-    `java` is what the programs of a Java project are started with, `hints` are of services. Where nothing is known, what builds the
-    program is to be filled in.
+
+def template(found: ProjectFound | None, hints: Sequence[Hint] = ()) -> str:
+    """Return the text of a configuration for a project; `hints` are of services.
+
+    Where nothing is known of it, what builds the program is to be filled in.
     """
     build, workload, probes, compare = BuildConfig(""), WorkloadConfig("", ""), ProbeConfig(), CompareConfig()
-    is_python = isinstance(found, str)
-    if isinstance(found, PhpFound):
-        says, command = _AS_IT_LIES.format(file=found.file), '# command = "composer install --no-dev"'
-    elif isinstance(found, str):
-        says, command = _INSTALLED.format(file=found), '# command = "python -m pip install -e ."'
-    elif found:
-        text = json.dumps(found.command)
-        says, command = f"{found.file} was found. The command runs in a fresh tree of each revision.", f"command = {text}"
+    draft = found.draft if found else None
+    if found is None:
+        says, command = f"Whatever builds a fresh tree; what is {_unbuilt()} alone needs no command:", 'command = "make"'
+    elif found.system:
+        says = f"{found.system.file} was found. The command runs in a fresh tree of each revision."
+        command = f"command = {json.dumps(found.system.command)}"
     else:
-        says, command = "Whatever builds a fresh tree; what is Python or PHP alone needs no command:", 'command = "make"'
-    started = _JAVA_COMMAND.format(classes=":".join(java.classes), main=java.main or "Main") if java else TEMPLATE_COMMAND
-    if isinstance(found, PhpFound):
-        started = _PHP_COMMAND.format(script=found.script or "benchmark.php")
+        assert draft is not None, "a language tells the project"
+        assert draft.unbuilt is not None, "which needs no build"
+        says, command = draft.unbuilt
     return _TEMPLATE.format(
         says=says,
         command=command,
-        languages=_services(hints) + (_PYTHON if is_python else _PHP if isinstance(found, PhpFound) else _JAVA if java else ""),
-        workload=_PYTHON_COMMAND if is_python else started,
+        languages=_services(hints) + (draft.section if draft else ""),
+        workload=draft.workload if draft else TEMPLATE_COMMAND,
         build_timeout=build.timeout_s,
         runs=workload.runs,
         warmup=workload.warmup,

@@ -22,7 +22,7 @@ from perfdiff.build.kinds import kind_of
 from perfdiff.build.parcels import Parcel
 from perfdiff.cluster import protocol
 from perfdiff.cluster.protocol import Answer, Failure, Handed, Opening, Question, Reply, Shelf
-from perfdiff.collect.hosts.check import Check
+from perfdiff.languages.check import Check
 
 _LOOK_S = 0.1  # between two looks whether the answer is still wanted
 _CLEARING_S = 30.0  # a station that is told to end has so long to clear away what it started

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from perfdiff import __version__
 from perfdiff.cluster import PROTOCOL, RESOURCE
 from perfdiff.cluster.tasks import submitted
-from perfdiff.collect.hosts.check import Check
 from perfdiff.errors import MeasurementError, UsageError
+from perfdiff.languages.check import Check
 
 if TYPE_CHECKING:
     from distributed import Client, Future

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +13,14 @@ from perfdiff.config import (
     CompareConfig,
     Config,
     CountersConfig,
-    JavaConfig,
     MeasureConfig,
-    PhpConfig,
     ProbeConfig,
-    PythonConfig,
     ServiceConfig,
-    WorkloadConfig,
 )
 from perfdiff.configuration import (
     asv,
     buildsystem,
-    javaproject,
-    phpproject,
-    pythonproject,
+    recognition,
     services,
     settings,
     suites,
@@ -41,7 +35,6 @@ from perfdiff.errors import ConfigError
 
 FILE = "perfdiff.toml"
 PYPROJECT = "pyproject.toml"
-_LANGUAGES = ("python", "java", "php")
 
 
 def load(directory: Path, *, overrides: Overrides | None = None, environment: Mapping[str, str], measuring: bool = True) -> Config:
@@ -82,10 +75,11 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         found = tuple(suites.with_command(workloads.with_inputs(workload, source, overrides, place), suite, place) for workload in found)
     if measuring and not found:
         raise ConfigError(_no_workload(source), slug="config-no-workload")
-    programs = _recognised(place, found, offered, {name for name in _LANGUAGES if values[name] or (source and name in source.table)})
-    guessed = None  # a Python project is installed without any command, and PHP runs as it lies
+    named = {name for name in settings.LANGUAGES if values[name] or (source and name in source.table)}
+    programs = recognition.recognised(place, found, offered, named)
+    guessed = None
     if measuring and not programs.is_ready and "command" not in values["build"]:
-        guessed = _guess(place, source, is_java="java" in programs.languages)
+        guessed = _guess(place, source, programs)
     values["build"].setdefault("command", guessed.command if guessed else "")
     return Config(
         build=BuildConfig(**values["build"]),
@@ -96,9 +90,7 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         measure=MeasureConfig(**values["measure"]),
         cluster=ClusterConfig(**values["cluster"]),
         source=str(source.path) if source else None,
-        python=PythonConfig(**values["python"]) if "python" in programs.languages else None,
-        java=JavaConfig(**values["java"]) if "java" in programs.languages else None,
-        php=PhpConfig(**values["php"]) if "php" in programs.languages else None,
+        languages={name: language.settings(**values[name]) for name, language in programs.languages.items()},
         services=offered,
         links=tuple(replace(link, delays_ms=()) for link in far),
         build_guessed_from=guessed.file if guessed else programs.sign if measuring and not values["build"]["command"] else None,
@@ -165,38 +157,9 @@ def _check_variables(environment: Mapping[str, str]) -> None:
             raise ConfigError(f"environment: unknown variable {name}{nearest(name, known)}", slug="config-key")
 
 
-@dataclass(frozen=True, slots=True)
-class _Programs:
-    """The languages of a project's programs that need no compiler, what tells them, and whether they run without a build command."""
-
-    languages: frozenset[str]
-    sign: str | None
-    is_ready: bool
-
-
-def _recognised(tree: Path, found: Sequence[WorkloadConfig], offered: Sequence[ServiceConfig], named: set[str]) -> _Programs:
-    """Return what a project is written in: the languages `named` in its configuration, and those that its files and commands tell.
-
-    What a project has in C or Java beside its PHP is built all the same.
-    """
-    commands = [
-        *(workload.command for workload in found if not workload.requests),
-        *(service.command.removeprefix("exec ") for service in offered if not service.outside),
-    ]
-    python, java, php = (project.recognise(tree, commands) for project in (pythonproject, javaproject, phpproject))
-    told = {"python": python is not None or any(workload.suite for workload in found), "java": java is not None, "php": php is not None}
-    languages = frozenset(named | {language for language, is_told in told.items() if is_told})
-    is_java = "java" in languages
-    is_ready = "python" in languages and not (is_java and python in commands)
-    if not is_ready and "php" in languages:
-        is_ready = not buildsystem.compiles(tree) and not (is_java and javaproject.build_system(tree) is not None)
-    return _Programs(languages, python or php, is_ready)
-
-
-def _guess(tree: Path, source: TomlFile | None, *, is_java: bool) -> buildsystem.BuildSystem:
-    """Return the build system of a tree; that of Java's own goes first where programs are Java's, a compiler of loose sources last."""
-    system = javaproject.named_build_system(tree) if is_java else None
-    system = system or buildsystem.detect(tree) or (javaproject.build_system(tree) if is_java else None)
+def _guess(tree: Path, source: TomlFile | None, programs: recognition.Programs) -> buildsystem.BuildSystem:
+    """Return the build system of a tree; raise ConfigError where there is none."""
+    system = programs.build_system(tree)
     if system is None:
         raise ConfigError(
             f"no build command is configured, and no build system is known by its files in {tree}; "

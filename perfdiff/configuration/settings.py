@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfdiff.config import DETECTORS, FOLDER, JUDGES, KEEPS, NAME, OUTPUTS, PORT, PROJECT, RUNS_FOR_TIME, TCP, CacheSize
+from perfdiff.languages.installed import installed
+from perfdiff.languages.traits import Key, KeyKind
 
 _CACHE_SIZE = re.compile(r"([0-9]{1,9}) ?([KMG]iB)/([0-9]{1,9})")
 _CALLABLE = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
@@ -221,15 +223,24 @@ WARMUP = Setting("a whole number of at least 0, such as 1", _integer(0))
 ADDRESS = Setting('the address of a Dask scheduler, such as "tcp://lab1:8786"', _scheduler, text=True)
 BUILD_COMMAND = Setting('a shell command, such as "make -j2"', _text, text=True)
 
+
+def _of_language(key: Key) -> Setting:
+    """Return the setting that a key of a language's section is."""
+    match key.kind:
+        case KeyKind.TEXT:
+            return Setting(key.wanted, _text, text=True)
+        case KeyKind.TEXTS:
+            return Setting(key.wanted, _texts)
+        case KeyKind.TRUTH:
+            return _TRUTH
+
+
+LANGUAGES: Mapping[str, Mapping[str, Setting]] = {
+    traits.name: {name: _of_language(key) for name, key in traits.keys.items()} for traits in installed() if traits.settings is not None
+}
 SECTIONS: Mapping[str, Mapping[str, Setting]] = {
     "build": {"command": BUILD_COMMAND, "overlay": _PATHS, "timeout_s": _SECONDS},
-    "python": {
-        "interpreter": Setting('a name or path, such as "python3.12"', _text, text=True),
-        "requirements": Setting('a list of requirements files and requirements, such as ["bench/requirements.txt", ".[bench]"]', _texts),
-        "editable": _TRUTH,
-    },
-    "java": {"home": Setting('the folder of a JDK, such as "/usr/lib/jvm/java-17-openjdk-amd64"', _text, text=True)},
-    "php": {"interpreter": Setting('a name or path, such as "php8.2"', _text, text=True)},
+    **LANGUAGES,
     "probes": {
         "overhead": _SHARE,
         "exclude": Setting('a list of path patterns, such as ["third_party/*"]', _texts),
@@ -310,7 +321,7 @@ REQUEST: Mapping[str, Setting] = {
 }
 SERVICE: Mapping[str, Setting] = {
     "name": Setting('a word of letters, digits and "_", such as "db"', _name, text=True),
-    "command": Setting('a shell command, such as "python app.py --port {port}"', _text, text=True),
+    "command": Setting('a shell command, such as "./server --port {port}"', _text, text=True),
     "outside": _TRUTH,
     "keep": _one_of(KEEPS),
     "ready": Setting('"tcp" or a URL on 127.0.0.1, such as "http://127.0.0.1:{port}/"', _ready, text=True),

@@ -203,6 +203,15 @@ class NamedLine:
     threads: int
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Where a pack works: the `project` folder of the user's checkout, the user's `environment`, and a `cache` that revisions share."""
+
+    project: Path
+    cache: Path
+    environment: Mapping[str, str]
+
+
 class PlainBuild(Protocol):
     """A finished build without probes: the root of its tree, what lies beside that, and the compile commands recorded in it."""
 

@@ -7,19 +7,18 @@ the other side's as well.
 from __future__ import annotations
 
 import contextlib
-import re
 import time
 from collections.abc import Iterable
 from pathlib import Path
 
 from perfdiff.build.jobs import OUTCOME
 from perfdiff.collect.trees.differences import elsewhere
+from perfdiff.languages import kept_files
 from perfdiff.measuring import unaltered
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.site import Site
 from perfdiff.records.schema import Phase, Run, Side
 
-_OF_INTERPRETERS = re.compile(r"/(?:__pycache__|hsperfdata_[^/]*)/")  # byte code; what each JVM tells others of itself
 LONGEST_S = 10.0  # whose shortest runs take longer are not run again for this
 
 
@@ -52,7 +51,7 @@ def read_outside(bench: Bench, site: Site, made: list[Run]) -> tuple[str, ...]:
 
 def _is_kept_for_all(path: str, bench: Bench) -> bool:
     """Return whether a file is perfdiff's own, or an interpreter's, which are the same for whoever reads them."""
-    return Path(path).is_relative_to(bench.request.cache.resolve()) or _OF_INTERPRETERS.search(path) is not None
+    return Path(path).is_relative_to(bench.request.cache.resolve()) or kept_files.is_of_interpreters(path)
 
 
 def _times(paths: Iterable[str]) -> dict[str, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from perfdiff import units
 from perfdiff.collect.built.reach import nothing_called
@@ -15,6 +15,7 @@ from perfdiff.collect.trees.accesses import Accesses
 from perfdiff.collect.trees.differences import Differences, elsewhere, is_at_work
 from perfdiff.collect.trees.watched import Watched
 from perfdiff.errors import WorkloadError
+from perfdiff.languages import kept_files
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.site import Site
 from perfdiff.records.schema import Note, Phase, Point, Side
@@ -57,14 +58,13 @@ def met(bench: Bench, site: Site, points: Sequence[Point]) -> tuple[str, ...]:
 
 def _source(name: str) -> str:
     """Return the source of byte code that an interpreter keeps in a folder beside it; other files as they are."""
-    path = PurePosixPath(name)
-    return str(path.parent.parent / f"{path.name.partition('.')[0]}.py") if path.parent.name == "__pycache__" else name
+    return kept_files.source_of(name) or name
 
 
 def _is_code(site: Site, name: str) -> bool:
     """Return whether a file holds functions, as a text or as something that is run."""
     definitions = (definition for pair in site.subjects.pairs.values() for definition in (pair.base, pair.head) if definition is not None)
-    if name.endswith(".pyc") or name in {definition.file for definition in definitions}:
+    if kept_files.is_byte_code(name) or name in {definition.file for definition in definitions}:
         return True
     paths = (built.tree / name for built in site.plain.values())
     return any(path.is_file() and path.read_bytes().startswith(_COMPILED) for path in paths)
@@ -128,7 +128,7 @@ def _not_met(differences: Differences) -> Note:
 
 def _is_written(name: str) -> bool:
     """Return whether people write a file, and neither version control nor an interpreter keeps it for itself."""
-    return not name.startswith(".git/") and "__pycache__" not in name.split("/")
+    return not name.startswith(".git/") and not kept_files.is_kept(name)
 
 
 def _differences(site: Site) -> Differences:

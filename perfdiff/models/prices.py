@@ -10,21 +10,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from perfdiff.languages.installed import installed
 from perfdiff.records.metrics import metric_of
+
+_OF_LANGUAGES = {counter: price for traits in installed() for counter, price in traits.prices.items()}
 
 # Beyond a fetch that hits the own cache or node: a line from another core of the same chip takes 40 ns and more, memory of the other node
 # 50 ns and more beyond one's own.
 LEAST_NS: Mapping[str, float] = {"hitm": 40.0, "remote_dram": 50.0}
 # A locked update takes up to 20 cycles, a division up to 40; a first-level miss is served in 4 ns, a second-level one in 12, memory,
 # another core's cache or another node in about 100; a fault or a switch of context takes microseconds. Events of hardware are taken for
-# dear. A line of CPython takes 60 ns in the median of 20 programs of its own library (3.11 to 3.13; quartiles 21 and 107 ns); `object()`
-# takes 60 to 130 ns, made and freed (the same versions), and a collection that looks at 700 young objects 12 µs. A basic block of
-# Java's bytecode is one of machine code once it is compiled. An instruction of PHP's engine takes 1.6 ns in a loop that adds numbers, 9 ns
-# in one that makes strings and puts them into an array (8.2, no compiler, a machine with other work).
+# dear. CPython's `object()` takes 60 to 130 ns, made and freed (3.11 to 3.13), and a collection that looks at 700 young objects 12 µs.
+# What a counter of one language costs stands with that language's pack.
 _USUAL_NS: Mapping[str, float] = {
-    "lines": 100.0,
-    "bytecode_blocks": 1.0,
-    "opcodes": 10.0,
+    **{counter: price.usual_ns for counter, price in _OF_LANGUAGES.items() if price.usual_ns is not None},
     "objects": 100.0,
     "collections": 20_000.0,
     "loads": 1.0,
@@ -41,17 +40,12 @@ _USUAL_OF_UNIT: Mapping[str, float] = {"count": 100.0, "bytes": 0.1, "ns": 1.0}
 # of 64 bits on processors before Ice Lake (90 cycles); a library's function that reads some 10 kB; a system call that copies as much; a
 # query that a database answers from its disk; another socket's modified line, or its memory under load; a fresh page is a fault and its
 # clearing, some µs for 4 kB; an allocator may ask the system for memory, a fault the disk for a page; a wait has no bound. Time is itself.
-# A line of CPython took 150 ns in the dearest of those programs, and up to twice as much on slower machines: what takes longer is work
-# within it, on values of any size. An object may need a new page, and be followed by the collector; a collection of the oldest generation
-# looks at all objects that there are. A basic block of bytecode that is interpreted takes ten times as long as one that is compiled. An
-# instruction of PHP's engine may join strings or copy an array; usual ones took up to 9 ns, and slower machines take twice as long.
+# An object may need a new page, and be followed by the collector; a collection of the oldest generation looks at all objects that there
+# are.
 DEAREST_NS: Mapping[str, float] = {
-    "lines": 300.0,
-    "bytecode_blocks": 50.0,
-    "opcodes": 50.0,
+    **{counter: price.dearest_ns for counter, price in _OF_LANGUAGES.items() if price.dearest_ns is not None},
     "objects": 500.0,
     "object_bytes": 1.0,
-    "heap_bytes": 1.0,
     "collections": 1e6,
     "blocks": 5.0,
     "loads": 5.0,
@@ -78,13 +72,9 @@ DEAREST_NS: Mapping[str, float] = {
 # measured of reference counts that became atomic. Misses overlap: ten are under way at once, and the next level's prefetching hides many. A
 # processor begins a division of 64 bits every 4 to 10 cycles, one of floating numbers every 4 or 5 (uops.info: Zen 2 and later, Ice Lake
 # and later). A call through the linker's table and back takes some cycles; one of the kernel that does nothing 50 ns (Linux, no
-# mitigations); a query of a database in the same process that finds its one row in memory 500 ns. A line of CPython that only assigns a
-# constant took 6 ns, and new processors are about twice as fast. Compilers of bytecode unroll loops, and do several steps with one
-# instruction; PHP's, where it compiles at all, does the least of its engine's instructions with one or two of the processor's.
+# mitigations); a query of a database in the same process that finds its one row in memory 500 ns.
 WORK_NS: Mapping[str, float] = {
-    "lines": 3.0,
-    "bytecode_blocks": 0.1,
-    "opcodes": 0.5,
+    **{counter: price.work_ns for counter, price in _OF_LANGUAGES.items() if price.work_ns is not None},
     "blocks": 0.2,
     "atomics": 1.5,
     "divisions": 1.0,

@@ -52,7 +52,7 @@ METRICS: Mapping[str, Metric] = {
         Metric("objects", "count", False, "objects made", own=True),
         Metric("object_bytes", "bytes", False, "bytes of objects made", own=True),
         Metric("peak_bytes", "bytes", False, "most memory in use at once, beyond what was at its start, callees included"),
-        Metric("heap_bytes", "bytes", True, "bytes allocated by the JVM's own counter", own=True),
+        Metric("heap_bytes", "bytes", True, "bytes allocated by the runtime's own counter", own=True),
         Metric("collections", "count", True, "collections of garbage", own=True),
         Metric("collecting_ns", "ns", True, "time of these collections, in counted runs"),
         Metric("blocks", "count", False, "basic blocks", own=True, executed=True),

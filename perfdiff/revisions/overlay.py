@@ -12,11 +12,12 @@ from functools import lru_cache
 from pathlib import Path
 
 from perfdiff.errors import RevisionError
+from perfdiff.languages.kept_files import BYTE_CODE
 from perfdiff.revisions.repository import Repository
 
 # Of what git ignores in a folder, these stay behind: objects of an earlier build would pass for up to date on both sides, what a build
 # system keeps names the folder that it was made in, and an open editor would have everything measured again.
-_PRODUCTS = frozenset((".o", ".obj", ".lo", ".a", ".la", ".so", ".d", ".gch", ".pch", ".gcno", ".gcda", ".pyc"))
+_PRODUCTS = frozenset((".o", ".obj", ".lo", ".a", ".la", ".so", ".d", ".gch", ".pch", ".gcno", ".gcda", *BYTE_CODE))
 _MACHINE_CODE = (b"\x7fELF", b"!<arch>\n")  # programs and libraries, however they are named
 _BUILD_STATE = frozenset(("CMakeCache.txt", "build.ninja", "config.status", "meson-info.json"))
 _BACKUPS = ("*~", "#*#", ".#*", ".*.sw?")

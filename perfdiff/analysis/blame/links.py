@@ -17,11 +17,12 @@ from perfdiff.analysis.blame.texts import Texts, frees
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.sums.ledger import Ledger
+from perfdiff.languages.installed import installed
 from perfdiff.records.differences import EntityKind
 from perfdiff.records.schema import Change, Feature, FunctionInfo, Origin
 
 _MOST_NAMED = 3  # names of shared data that a link tells
-_RECKONED = re.compile(r"[/%<>]=?\s*\(*sizeof|sizeof[^;]*[<>]")
+_SIZES = tuple(traits.wording.sizes for traits in installed() if traits.wording.sizes is not None)
 
 
 class LinkKind(StrEnum):
@@ -161,7 +162,7 @@ def is_laid_out_anew(info: FunctionInfo) -> bool:
     What reckons with a type's size, as in how many fit into a block, may do something else.
     """
     types = all(culprit.kind.is_laid_out for culprit in info.culprits)
-    reckons = any(_RECKONED.search(source.text) for source in (info.base, info.head) if source is not None)
+    reckons = any(sizes.search(source.text) for sizes in _SIZES for source in (info.base, info.head) if source is not None)
     return info.change is Change.AFFECTED and bool(info.culprits) and types and not reckons
 
 

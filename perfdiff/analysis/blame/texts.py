@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import TypeVar
 
+from perfdiff.languages.installed import installed
 from perfdiff.records.schema import FunctionInfo, Source
 
 T = TypeVar("T")
@@ -18,12 +19,12 @@ _SEMICOLONS = re.compile(r";\s*(?:[}/]|$)", re.MULTILINE)
 _OPENED, _CLOSED = "([{", ")]}"
 _ASSIGNMENT = re.compile(r"(?P<target>[^=!<>()]+?)(?:[-+*/%&|^.]|\*\*|//|<<|>>|\?\?)?=(?![=>])[^()]*")
 _REACHED = re.compile(r"\.|->|::|\[")
-_ITSELF = frozenset(("this", "self"))
+_ITSELF = frozenset(word for traits in installed() for word in traits.wording.itself)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 # Values that say how a call ended, not what it found.
-_STATUS = frozenset(("true", "false", "True", "False", "NULL", "nullptr", "None", "TRUE", "FALSE", "this", "self"))
+_STATUS = _ITSELF.union(word for traits in installed() for word in traits.wording.statuses)
 # Words between values.
-_KEYWORDS = frozenset(("and", "async", "await", "else", "for", "from", "if", "in", "is", "lambda", "new", "not", "or", "sizeof"))
+_KEYWORDS = frozenset(word for traits in installed() for word in traits.wording.between)
 _WORDS, _TELLING = re.compile(r"\w+"), 3  # so many words make a line that is recognised elsewhere
 _FREES = re.compile(r"free|delete|dealloc|release|destroy|unref|sweep|collect|reclaim", re.IGNORECASE)
 

@@ -21,7 +21,7 @@ def asked(place: MemoryEvidence, who: str, lines: str) -> Iterator[tuple[float, 
         [place.counts[each] for each in names if each in place.counts and _grew_beyond_work(place.counts, each)] for names in _MEMORY
     )
     if found:
-        # What the code makes itself is told first: the JVM's counter has what others make for it as well.
+        # What the code makes itself is told first: a runtime's own counter has what others make for it as well.
         first = max([each for each in found if each.counter != HEAP] or found, key=_dearest_ns)
         at_once = "".join(f", up to {units.size(each.head)} in use at once ({units.size(each.base)})" for each in held)
         yield _dearest_ns(first), Cause("more-allocation", f"{who}{_says(first)}{at_once}{lines}", tuple(map(_evidence, found + held)))

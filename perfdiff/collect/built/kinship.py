@@ -6,11 +6,12 @@ from collections.abc import Collection
 from pathlib import PurePosixPath
 
 from perfdiff.collect.built.workshop import Workshop
+from perfdiff.languages.installed import installed
+from perfdiff.languages.kept_files import is_byte_code
 from perfdiff.languages.tree_files import all_differing
 
 # Files whose whole effect on the program is in its functions and what they depend on, as the index of the language sees it.
-SOURCES = frozenset((".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx", ".ipp", ".tpp", ".inl", ".py"))
-_BYTE_CODE = ".pyc"  # what a module of Python is loaded from
+SOURCES = frozenset(suffix for traits in installed() for suffix in traits.files.sources)
 
 
 def are_sources(files: Collection[str]) -> bool:
@@ -33,5 +34,5 @@ def unchanged(workshop: Workshop, depth: int, idle: Collection[str]) -> bool:
         return False
     base, head = plain.values()
     code = workshop.packs.same_code(base, head, pairs)
-    byte_code = (name for name, _ in all_differing(base.tree, head.tree) if name.endswith(_BYTE_CODE))
+    byte_code = (name for name, _ in all_differing(base.tree, head.tree) if is_byte_code(name))
     return all(name in code.alike or name in code.by_function for name in byte_code)

@@ -19,13 +19,15 @@ from typing import IO, Protocol
 
 from perfdiff import processes, units
 from perfdiff.build.jobs import SOURCE
-from perfdiff.collect.execution import complaints, held_shell, kernel
+from perfdiff.collect.execution import held_shell, kernel
 from perfdiff.collect.execution.guard import Guard, Limits, missing_bytes
 from perfdiff.collect.execution.outputs import Stream
 from perfdiff.collect.execution.printed import Patterns, PrintedNumbers
 from perfdiff.collect.execution.tasks import TaskCounter
 from perfdiff.config import TEMPLATE_COMMAND
 from perfdiff.errors import DiskFilledError, RunFailedError, StoreError, StraysError, WorkloadError
+from perfdiff.languages.installed import installed
+from perfdiff.languages.traits import Complaint
 from perfdiff.records.behaviour import Behaviour, Concurrency
 from perfdiff.records.exchanges import Exchanges
 from perfdiff.records.requests import RequestTimes
@@ -35,7 +37,7 @@ _SETTINGS = re.compile(r"(?:[A-Za-z_]\w*=[\w./:,+-]*\s+)+")  # of variables, ahe
 _BUILT_IN = frozenset(("echo", "false", "kill", "printf", "pwd", "test", "time", "true"))  # as programs not quite the same
 _PROGRAM = re.compile(r"[\w./+-]+(?!\S)")
 _NOT_FOUND = 127  # what the shell says of a program that is not there
-_ABSENT_FILE = ("No such file or directory", "Could not open input file: ")  # the second one is PHP's
+_ABSENT_FILE = ("No such file or directory", *(words for traits in installed() if (words := traits.running.absent_file)))
 TAIL_BYTES = 4000  # of what a workload printed last, shown when it fails
 _NAMES_LEFT = 8  # of processes that a run left: more tell no more
 
@@ -353,6 +355,12 @@ def _remedy(command: Command, status: int, tail: str) -> str:
     return f"{command.by_hand}, or list {status} in exit_codes if that is its way to succeed"
 
 
+def _complaint(tail: str) -> Complaint | None:
+    """Return what a runtime complains of at the end of standard error, None where nothing in it is known."""
+    readers = (traits.running.complaint for traits in installed() if traits.running.complaint is not None)
+    return next(filter(None, (read(tail) for read in readers)), None)
+
+
 def _require_success(command: Command, status: int, guard: Guard, tail: str) -> None:
     """Raise WorkloadError where a run did not end as it should; `status` is below 0 for a signal."""
     what = f"'{command.text}'"
@@ -409,7 +417,7 @@ def _require_success(command: Command, status: int, guard: Guard, tail: str) -> 
             slug="setup-failed" if command.purpose is Purpose.SETUP else "prepare-failed",
             detail=tail,
         )
-    if complaint := complaints.read(tail):
+    if complaint := _complaint(tail):
         raise RunFailedError(
             f"{what} exited {status} ({command.where}): {complaint.says}; {complaint.remedy}", slug=complaint.slug, detail=tail
         )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
+from perfdiff.languages import kept_files
 from perfdiff.records.behaviour import REST, Shape
 
 # Taking numbers out of this much text takes 0.15 s at most (measured on 2 shared CPUs of a virtual machine), once the run is over.
@@ -24,7 +25,6 @@ DIGESTED_BYTES = 1 << 26  # of all larger files of one run, which takes 0.1 s; o
 NUMBERS = 64  # of a text that are known one by one: results come first, or texts are long tables
 _DIGEST_BYTES, _NUMBER_BYTES = 16, 4
 _REMEMBERED = 16  # texts, of which most runs print the same
-_CACHES = "__pycache__"
 _OWN = b"..."  # stands for the path of a build's folder
 
 _NUMBER = re.compile(
@@ -122,7 +122,7 @@ def shape_of(text: bytes) -> Shape:
 def files_written(tree: Path, paths: Iterable[str]) -> dict[str, Shape]:
     """Return the shapes of the files at `paths` in a tree and in folders there, by their names without numbers.
 
-    Those that have one such name are one. Hidden files and folders, and what Python keeps compiled, are caches: nobody's results.
+    Those that have one such name are one. Hidden files and folders, and what interpreters keep compiled, are caches: nobody's results.
     """
     shapes: dict[str, list[Shape]] = {}
     close, digested = READ_BYTES, DIGESTED_BYTES
@@ -144,7 +144,7 @@ def _files(tree: Path, paths: Iterable[str]) -> Iterator[tuple[str, int]]:
         path = open_.pop()
         try:
             status = (tree / path).lstat()
-            if any(part == _CACHES or part.startswith(".") for part in path.split("/")):
+            if kept_files.is_kept(path) or any(part.startswith(".") for part in path.split("/")):
                 continue
             if stat.S_ISREG(status.st_mode):
                 yield path, status.st_size

@@ -11,12 +11,13 @@ from pathlib import Path
 from perfdiff import units
 from perfdiff.build import compilers
 from perfdiff.build.cache import claim
-from perfdiff.collect.hosts import counters, javahost, machine, phphost, pythonhost, servicehost
-from perfdiff.collect.hosts.check import Check, refused
+from perfdiff.collect.hosts import counters, machine, servicehost
 from perfdiff.collect.hosts.counters import Library
 from perfdiff.collect.hosts.machine import Pmu
 from perfdiff.config import Config
 from perfdiff.errors import RevisionError, StoreError
+from perfdiff.languages.check import Check, refused
+from perfdiff.languages.installed import installed, loaded
 from perfdiff.revisions.repository import find_repository
 
 # A build tree, its probed copies and the recordings of a middle-sized project; less room rarely lasts for one comparison.
@@ -36,13 +37,10 @@ def examine(cache: Path, variables: Mapping[str, str], project: Path, config: Co
         _python(),
         _git(variables),
         *_compilers(variables),
-        _libclang(),
         *_build_tools(variables),
         _cache_writable(cache),
         *(_checkout(project) if config else ()),
-        *pythonhost.examine(config.python if config else None, project, cache, variables),
-        *javahost.examine(config.java if config else None, project, cache, variables),
-        *phphost.examine(config.php if config else None, project, cache, variables),
+        *_languages(config, project, cache, variables),
         *servicehost.examine(config, project, cache, variables),
         _cache_room(cache),
         _clock(),
@@ -94,19 +92,15 @@ def _compilers(variables: Mapping[str, str]) -> Iterator[Check]:
         yield Check(f"{language.upper()} compiler", needed=needed, found=found is not None, says=says, remedy=remedy)
 
 
-def _libclang() -> Check:
-    import clang.cindex
-
-    try:
-        clang.cindex.Index.create()
-    except clang.cindex.LibclangError as error:
-        remedy = "reinstall the Python package libclang: pip install --force-reinstall 'libclang>=18.1.1,<19'"
-        return Check("libclang", needed=True, found=False, says=f"cannot be loaded: {error}", remedy=remedy)
-    return Check("libclang", needed=True, found=True, says="loads")
+def _languages(config: Config | None, project: Path, cache: Path, variables: Mapping[str, str]) -> Iterator[Check]:
+    """Yield what the programs of each language need; nothing of it is needed where the project has none in that language."""
+    for traits in installed():
+        if traits.host is not None:
+            yield from loaded(traits.host)(config.languages.get(traits.name) if config else None, project, cache, variables)
 
 
 def _build_tools(variables: Mapping[str, str]) -> Iterator[Check]:
-    for name in ("make", "cmake", "ninja", "meson", "autoconf", "mvn", "gradle", "ant"):
+    for name in ("make", "cmake", "ninja", "meson", "autoconf", *(tool for traits in installed() for tool in traits.building.tools)):
         path = shutil.which(name, path=variables.get("PATH"))
         remedy = f"install {name} if a project is built with it"
         yield Check(name, needed=False, found=path is not None, says=path or "not on PATH", remedy=remedy)

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from perfdiff import temporary
 from perfdiff.collect.execution.executor import Command, ProcessExecutor, Purpose
-from perfdiff.collect.hosts.check import Check
 from perfdiff.collect.runs import workloads
 from perfdiff.collect.serving import loopback
 from perfdiff.collect.serving.services import Services, Situation
 from perfdiff.config import ASSIGNMENT, SERVICE_PLACE, Config, ServiceConfig
 from perfdiff.errors import PerfdiffError
+from perfdiff.languages.check import Check
 
 _FIXED_PORT = re.compile(r"(?:127\.0\.0\.1:|localhost:|0\.0\.0\.0:|--port[= ]|-p )(\d{2,5})\b")
 _SUBSTITUTED = re.compile(r"\$\([^()]*\)|`[^`]*`")  # by the shell: what it starts there is no service

@@ -8,11 +8,11 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 
 from perfdiff.config import PLACE, ServiceConfig, WorkloadConfig
+from perfdiff.languages.installed import installed
 from perfdiff.records.schema import Point, Workload
 
 # What many programs read through their libraries: threads, memory, what is loaded, language and time zone.
-_JVMS = ("CLASSPATH", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
-_READ = frozenset(("GLIBC_TUNABLES", "LANG", "LANGUAGE", "TZ", "PHPRC", "PHP_INI_SCAN_DIR", "USE_ZEND_ALLOC", *_JVMS))
+_READ = frozenset(("GLIBC_TUNABLES", "LANG", "LANGUAGE", "TZ", *(name for traits in installed() for name in traits.running.variables)))
 _READ_PREFIXES = ("OMP_", "GOMP_", "KMP_", "OPENBLAS_", "MKL_", "MALLOC_", "TCMALLOC_", "MIMALLOC_", "LD_", "LC_")
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from perfdiff.config import Config
 from perfdiff.languages.c import machine_code, naming, places, runtime_library, threads
 from perfdiff.languages.c.index import index as index_program
 from perfdiff.languages.c.matching import match as match_programs
@@ -20,10 +21,16 @@ from perfdiff.languages.protocol import (
     Probe,
     ProbeCosts,
     Program,
+    Surroundings,
     Workplace,
 )
 from perfdiff.records.hot_lines import HotLine
 from perfdiff.records.schema import Note, Phase
+
+
+def made(config: Config, surroundings: Surroundings) -> C:
+    """Return the pack of C and C++."""
+    return C(surroundings.cache / "units")
 
 
 class C:

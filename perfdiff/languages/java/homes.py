@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfdiff.config import JavaConfig
 from perfdiff.errors import StoreError, store_errors
 from perfdiff.languages.dependencies import DependencyChange, changes
 from perfdiff.languages.java import dependencies, jdks
 from perfdiff.languages.java.jdks import Jdk
+from perfdiff.languages.java.traits import JavaConfig
 from perfdiff.languages.protocol import Prepared
 from perfdiff.records.schema import Note
 

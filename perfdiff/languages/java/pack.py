@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from perfdiff.config import JavaConfig
+from perfdiff.config import Config
 from perfdiff.languages.c import runtime_library
+from perfdiff.languages.check import compiler
 from perfdiff.languages.java import agent, calibrating, counting, homes, jvms, options, sameness, start, weaving
 from perfdiff.languages.java import places as counted_places
 from perfdiff.languages.java.homes import Homes
 from perfdiff.languages.java.index import index as index_program
 from perfdiff.languages.java.matching import match as match_programs
 from perfdiff.languages.java.places import Host
-from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, ProbeCosts, Program, Workplace
+from perfdiff.languages.java.traits import JavaConfig
+from perfdiff.languages.protocol import (
+    CodeComparison,
+    Counterpart,
+    PlaceReader,
+    PlainBuild,
+    Probe,
+    ProbeCosts,
+    Program,
+    Surroundings,
+    Workplace,
+)
 from perfdiff.records.schema import Note, Phase
 
-_COMPILERS = ("cc", "gcc", "clang")
 # Half as much again as `scripts/bench java_probe` measures in a loop of its own, as a method with a probe may no longer be inlined in
 # programs, and the caches are theirs (docs/figures.md).
 _COSTS = ProbeCosts(timed_ns=100.0, counted_ns=50.0, passed_ns=21.0)
+
+
+def made(config: Config, surroundings: Surroundings) -> Java:
+    """Return the pack of Java for a project."""
+    settings = config.languages[Java.name]
+    assert isinstance(settings, JavaConfig), "the value of its own section"
+    return Java(settings, surroundings.project, surroundings.environment, surroundings.cache)
 
 
 class Java:
@@ -37,7 +54,7 @@ class Java:
 
     def __init__(self, config: JavaConfig, project: Path, environment: Mapping[str, str], cache: Path) -> None:
         self._config, self._project, self._environment, self._cache = config, project, environment, cache
-        self._compiler = next((name for name in _COMPILERS if shutil.which(name, path=environment.get("PATH"))), _COMPILERS[0])
+        self._compiler = compiler(environment)
         self._classes = cache / "classes"
         self._homes = Homes(config, project, environment)
         self.workplace: Workplace | None = self._homes

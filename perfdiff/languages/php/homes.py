@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfdiff.config import PhpConfig
 from perfdiff.errors import StoreError, store_errors
 from perfdiff.languages.dependencies import DependencyChange, changes
 from perfdiff.languages.php import interpreters, packages
 from perfdiff.languages.php.interpreters import Php
+from perfdiff.languages.php.traits import PhpConfig
 from perfdiff.languages.protocol import Prepared
 from perfdiff.records.schema import Note
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from perfdiff.config import PhpConfig
+from perfdiff.config import Config
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.counted_code import Places
+from perfdiff.languages.interpreter_parts import InterpreterParts
 from perfdiff.languages.php import engines, extension, homes, owners, sameness, sheet, start
 from perfdiff.languages.php import places as counted_places
 from perfdiff.languages.php.engines import Engine
@@ -19,12 +18,29 @@ from perfdiff.languages.php.index import index as index_program
 from perfdiff.languages.php.matching import match as match_programs
 from perfdiff.languages.php.places import Host
 from perfdiff.languages.php.sources import aliases_in, source_files
-from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, ProbeCosts, Program, Workplace
+from perfdiff.languages.php.traits import PhpConfig
+from perfdiff.languages.protocol import (
+    CodeComparison,
+    Counterpart,
+    PlaceReader,
+    PlainBuild,
+    Probe,
+    ProbeCosts,
+    Program,
+    Surroundings,
+    Workplace,
+)
 from perfdiff.records.schema import Note, Phase
 
-_COMPILERS = ("cc", "gcc", "clang")
 # Half as much again as `scripts/bench php_probe` measures in a loop of its own.
 _COSTS = ProbeCosts(timed_ns=95.0, counted_ns=45.0, passed_ns=25.0, branch_ns=15.0)
+
+
+def made(config: Config, surroundings: Surroundings) -> Php:
+    """Return the pack of PHP for a project."""
+    settings = config.languages[Php.name]
+    assert isinstance(settings, PhpConfig), "the value of its own section"
+    return Php(settings, surroundings.project, surroundings.environment, surroundings.cache)
 
 
 class Php:
@@ -40,7 +56,7 @@ class Php:
 
     def __init__(self, config: PhpConfig, project: Path, environment: Mapping[str, str], cache: Path) -> None:
         self._environment, self._cache = environment, cache
-        self._compiler = next((name for name in _COMPILERS if shutil.which(name, path=environment.get("PATH"))), _COMPILERS[0])
+        self._parts = InterpreterParts.of(self.name, cache, environment)
         self._homes = Homes(config, project, environment)
         self.workplace: Workplace | None = self._homes
 
@@ -91,18 +107,17 @@ class Php:
         """Write the sheet of the probes, and return the variables by which each PHP finds it, and our extension."""
         if not probes:
             return {}
-        path = folder / f"php-{phase}-{_digest(built, probes)}.sheet"
-        if not path.exists():
-            places = {file: (built.tree / file,) for file in {probe.definition.file for probe in probes}}
-            sheet.write(path, probes, places, aliases_in(built.tree, places))
-        php, compiler, kept = self._homes.php, self._compiler_of(built), self._cache / "runtime"
+        path = self._parts.sheet(phase, built, probes, folder, lambda path: self._write(path, built, probes))
+        php, compiler, kept = self._homes.php, self._parts.compiler(built), self._parts.cache
         runtime, given = runtime_library.build(compiler, kept), self._given(built)
         if phase is not Phase.COUNTED:
             return start.environment(path, extension.build(php, runtime, compiler, kept), given)
-        lines = folder / f"lines-{_digest(built, ())}.sheet"  # the tree's, whatever is probed in it
-        if not lines.exists():
-            self._places(built, lines)
+        lines = self._parts.line_sheet(built, folder, lambda path: self._places(built, path))
         return start.counting(path, lines, extension.build_counting(php, runtime, compiler, kept), given)
+
+    def _write(self, path: Path, built: PlainBuild, probes: Sequence[Probe]) -> None:
+        places = {file: (built.tree / file,) for file in {probe.definition.file for probe in probes}}
+        sheet.write(path, probes, places, aliases_in(built.tree, places))
 
     def places(self, built: PlainBuild) -> PlaceReader | None:
         """Return what reads the counts of lines."""
@@ -112,7 +127,7 @@ class Php:
     def _places(self, built: PlainBuild, lines: Path) -> Places:
         """Return the lines of a tree, and write which they are to a sheet."""
         php = self._homes.php
-        module = extension.build_lines(php, self._compiler_of(built), self._cache / "runtime")
+        module = extension.build_lines(php, self._parts.compiler(built), self._parts.cache)
         host = Host(php.executable, module, self._given(built), {})
         return counted_places.places(built.tree, [one.file for one in source_files(built.tree)], host, lines)
 
@@ -122,12 +137,3 @@ class Php:
 
     def _engine(self, built: PlainBuild) -> Engine:
         return engines.ask(homes.read(built.beside).executable, self._given(built))
-
-    def _compiler_of(self, built: PlainBuild) -> str:
-        """Return what our extension is compiled with: that of the project's own modules, so that all find the same runtime in a process."""
-        return built.commands[0].compiler if built.commands else self._compiler
-
-
-def _digest(built: PlainBuild, probes: Sequence[Probe]) -> str:
-    rows = [str(built.tree), *(repr((probe.id, probe.definition.key, probe.features, probe.branches)) for probe in probes)]
-    return hashlib.blake2b("\n".join(rows).encode(errors="surrogateescape"), digest_size=8).hexdigest()

@@ -13,10 +13,10 @@ branch <number> <of> <first line> <last line> <number> <of>
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from perfdiff.errors import store_errors
+from perfdiff.languages import probe_sheets
 from perfdiff.languages.protocol import Probe
 
 _MAGIC = "perfdiff php 1"
@@ -28,20 +28,4 @@ def write(path: Path, probes: Sequence[Probe], places: Mapping[str, Sequence[Pat
     `places` gives for each file of the tree all absolute paths that it may be loaded from. A path with a line break in it cannot be told,
     so functions loaded from there are not probed. `aliases` are all names that classes of the tree may give to methods of traits.
     """
-    by_file: dict[str, list[Probe]] = {}
-    for probe in probes:
-        by_file.setdefault(probe.definition.file, []).append(probe)
-    lines = [_MAGIC, *(f"alias {name}" for name in sorted(set(aliases)))]
-    for file, inside in sorted(by_file.items()):
-        lines += _lines(file, inside, [str(place) for place in places.get(file, ())])
-    with store_errors(path.parent):
-        path.write_bytes("".join(f"{line}\n" for line in lines).encode(errors="surrogateescape"))
-
-
-def _lines(file: str, probes: Iterable[Probe], places: Sequence[str]) -> Iterator[str]:
-    yield f"file {file}"
-    yield from (f"place {place}" for place in places if "\n" not in place)
-    for probe in probes:
-        yield f"probe {probe.id} {probe.definition.linkage[0]}"
-        yield from (f"read {probe.definition.features[index].expression}" for index in probe.features)
-        yield from (f"branch {probe.definition.branches[index].expression}" for index in probe.branches)
+    probe_sheets.write(path, (_MAGIC, *(f"alias {name}" for name in sorted(set(aliases)))), probes, places)

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from perfdiff.config import PythonConfig
 from perfdiff.errors import BuildError, StoreError, store_errors
 from perfdiff.languages.dependencies import DependencyChange, changes
 from perfdiff.languages.protocol import Prepared
@@ -29,6 +28,7 @@ from perfdiff.languages.python.interpreters import Interpreter
 from perfdiff.languages.python.layout import Layout
 from perfdiff.languages.python.projects import Project
 from perfdiff.languages.python.requirements import Requirements
+from perfdiff.languages.python.traits import PythonConfig
 from perfdiff.records.schema import Note
 
 _ENVIRONMENT, _RECORD = "venv", "python.json"

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from perfdiff.config import DRIVER, Config, PythonConfig
+from perfdiff.config import DRIVER, Config
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.counted_code import Places
-from perfdiff.languages.protocol import CodeComparison, Counterpart, PlaceReader, PlainBuild, Probe, ProbeCosts, Program, Workplace
+from perfdiff.languages.interpreter_parts import InterpreterParts
+from perfdiff.languages.protocol import (
+    CodeComparison,
+    Counterpart,
+    PlaceReader,
+    PlainBuild,
+    Probe,
+    ProbeCosts,
+    Program,
+    Surroundings,
+    Workplace,
+)
 from perfdiff.languages.python import copies, environments, extension, foreign, sameness, sheet, start
 from perfdiff.languages.python import places as counted_places
 from perfdiff.languages.python.environments import Environments
@@ -19,14 +28,19 @@ from perfdiff.languages.python.index import index as index_program
 from perfdiff.languages.python.matching import match as match_programs
 from perfdiff.languages.python.places import Host
 from perfdiff.languages.python.sources import source_files
+from perfdiff.languages.python.traits import PythonConfig
 from perfdiff.records.schema import Note, Phase
 
 _DRIVER = Path(__file__).parent / "benchmarks"
-_COMPILERS = ("cc", "gcc", "clang")
 _MONITORED = (3, 12)  # the first version whose own monitoring the probes use; in older ones they are an evaluator of frames
 # About twice what `scripts/bench python_probe` measures in a loop of its own, as it is in programs (docs/figures.md).
 _EVALUATED = ProbeCosts(timed_ns=90.0, counted_ns=35.0, passed_ns=4.0)
 _FOLLOWED = ProbeCosts(timed_ns=170.0, counted_ns=120.0, passed_ns=100.0, branch_ns=80.0)
+
+
+def made(config: Config, surroundings: Surroundings) -> Python:
+    """Return the pack of Python for a project."""
+    return Python(config, surroundings.project, surroundings.environment, surroundings.cache)
 
 
 class Python:
@@ -43,10 +57,11 @@ class Python:
 
     def __init__(self, config: Config, project: Path, environment: Mapping[str, str], cache: Path) -> None:
         self._cache = cache
-        self._compiler = next((name for name in _COMPILERS if shutil.which(name, path=environment.get("PATH"))), _COMPILERS[0])
+        self._parts = InterpreterParts.of(self.name, cache, environment)
         commands = tuple(command for workload in config.workloads for command in workload.commands)
-        python, hook, drivers = config.python or PythonConfig(), start.hook(), {DRIVER: _DRIVER}
-        self.workplace: Workplace | None = Environments(python, project, environment, cache / "python", hook, commands, drivers)
+        settings, hook, drivers = config.languages.get(self.name, PythonConfig()), start.hook(), {DRIVER: _DRIVER}
+        assert isinstance(settings, PythonConfig), "the value of its own section"
+        self.workplace: Workplace | None = Environments(settings, project, environment, cache / "python", hook, commands, drivers)
 
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
         """Parse the Python files of a tree and return their functions and declarations, and those of packages that are not the same."""
@@ -96,18 +111,12 @@ class Python:
         if not probes:
             return {}
         made = environments.read(built.beside)
-        path = folder / f"python-{phase}-{_digest(built, probes)}.sheet"
-        if not path.exists():
-            elsewhere = {probe.definition.file: foreign.place(probe.definition.file, made.folders) for probe in probes}
-            places = copies.places(built.tree, made.folders) | {file: (found,) for file, found in elsewhere.items() if found}
-            sheet.write(path, probes, places)
-        python, compiler, kept = made.layout.python, self._compiler_of(built), self._cache / "runtime"
+        path = self._parts.sheet(phase, built, probes, folder, lambda path: _write(path, built, probes))
+        python, compiler, kept = made.layout.python, self._parts.compiler(built), self._parts.cache
         runtime = runtime_library.build(compiler, kept)
         if phase is not Phase.COUNTED:
             return start.environment(path, extension.build(python, runtime, compiler, kept))
-        lines = folder / f"lines-{_digest(built, ())}.sheet"  # the tree's, whatever is probed in it
-        if not lines.exists():
-            self._places(built, lines)
+        lines = self._parts.line_sheet(built, folder, lambda path: self._places(built, path))
         return start.counting(path, lines, extension.build_counting(python, runtime, compiler, kept))
 
     def places(self, built: PlainBuild) -> PlaceReader | None:
@@ -117,16 +126,15 @@ class Python:
     def _places(self, built: PlainBuild, lines: Path) -> Places:
         """Return the lines of a tree, and write which they are to a sheet."""
         made = environments.read(built.beside)
-        module = extension.build_lines(made.layout.python, self._compiler_of(built), self._cache / "runtime")
+        module = extension.build_lines(made.layout.python, self._parts.compiler(built), self._parts.cache)
         host = Host(made.layout.python, module, copies.places(built.tree, made.folders))
         modules = {file.file: file.module for file in source_files(built.tree)}
         return counted_places.places(built.tree, modules, host, lines)
 
-    def _compiler_of(self, built: PlainBuild) -> str:
-        """Return what our module is compiled with: that of the project's own modules, so that all find the same runtime in a process."""
-        return built.commands[0].compiler if built.commands else self._compiler
 
-
-def _digest(built: PlainBuild, probes: Sequence[Probe]) -> str:
-    rows = [str(built.tree), *(repr((probe.id, probe.definition.key, probe.features, probe.branches)) for probe in probes)]
-    return hashlib.blake2b("\n".join(rows).encode(errors="surrogateescape"), digest_size=8).hexdigest()
+def _write(path: Path, built: PlainBuild, probes: Sequence[Probe]) -> None:
+    """Write the sheet of probes, with all places that their files may be loaded from."""
+    folders = environments.read(built.beside).folders
+    elsewhere = {probe.definition.file: foreign.place(probe.definition.file, folders) for probe in probes}
+    places = copies.places(built.tree, folders) | {file: (place,) for file, place in elsewhere.items() if place}
+    sheet.write(path, probes, places)

@@ -10,10 +10,10 @@ branch <what> <place>                    its conditions: do they ask for `true`,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from perfdiff.errors import store_errors
+from perfdiff.languages import probe_sheets
 from perfdiff.languages.protocol import Probe
 
 _MAGIC = "perfdiff python 1"
@@ -25,23 +25,12 @@ def write(path: Path, probes: Sequence[Probe], places: Mapping[str, Sequence[Pat
     `places` gives for each file of the tree all absolute paths that it may be imported from: the tree's own first, then copies in
     site-packages. A path with a line break in it cannot be told, so functions imported from there are not probed.
     """
-    by_file: dict[str, list[Probe]] = {}
-    for probe in probes:
-        by_file.setdefault(probe.definition.file, []).append(probe)
-    lines = [_MAGIC]
-    for file, inside in sorted(by_file.items()):
-        lines += _lines(file, inside, [str(place) for place in places.get(file, ())])
-    with store_errors(path.parent):
-        path.write_bytes("".join(f"{line}\n" for line in lines).encode(errors="surrogateescape"))
 
+    def named(file: str) -> str:
+        place = next(iter(places.get(file, ())), Path(file))
+        return f"{module_name(file, place)} {file}"
 
-def _lines(file: str, probes: Iterable[Probe], places: Sequence[str]) -> Iterator[str]:
-    yield f"file {module_name(file, Path(places[0]) if places else Path(file))} {file}"
-    yield from (f"place {place}" for place in places if "\n" not in place)
-    for probe in probes:
-        yield f"probe {probe.id} {probe.definition.linkage[0]}"
-        yield from (f"read {probe.definition.features[index].expression}" for index in probe.features)
-        yield from (f"branch {probe.definition.branches[index].expression}" for index in probe.branches)
+    probe_sheets.write(path, (_MAGIC,), probes, places, named)
 
 
 def module_name(file: str, place: Path) -> str:

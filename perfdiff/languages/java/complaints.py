@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from perfdiff.languages.traits import Complaint
 
 _FIRST_MAJOR = 44  # the version of class files is that of Java and this
 _VERSION = re.compile(
@@ -14,15 +15,6 @@ _MEMORY = re.compile(
     r"java\.lang\.OutOfMemoryError: (.+)|(insufficient memory for the Java Runtime Environment)|(Could not reserve enough space)"
 )
 _NOT_FOUND = re.compile(r"Could not find or load main class (\S+)|Unable to access jarfile (\S+)")
-
-
-@dataclass(frozen=True, slots=True)
-class Complaint:
-    """What is the matter, and what to do about it; `slug` names the message."""
-
-    slug: str
-    says: str
-    remedy: str
 
 
 def read(tail: str) -> Complaint | None:

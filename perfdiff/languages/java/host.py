@@ -6,13 +6,13 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from perfdiff.collect.hosts.check import Check, compiler, loads, refused
-from perfdiff.config import JavaConfig
 from perfdiff.errors import PerfdiffError
 from perfdiff.languages.c import runtime_library
+from perfdiff.languages.check import Check, compiler, loads, refused
 from perfdiff.languages.java import agent, jvms
 from perfdiff.languages.java.homes import Homes
 from perfdiff.languages.java.jdks import Jdk
+from perfdiff.languages.java.traits import JavaConfig
 
 _HEADERS = ("jni.h", "jvmti.h", "linux/jni_md.h")
 _TIMEOUT_S = 60.0  # a JVM on a network drive may take seconds to start

@@ -7,13 +7,13 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from perfdiff.collect.hosts.check import Check, compiler, loads, refused
-from perfdiff.config import PhpConfig
 from perfdiff.errors import PerfdiffError
 from perfdiff.languages.c import runtime_library
+from perfdiff.languages.check import Check, compiler, loads, refused
 from perfdiff.languages.php import engines, extension, start
 from perfdiff.languages.php.homes import Homes
 from perfdiff.languages.php.interpreters import Php
+from perfdiff.languages.php.traits import PhpConfig
 
 _TIMEOUT_S = 60.0
 _OTHER_PHP = "name another PHP as interpreter under [php]"

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfdiff.configuration import buildsystem, pythonproject, shellwords
+from perfdiff.configuration import buildsystem, shellwords
 from perfdiff.configuration.buildsystem import BuildSystem
+from perfdiff.configuration.recognition import Draft, ProjectKind
 
 _PROGRAMS = re.compile(r"java|mvn[dw]?|mvnDebug|gradlew?|ant|jshell")
-_MAVEN, _GRADLE, _ANT, _JAVAC = BUILD_SYSTEMS = ("maven", "gradle", "ant", "javac")
+_MAVEN, _GRADLE, _ANT, _JAVAC = ("maven", "gradle", "ant", "javac")
 _MAVEN_ARGUMENTS = "-o -q -DskipTests package"
 _GRADLE_ARGUMENTS = "--offline --no-daemon -q assemble"
 _FILES = (
@@ -41,31 +42,51 @@ class Start:
     main: str | None
 
 
-def recognise(folder: Path, commands: Sequence[str]) -> str | None:
-    """Return what tells a Java project in `folder`: a file's name, or one of the `commands` of its workloads; None where nothing does.
+_COMMAND = "java -cp {classes} {main} {{n}}"
+_SECTION = """\
+[java]
+# home = "/usr/lib/jvm/java-17-openjdk-amd64"   # the JDK of builds and workloads; else JAVA_HOME's, else that of `javac` on PATH
 
-    Where the files of other languages are known too, a workload must start a JVM: many a library has a binding in Java, and many a program
-    a tool in it.
-    """
-    command = next((command for command in commands if any(map(_PROGRAMS.fullmatch, shellwords.programs(command)))), None)
-    if buildsystem.detect(folder) is not None or pythonproject.recognise(folder, ()) is not None:
-        return command
-    system = build_system(folder)
-    return system.file if system else command
+"""
 
 
-def build_system(folder: Path) -> BuildSystem | None:
-    """Return how a Java project is built, None where nothing tells. Nothing is fetched: packages that a build needs were fetched before.
+class JavaProject:
+    """How Java projects are recognised. Nothing is fetched: packages that a build needs were fetched before."""
 
-    Where it has no file of Maven's, Gradle's or ant's, its sources are compiled as they lie.
-    """
-    return named_build_system(folder) or _compiler(folder)
+    leads = False
+    has_suites = False
+    needs_build = True
 
+    def recognise(self, folder: Path, commands: Sequence[str], *, is_led: bool) -> str | None:
+        """Return what tells a Java project in `folder`: a file's name, or one of the `commands` of its workloads.
 
-def named_build_system(folder: Path) -> BuildSystem | None:
-    """Return Maven, Gradle or ant, whose file stands at the top of a source tree, None where there is none."""
-    found = next(((name, file) for name, file in _FILES if (folder / file).is_file()), None)
-    return BuildSystem(*found, _command(found[0], folder)) if found else None
+        Where the files of other languages are known too, a workload must start a JVM: many a library has a binding in Java, and many a
+        program a tool in it.
+        """
+        command = next((command for command in commands if any(map(_PROGRAMS.fullmatch, shellwords.programs(command)))), None)
+        if buildsystem.detect(folder) is not None or is_led:
+            return command
+        system = self.build_system(folder)
+        return system.file if system else command
+
+    def is_ready(self, folder: Path, sign: str | None, commands: Sequence[str], others: Sequence[ProjectKind]) -> bool:
+        """Return False: classes are compiled before they run."""
+        return False
+
+    def build_system(self, folder: Path, *, named: bool = False) -> BuildSystem | None:
+        """Return Maven, Gradle or ant, whose file stands at the top of a source tree; without it sources are compiled as they lie."""
+        found = next(((name, file) for name, file in _FILES if (folder / file).is_file()), None)
+        if found is not None:
+            return BuildSystem(*found, _command(found[0], folder))
+        return None if named else _compiler(folder)
+
+    def draft(self, folder: Path, sign: str) -> Draft:
+        """Return the section of a JDK, and a class with a main method as workload."""
+        system = self.build_system(folder)
+        assert system is not None, "the file of a build system told the project"
+        started = start(folder, system)
+        command = _COMMAND.format(classes=":".join(started.classes), main=started.main or "Main")
+        return Draft(_SECTION, command, is_guessed=started.main is not None)
 
 
 def _compiler(folder: Path) -> BuildSystem | None:

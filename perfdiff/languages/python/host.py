@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from perfdiff import temporary
-from perfdiff.collect.hosts.check import Check, refused
-from perfdiff.config import PythonConfig
 from perfdiff.errors import BuildError
+from perfdiff.languages.check import Check, refused
 from perfdiff.languages.python import extension, interpreters, layout, pip
 from perfdiff.languages.python.interpreters import DEFAULT, Interpreter
+from perfdiff.languages.python.traits import PythonConfig
 
 _OTHER = "name another one in [python] interpreter"
 _TIMEOUT_S = 60.0  # an environment on a network drive may take seconds to start

@@ -1,0 +1,49 @@
+"""What packs of interpreted languages share: the compiler of their modules, the runtime below these, and sheets of probes and lines."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfdiff.languages.check import compiler
+from perfdiff.languages.protocol import PlainBuild, Probe
+from perfdiff.records.schema import Phase
+
+
+@dataclass(frozen=True, slots=True)
+class InterpreterParts:
+    """The parts of the pack `name` that go into an interpreter, compiled into `cache`: by `default` where a build has no compiler."""
+
+    name: str
+    cache: Path
+    default: str
+
+    @classmethod
+    def of(cls, name: str, cache: Path, environment: Mapping[str, str]) -> InterpreterParts:
+        """Return the parts of a pack, compiled with what the user's PATH has."""
+        return cls(name, cache / "runtime", compiler(environment))
+
+    def compiler(self, built: PlainBuild) -> str:
+        """Return what a module is compiled with: as the project's own modules are, so that all find the same runtime in a process."""
+        return built.commands[0].compiler if built.commands else self.default
+
+    def sheet(self, phase: Phase, built: PlainBuild, probes: Sequence[Probe], folder: Path, write: Callable[[Path], None]) -> Path:
+        """Return the sheet of some probes in a build; `write` writes it where it is not there."""
+        return _written(folder / f"{self.name}-{phase}-{_digest(built, probes)}.sheet", write)
+
+    def line_sheet(self, built: PlainBuild, folder: Path, write: Callable[[Path], object]) -> Path:
+        """Return the sheet of a tree's lines, whatever is probed in it; `write` writes it where it is not there."""
+        return _written(folder / f"lines-{_digest(built, ())}.sheet", write)
+
+
+def _written(path: Path, write: Callable[[Path], object]) -> Path:
+    if not path.exists():
+        write(path)
+    return path
+
+
+def _digest(built: PlainBuild, probes: Sequence[Probe]) -> str:
+    rows = [str(built.tree), *(repr((probe.id, probe.definition.key, probe.features, probe.branches)) for probe in probes)]
+    return hashlib.blake2b("\n".join(rows).encode(errors="surrogateescape"), digest_size=8).hexdigest()
