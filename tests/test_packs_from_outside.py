@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
 import runtimes
+from perfdiff.languages import installed
 from programs import git
 from toys import installed_in
 
@@ -89,3 +91,11 @@ def test_the_doctor_asks_the_pack_what_the_machine_lacks(ground: Ground) -> None
 def test_a_machine_without_the_pack_knows_no_such_language(ground: Ground) -> None:
     done = ground.perfdiff("v1", "v2", variables={"PYTHONPATH": str(Path(__file__).parent.parent)})
     assert "no build command is configured" in done.stderr
+
+
+@pytest.mark.parametrize("value", ["missing_package:TRAITS", "json:TRAITS", "json:dumps"])
+def test_a_package_that_brings_nothing_is_told_and_the_others_go_on(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installed, "entry_points", lambda *, group: [EntryPoint("odd", value, group)])
+    with pytest.warns(UserWarning, match="the language odd is left out: .*; update or uninstall the package that brings it"):
+        names = [traits.name for traits in installed.installed.__wrapped__()]
+    assert names == ["c", "python", "java", "php"]
