@@ -42,4 +42,4 @@ def callees(program: Program, name: str) -> set[str]:
 
 def uses(program: Program, name: str) -> set[str]:
     """Return what a function depends on, in words, compile flags left out."""
-    return {program.declarations[key].says for key in function(program, name).uses if not key.startswith("flags:")}
+    return {str(program.declarations[key].entity) for key in function(program, name).uses if not key.startswith("flags:")}

@@ -22,7 +22,7 @@ from perfdiff.analysis.findings import (
     Verdict,
 )
 from perfdiff.models.annotation import Annotation, CostClass, Scope, Term
-from perfdiff.records.differences import ChangeReason, ReasonKind
+from perfdiff.records.differences import ChangeReason, ReasonKind, Skipped
 from perfdiff.records.schema import (
     Branch,
     Change,
@@ -35,7 +35,6 @@ from perfdiff.records.schema import (
     Revision,
     SampleTable,
     Side,
-    Skipped,
     Source,
     Workload,
 )

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import findings as made
 from differing import reasons_of
 from perfdiff.analysis.findings import Cause, Evidence, Findings
-from perfdiff.records.schema import Note, Revision, Skipped
+from perfdiff.records.differences import Skipped
+from perfdiff.records.schema import Note, Revision
 
 _ENDS = (
     "]]>",

@@ -619,7 +619,7 @@ def test_enumerators_are_named_as_code_names_them(tmp_path: Path) -> None:
     }
     """
     declarations = program(tmp_path, {"a.cc": text}).declarations.values()
-    values = {one.says: one.summary for one in declarations if one.says.startswith("enumerator ")}
+    values = {str(one.entity): one.summary for one in declarations if one.entity.word == "enumerator"}
     assert values == {"enumerator n::speed::SLOW": "1", "enumerator n::LIMIT": "7", "enumerator n::s::WIDTH": "3"}
 
 
@@ -660,8 +660,8 @@ def test_a_header_that_gets_a_namesake_invalidates_its_units(tmp_path: Path) -> 
     first = index(tmp_path / "tree", commands, depth=3, cache=cache)
     (tmp_path / "tree/h.h").write_text("#define N 2\n")
     second = index(tmp_path / "tree", commands, depth=3, cache=cache)
-    assert [one.file for one in first.declarations.values() if one.says == "macro N"] == ["sub/h.h"]
-    assert [one.file for one in second.declarations.values() if one.says == "macro N"] == ["h.h"]
+    assert [one.file for one in first.declarations.values() if str(one.entity) == "macro N"] == ["sub/h.h"]
+    assert [one.file for one in second.declarations.values() if str(one.entity) == "macro N"] == ["h.h"]
 
 
 def test_a_damaged_entry_and_an_unwritable_cache_are_survived(tmp_path: Path) -> None:

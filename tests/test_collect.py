@@ -38,6 +38,7 @@ from perfdiff.collect.runs.schedule import Slot
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import WorkloadError
 from perfdiff.languages.protocol import Counterpart, FeaturePlan, FunctionDefinition, Load, ProbeCosts
+from perfdiff.measuring import variants
 from perfdiff.measuring.making import OwnMachine
 from perfdiff.records.reach import Reach
 from perfdiff.records.recording import RecordedSamples
@@ -105,12 +106,13 @@ def test_every_block_holds_every_point_on_both_sides_next_to_each_other() -> Non
     assert {slot.phase for slot in schedule.timed_block(points, 0, 3, (Side.BASE,))} == {Phase.PLAIN, Phase.TIMED}
 
 
-def test_whole_runs_are_pairs_in_one_layout_and_all_layouts_have_their_turn() -> None:
+def test_whole_runs_are_pairs_in_one_layout_and_all_layouts_have_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     points = [Point(i, "w", {}, "") for i in range(3)]
     blocks = [schedule.pairs(schedule.whole_block(points, block, seed=3)) for block in range(8)]
     assert all(len(pairs) == 3 and {slot.phase for pair in pairs for slot in pair} == {Phase.PLAIN} for pairs in blocks)
     spread = SimpleNamespace(count=4, may_link=False, grow=lambda pairs, limit_s: None)
-    bench = SimpleNamespace(progress=SimpleNamespace(stage=lambda *_: None, advance=lambda _: None), spread=lambda site: spread)
+    monkeypatch.setattr(variants, "spread", lambda bench, site: spread)
+    bench = SimpleNamespace(progress=SimpleNamespace(stage=lambda *_: None, advance=lambda _: None))
     machine = OwnMachine(bench, None, None)  # type: ignore[arg-type]
     machine._duets = SimpleNamespace(collect=lambda pair, runs, advance: [(slot, []) for slot in pair])  # type: ignore[assignment]
     layouts = [{run.layout for made in machine.made([pairs]) for run, _ in made.runs} for pairs in blocks]

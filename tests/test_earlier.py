@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from perfdiff.records import codec
-from perfdiff.records.differences import ChangeReason, Entity, EntityKind, ReasonKind, SkipKind, text_reason
-from perfdiff.records.schema import Change, FunctionInfo, Skipped
+from perfdiff.records.differences import ChangeReason, Entity, EntityKind, ReasonKind, SkipKind, Skipped, text_reason
+from perfdiff.records.schema import Change, FunctionInfo
 
 
 @pytest.mark.parametrize(

@@ -180,7 +180,7 @@ FILES = ("a b.txt", "c.txt")
 def test_all_commands_of_a_workload_find_its_input_in_the_checkout(place: Place) -> None:
     config = WorkloadConfig("w", "cat copy more; echo", setup="cat {input} > copy", prepare="cat < {input} > more", inputs=FILES)
     assert [run.output for run in place.run(config, (0, 1))] == [printed("of aof a"), printed("of cof c")]
-    assert [run.output for run in place.run(replace(config, command="echo {input}"))] == [printed(str(place.checkout / "a b.txt"))]
+    assert [run.output for run in place.run(replace(config, command="echo {input}"))] == [printed(".../checkout/a b.txt")]
 
 
 def test_a_parameter_named_input_is_no_file_of_the_checkout_where_no_inputs_are_configured(place: Place) -> None:

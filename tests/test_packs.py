@@ -20,7 +20,8 @@ from perfdiff.languages.packs import Packs
 from perfdiff.languages.protocol import CodeComparison, CompileCommand, Counterpart, FunctionDefinition, PlainBuild, Program
 from perfdiff.outcome import Outcome
 from perfdiff.progress import Silent
-from perfdiff.records.schema import Change, Phase, Side, Skipped
+from perfdiff.records.differences import Skipped
+from perfdiff.records.schema import Change, Phase, Side
 from perfdiff.request import Request
 from programs import git
 from toys import Toys

@@ -15,7 +15,7 @@ from perfdiff import reproduction
 from perfdiff.analysis.findings import Findings
 from perfdiff.analysis.telling.minimal import cheapest
 from perfdiff.configuration import tomlfile
-from perfdiff.records.schema import Skipped
+from perfdiff.records.differences import Skipped
 from perfdiff.report import document, markdown, ticket
 from perfdiff.report.json_text import json_text
 from perfdiff.report.renderers import RENDERERS

@@ -15,7 +15,7 @@ from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.cli import comparison, destinations, options
 from perfdiff.errors import UsageError
 from perfdiff.outcome import Outcome
-from perfdiff.records.schema import Skipped
+from perfdiff.records.differences import Skipped
 from perfdiff.report import github
 from perfdiff.report.document import build
 from perfdiff.report.printable import printable, shortened

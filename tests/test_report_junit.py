@@ -10,7 +10,7 @@ from hypothesis import given
 import findings as made
 import hostile_texts
 from perfdiff.analysis.findings import Findings, Verdict
-from perfdiff.records.schema import Skipped
+from perfdiff.records.differences import Skipped
 from perfdiff.report import junit
 from perfdiff.report.document import build
 from perfdiff.report.printable import printable, shortened

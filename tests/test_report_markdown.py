@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import findings as made
 from perfdiff.analysis.findings import Verdict
-from perfdiff.records.schema import Skipped
+from perfdiff.records.differences import Skipped
 from perfdiff.report import markdown
 from perfdiff.report.blocks import Cell, Column, Sentence, Table, Tone
 from perfdiff.report.document import build

@@ -18,7 +18,8 @@ from perfdiff.errors import UsageError
 from perfdiff.models.annotation import Condition, CostClass, Operator, Scope, Term
 from perfdiff.models.detectors.kinds import DetectorKind
 from perfdiff.outcome import Outcome
-from perfdiff.records.schema import Change, Point, Revision, SampleTable, Side, Skipped
+from perfdiff.records.differences import Skipped
+from perfdiff.records.schema import Change, Point, Revision, SampleTable, Side
 from perfdiff.report import counts, html, terminal, wording
 from perfdiff.report.blocks import Items
 from perfdiff.report.document import build

@@ -14,6 +14,7 @@ from differing import reasons_of
 from perfdiff.errors import RecordingError
 from perfdiff.records import recorded, store
 from perfdiff.records.behaviour import Behaviour, Concurrency, Shape
+from perfdiff.records.differences import Skipped
 from perfdiff.records.places import Place, PlaceCounts, PlaceExperiment
 from perfdiff.records.requests import RequestTimes
 from perfdiff.records.schema import (
@@ -32,7 +33,6 @@ from perfdiff.records.schema import (
     Run,
     SampleTable,
     Side,
-    Skipped,
     Source,
     Totals,
     Workload,

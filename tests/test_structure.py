@@ -203,6 +203,12 @@ def _is_of(name: str, modules: Collection[str]) -> bool:
     return name in modules or name.rpartition(".")[0] in modules
 
 
+def test_who_sends_requests_starts_without_what_computes() -> None:
+    asked = "import sys, perfdiff.load.__main__; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True).stdout.split()
+    assert not {"numpy", "perfdiff.records.schema"} & set(loaded)
+
+
 def test_what_all_may_ask_of_languages_loads_no_code_of_theirs() -> None:
     asked = "import sys; from perfdiff.languages.installed import installed; installed(); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True).stdout.split()

@@ -26,7 +26,8 @@ from perfdiff.cli import ticket as folder_of
 from perfdiff.errors import UsageError
 from perfdiff.outcome import Outcome
 from perfdiff.progress import Progress
-from perfdiff.records.schema import Note, Revision, Side, Skipped, Workload
+from perfdiff.records.differences import Skipped
+from perfdiff.records.schema import Note, Revision, Side, Workload
 from perfdiff.report import drawing, ticket
 from perfdiff.report.document import build
 from perfdiff.report.ticket import Ticket

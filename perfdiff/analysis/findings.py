@@ -12,9 +12,10 @@ from perfdiff.analysis.callgraph import CallGraph
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.kinds import DetectorKind
 from perfdiff.models.warmup import WarmUp
+from perfdiff.records.differences import Skipped
 from perfdiff.records.kinds import MachinePart
 from perfdiff.records.reach import Reach
-from perfdiff.records.schema import Environment, FunctionInfo, Note, Point, Revision, Side, Skipped, Workload
+from perfdiff.records.schema import Environment, FunctionInfo, Note, Point, Revision, Side, Workload
 from perfdiff.records.witnessed import PointBehaviour
 
 RUN = "run_ns"  # the metric of a function's time per run, beside those of its calls

@@ -27,8 +27,9 @@ from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.making import Block, Made, Pair
 from perfdiff.measuring.site import Recipe, Site, Variant
 from perfdiff.progress import Progress
+from perfdiff.records.differences import Skipped
 from perfdiff.records.relay import Relay
-from perfdiff.records.schema import Machine, Note, Skipped
+from perfdiff.records.schema import Machine, Note
 from perfdiff.request import Request
 from perfdiff.revisions.bundles import Bundle, Sent, bundled
 from perfdiff.revisions.pins import Pin, PinnedPair

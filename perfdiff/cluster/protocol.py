@@ -22,7 +22,8 @@ from perfdiff.errors import (
 )
 from perfdiff.measuring.making import Made, Pair
 from perfdiff.measuring.site import Recipe
-from perfdiff.records.schema import Environment, Note, Skipped
+from perfdiff.records.differences import Skipped
+from perfdiff.records.schema import Environment, Note
 from perfdiff.revisions.bundles import Bundle, Sent, SentFile
 
 NOTHING = Bundle((), "", b"", "")

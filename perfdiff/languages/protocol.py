@@ -9,10 +9,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from perfdiff.records.differences import ChangeReason, Entity
+from perfdiff.records.differences import ChangeReason, Entity, Skipped
 from perfdiff.records.hot_lines import HotLine
 from perfdiff.records.places import Place
-from perfdiff.records.schema import Change, Ints, Note, Origin, Phase, Skipped
+from perfdiff.records.schema import Change, Ints, Note, Origin, Phase
 
 FLAGS = "flags:"  # begins the keys of declarations that are compile flags of a file
 

@@ -14,7 +14,8 @@ from perfdiff.collect.runs import schedule, workloads
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.making import Block, PairMaker
 from perfdiff.measuring.site import Recipe
-from perfdiff.records.schema import Point, Run, Skipped
+from perfdiff.records.differences import Skipped
+from perfdiff.records.schema import Point, Run
 
 FIRST_LOOK = 5  # blocks before the first look at the findings: five runs a side is the least the comparison can work with
 NEXT_LOOK = 2  # times as many blocks before each next one

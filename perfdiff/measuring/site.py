@@ -14,8 +14,9 @@ from perfdiff.collect.hosts import machine
 from perfdiff.collect.runs.collector import Target
 from perfdiff.languages.protocol import CodeComparison
 from perfdiff.records import plan
+from perfdiff.records.differences import Skipped
 from perfdiff.records.reach import Reach
-from perfdiff.records.schema import Environment, Folded, Note, Phase, Side, Skipped
+from perfdiff.records.schema import Environment, Folded, Note, Phase, Side
 
 Targets = Mapping[tuple[Phase, Side], Target]
 

@@ -109,3 +109,14 @@ class SkipKind(StrEnum):
     def is_idle(self) -> bool:
         """Return whether no workload runs it."""
         return self in (SkipKind.NEVER_CALLED, SkipKind.FILE_NOT_RUN)
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A function that could not be probed, or is not touched by any workload, with the reason; `whole`: that is one of its whole file."""
+
+    name: str
+    file: str
+    reason: str
+    whole: bool = False
+    kind: SkipKind = SkipKind.OTHER

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from perfdiff.records.differences import ChangeReason, Entity, EntityKind, ReasonKind, SkipKind
-from perfdiff.records.schema import Skipped
+from perfdiff.records.differences import ChangeReason, Entity, EntityKind, ReasonKind, SkipKind, Skipped
 
 _WORDS = {
     "struct": EntityKind.RECORD,

@@ -18,7 +18,7 @@ import numpy as np
 from perfdiff import __version__
 from perfdiff.errors import RecordingError, UsageError
 from perfdiff.records import freud_log
-from perfdiff.records.differences import other_reason
+from perfdiff.records.differences import Skipped, other_reason
 from perfdiff.records.freud_log import Log
 from perfdiff.records.recorded import RECORDED_APART, Recorded
 from perfdiff.records.schema import (
@@ -34,7 +34,6 @@ from perfdiff.records.schema import (
     Run,
     SampleTable,
     Side,
-    Skipped,
     Totals,
     Workload,
 )

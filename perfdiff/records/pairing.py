@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff.errors import UsageError
-from perfdiff.records.differences import other_reason
+from perfdiff.records.differences import Skipped, other_reason
 from perfdiff.records.recorded import RECORDED_APART, Recorded, Samples
 from perfdiff.records.schema import (
     Change,
@@ -24,7 +24,6 @@ from perfdiff.records.schema import (
     Run,
     SampleTable,
     Side,
-    Skipped,
     Source,
     Totals,
 )

@@ -16,7 +16,7 @@ import numpy as np
 
 from perfdiff.errors import RecordingError
 from perfdiff.records import parts, usual_inputs
-from perfdiff.records.differences import other_reason
+from perfdiff.records.differences import Skipped, other_reason
 from perfdiff.records.fleet import Chosen, Found, LeftOut, machine_key
 from perfdiff.records.parts import Numbers, Part, PartFunction
 from perfdiff.records.recorded import RECORDED_APART
@@ -36,7 +36,6 @@ from perfdiff.records.schema import (
     Run,
     SampleTable,
     Side,
-    Skipped,
     Source,
     Totals,
     Workload,

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfdiff.records.behaviour import Behaviour, Concurrency
-from perfdiff.records.differences import ChangeReason, Entity, SkipKind
+from perfdiff.records.differences import ChangeReason, Entity, Skipped
 from perfdiff.records.exchanges import Exchanges
 from perfdiff.records.reach import Reach
 from perfdiff.records.requests import RequestTimes
@@ -133,17 +133,6 @@ class FunctionInfo:
     reads: frozenset[str] = frozenset()
     writes: frozenset[str] = frozenset()
     loads: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A function that could not be probed, or is not touched by any workload, with the reason; `whole`: that is one of its whole file."""
-
-    name: str
-    file: str
-    reason: str
-    whole: bool = False
-    kind: SkipKind = SkipKind.OTHER
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree as ET
 
 from perfdiff.analysis.findings import FunctionFinding, Verdict
-from perfdiff.records.schema import Skipped
+from perfdiff.records.differences import Skipped
 from perfdiff.report import wording
 from perfdiff.report.blocks import FunctionSection
 from perfdiff.report.document import Document

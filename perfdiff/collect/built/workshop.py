@@ -23,7 +23,8 @@ from perfdiff.languages.packs import Packs
 from perfdiff.languages.protocol import Probe
 from perfdiff.progress import Progress
 from perfdiff.records import plan
-from perfdiff.records.schema import Phase, Side, Skipped
+from perfdiff.records.differences import Skipped
+from perfdiff.records.schema import Phase, Side
 from perfdiff.revisions.pins import Pin
 
 Probes = Mapping[Side, Mapping[int, Probe]]

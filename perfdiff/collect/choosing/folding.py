@@ -12,8 +12,8 @@ from perfdiff.collect.choosing.subjects import Subjects
 from perfdiff.collect.choosing.survey import Fold, Selection, Survey
 from perfdiff.collect.recordings.assembly import Assembly
 from perfdiff.languages.protocol import Counterpart
-from perfdiff.records.differences import ChangeReason, Entity, depends_reason, function_entity
-from perfdiff.records.schema import Change, Edges, Floats, Folded, Note, Side, Skipped, Totals
+from perfdiff.records.differences import ChangeReason, Entity, Skipped, depends_reason, function_entity
+from perfdiff.records.schema import Change, Edges, Floats, Folded, Note, Side, Totals
 
 _HAPPENED = {Change.CHANGED: "changed", Change.ADDED: "was added", Change.REMOVED: "was removed", Change.AFFECTED: "is affected"}
 _SHOWN = 3  # names that a sentence lists before it only counts

@@ -12,8 +12,8 @@ from fnmatch import fnmatch
 from perfdiff.collect.choosing.calling import callers, nearest
 from perfdiff.collect.choosing.survey import Choice, Fold
 from perfdiff.languages.protocol import CodeComparison, Counterpart, FunctionDefinition, Probe
-from perfdiff.records.differences import Entity, SkipKind, function_entity, other_reason
-from perfdiff.records.schema import Change, FunctionInfo, Side, Skipped, Source
+from perfdiff.records.differences import Entity, SkipKind, Skipped, function_entity, other_reason
+from perfdiff.records.schema import Change, FunctionInfo, Side, Source
 
 # Where projects of all languages keep their tests, and what they name the files.
 _OF_TESTS = re.compile(

@@ -24,8 +24,7 @@ from perfdiff.languages.closure import closure
 from perfdiff.languages.digest import digest
 from perfdiff.languages.protocol import FLAGS, CompileCommand, Declaration, FunctionDefinition, MacroBody, Program
 from perfdiff.processes import signals_held
-from perfdiff.records.differences import Entity, EntityKind
-from perfdiff.records.schema import Skipped
+from perfdiff.records.differences import Entity, EntityKind, Skipped
 
 _ASSEMBLER = frozenset((".s", ".S", ".sx", ".asm"))
 _ALONE = 3  # up to so many units are parsed in this process: starting another one costs as much as parsing them

@@ -12,7 +12,7 @@ from perfdiff.languages.java.joining import Candidate, join
 from perfdiff.languages.java.linking import link
 from perfdiff.languages.java.sources import SourceFile, SourceReader
 from perfdiff.languages.protocol import Program
-from perfdiff.records.schema import Skipped
+from perfdiff.records.differences import Skipped
 
 _NO_CLASSES = "no class file of it is in the tree: has the build compiled it?"
 

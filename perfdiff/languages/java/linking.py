@@ -26,7 +26,7 @@ from perfdiff.languages.java.hierarchy import Hierarchy, Signature, is_virtual
 from perfdiff.languages.java.joining import Joined
 from perfdiff.languages.java.syntax import Role
 from perfdiff.languages.protocol import Declaration, FunctionDefinition, Program
-from perfdiff.records.schema import Skipped
+from perfdiff.records.differences import Skipped
 
 _WORDS = re.compile(r"[^\W\d][\w$]*(?:\s*\.\s*[^\W\d][\w$]*)*")
 _SPACE = re.compile(r"\s+")

@@ -13,6 +13,7 @@ from perfdiff.languages.php.facts import ClassFacts, DeclaredKind, FileFacts, Fu
 from perfdiff.languages.php.functions import file_facts
 from perfdiff.languages.php.sources import SourceFile
 from perfdiff.languages.stored import function, plain
+from perfdiff.records.differences import Entity, EntityKind
 
 T = TypeVar("T")
 
@@ -43,7 +44,7 @@ def _told(text: str | None) -> FileFacts | None:
             _all(_function, functions),
             _all(_class, classes),
             _all(_value, values),
-            _all(lambda one: ImportFacts(*one), imports),
+            _all(_import, imports),
             strict,
             problem,
         )
@@ -53,6 +54,11 @@ def _told(text: str | None) -> FileFacts | None:
 
 def _all(make: Callable[[Any], T], values: list[Any]) -> tuple[T, ...]:
     return tuple(map(make, values))
+
+
+def _import(values: list[Any]) -> ImportFacts:
+    key, (kind, word, name), target, line = values
+    return ImportFacts(key, Entity(EntityKind(kind), word, name), target, line)
 
 
 def _function(values: list[Any]) -> FunctionFacts:

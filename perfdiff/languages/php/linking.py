@@ -12,8 +12,7 @@ from perfdiff.languages.digest import digest
 from perfdiff.languages.php.classes import MOST_NAMESAKES, Classes
 from perfdiff.languages.php.facts import MAIN, ClassFacts, DeclaredKind, FileFacts, FunctionFacts, References, ValueFacts
 from perfdiff.languages.protocol import Declaration, FunctionDefinition, Program
-from perfdiff.records.differences import Entity, EntityKind
-from perfdiff.records.schema import Skipped
+from perfdiff.records.differences import Entity, EntityKind, Skipped
 
 _MOST_OWNERS = 4  # classes with a property of one name to which reading and writing it is put down
 _STRICT = "declare(strict_types)"

@@ -12,8 +12,7 @@ from perfdiff.languages.digest import digest
 from perfdiff.languages.protocol import Declaration, FunctionDefinition, Program
 from perfdiff.languages.python.facts import Imported, ModuleFacts, References
 from perfdiff.languages.python.namespaces import Class, ImportKey, Meaning, Namespaces, VariableKey, module_key, own_name, qualname
-from perfdiff.records.differences import Entity, EntityKind
-from perfdiff.records.schema import Skipped
+from perfdiff.records.differences import Entity, EntityKind, Skipped
 
 # Attributes of the built-in types: that `x.append` means a method of the project needs more evidence than the name.
 _BUILTIN = frozenset(
