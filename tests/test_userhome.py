@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 
-import runtimes
-from perfdiff import configuration, pipeline
-from perfdiff.analysis.findings import Findings, Verdict
+from perfdiff import pipeline
+from perfdiff.analysis.findings import Verdict
 from perfdiff.build import userhome
 from perfdiff.progress import Silent
-from perfdiff.request import Request
-from test_accesses import committed
+from programs import first_two
 
 
 @pytest.fixture
@@ -67,7 +65,7 @@ def test_a_cache_that_is_a_link_holds_links_as_well(user: Path, beside: Path, tm
 def test_variables_lead_to_the_home_and_packages_are_not_loaded_anew(user: Path, beside: Path) -> None:
     environment = {"HOME": str(user), "XDG_CACHE_HOME": f"{user}/.cache", "XDG_DATA_HOME": "/elsewhere", "CARGO_HOME": "/cargo"}
     userhome.lay_out(beside, environment)
-    variables = userhome.variables(beside, environment)
+    variables = userhome.variables(beside / userhome.NAME, environment)
     assert variables["HOME"] == str(beside / userhome.NAME)
     assert variables["XDG_CACHE_HOME"] == str(beside / userhome.NAME / ".cache")
     assert variables["PIP_CACHE_DIR"] == str(user / ".cache" / "pip")
@@ -79,7 +77,7 @@ def test_who_has_no_home_gets_none(home: str | None, beside: Path) -> None:
     environment = {} if home is None else {"HOME": home}
     userhome.lay_out(beside, environment)
     assert not (beside / userhome.NAME).exists()
-    assert userhome.variables(beside, environment) == {}
+    assert userhome.variables(beside / userhome.NAME, environment) == {}
 
 
 TOML = """
@@ -123,15 +121,7 @@ KEPT = ({"build.sh": ":", "job.py": KEEP.replace("TIMES", "1")}, {"job.py": KEEP
 def test_caches_in_the_home_of_one_side_do_not_serve_the_other(
     base: Mapping[str, str], head: Mapping[str, str], user: Path, tmp_path: Path
 ) -> None:
-    found = compared(tmp_path, user, base, head)
+    history = ({"perfdiff.toml": TOML, **base}, head)
+    found = pipeline.compare(first_two(tmp_path, history, {**os.environ, "HOME": str(user)}), Silent()).findings
     assert found.verdict is Verdict.REGRESSION
     assert not [path for path in user.rglob("*") if "generator" in path.name or "kept" in path.name]
-
-
-def compared(room: Path, user: Path, base: Mapping[str, str], head: Mapping[str, str]) -> Findings:
-    """Compare two versions of a project for a user with this home."""
-    project = room / "project"
-    committed(project, ({"perfdiff.toml": TOML, **base}, head))
-    environment = {**os.environ, "HOME": str(user)}
-    config = configuration.load(project, environment=environment)
-    return pipeline.compare(Request(project, ("v0", "v1"), config, runtimes.lent_to(room / "cache"), environment), Silent()).findings

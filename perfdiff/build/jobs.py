@@ -59,7 +59,7 @@ class Job:
                 stack.enter_context(_without_overlay(request, self.tree, self.folder))
             output = stack.enter_context(logs.bounded(self.log))
             userhome.lay_out(self.folder, request.environment)
-            environment = {**self.masquerade.environment, **userhome.variables(self.folder, request.environment), **ours}
+            environment = {**self.masquerade.environment, **userhome.variables(self.folder / userhome.NAME, request.environment), **ours}
             yield stack.enter_context(processes.running(request.config.command, self.place, environment, stdout=output, stderr=output))
 
     def failure(self, status: int | None) -> BuildError:

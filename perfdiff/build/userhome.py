@@ -34,9 +34,9 @@ def lay_out(beside: Path, environment: Mapping[str, str]) -> None:
             _link(user, home, folder)
 
 
-def variables(beside: Path, environment: Mapping[str, str]) -> dict[str, str]:
+def variables(home: Path, environment: Mapping[str, str]) -> dict[str, str]:
     """Return by which variables commands find the home of a build, none where it has none."""
-    user, home = _user(environment), beside / NAME
+    user = _user(environment)
     if user is None or not home.is_dir():
         return {}
     moved = {name: str(home / Path(value).relative_to(user)) for name in _XDG if (value := _below(environment.get(name), user))}

@@ -61,7 +61,7 @@ class Target:
 
     def surroundings(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the environment of its commands in that of the user."""
-        home = userhome.variables(self.home.parent, environment) if self.home is not None else {}
+        home = userhome.variables(self.home, environment) if self.home is not None else {}
         return {**environment, **home, **self.variables}
 
 
