@@ -153,7 +153,8 @@ def gathered(of: Known, studies: Sequence[Study], lines: MatchedLines | None = N
     suspects = tuple(each for each in works if each.total_ns > 0)
     savers = tuple(each for each in reversed(works) if each.total_ns < 0)
     work = work_of(of.counted, len(experiment.points), of.leaving)
-    judged = without_waiting(of.runs.without(of.clocked), experiment, work, config)
+    uneven = in_all_points({point for case in cases for point in case.uneven_points}, experiment.points)
+    judged = without_waiting(of.runs.without(of.clocked | uneven), experiment, work, config)
     is_timed = any(run.phase is Phase.TIMED for run in experiment.runs)
     evidence = Evidence(
         judged,

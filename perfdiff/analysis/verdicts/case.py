@@ -10,7 +10,9 @@ import numpy as np
 from perfdiff.analysis.blame.attribution import Attribution
 from perfdiff.analysis.blame.guilt import Guilt
 from perfdiff.analysis.compare.judgement import Direction, Judgement
+from perfdiff.analysis.compare.shares import PRIMARY
 from perfdiff.analysis.compare.study import Study
+from perfdiff.analysis.compare.uneven import uneven_points
 from perfdiff.analysis.counts.memory import MemoryEvidence, contended
 from perfdiff.analysis.counts.suspects import ExtraWork
 from perfdiff.analysis.findings import CountFinding, EndToEnd, Ratio
@@ -72,6 +74,14 @@ class Case:
         """Return where a metric clearly went at equal inputs; nowhere where it was not judged."""
         judgement = self.judgements.get(metric)
         return judgement.direction if judgement else Direction.NONE
+
+    @property
+    def uneven_points(self) -> frozenset[int]:
+        """Return the points where only fewer calls, of a number that varies from run to run, hide that a changed function is slower."""
+        own = self.study.comparisons.get(PRIMARY)
+        if own is None or not self.info.change.is_suspect or self.direction(PRIMARY) is not Direction.UP:
+            return frozenset()
+        return uneven_points(self.info.id, own, self.ledger, self.config)
 
     def sums_tell(self, metric: str) -> bool:
         """Return whether calls are too short to be timed one by one, so that a metric is told by sums over runs."""

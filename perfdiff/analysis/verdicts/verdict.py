@@ -132,6 +132,15 @@ def _may_add(case: Case) -> str:
     return f"{may}, but {case.attribution.names(sorted(guilt.family))} vary by as much: add runs"
 
 
+def _unevenly_called(case: Case) -> str:
+    """Say that a changed function is slower, and that only fewer calls, whose number varies from run to run, keep runs from showing it."""
+    own = case.study.comparisons.get("self_ns")
+    if own is None or own.ratio is None or not case.uneven_points:
+        return ""
+    slower = f"a call takes {units.ratio(own.ratio.value)} as long at equal inputs"
+    return f"{slower}, but runs make another number of calls each time, and fewer in head: have them make a fixed number"
+
+
 def _too_little_known(case: Case) -> str:
     """Say what an answer about a changed function's own time would need, "" where there is one, or where it cannot matter."""
     if not case.info.change.is_suspect or not _matters(case):
@@ -155,6 +164,12 @@ RULES: tuple[Rule[Case], ...] = (
     Rule("moved-to-caller", Verdict.UNCHANGED, "does its caller take more by what it saves?", _moved_to_caller),
     Rule("saves-time", Verdict.IMPROVEMENT, "does its change save time that counts, and is that seen?", _saves_time),
     Rule("waits", Verdict.REGRESSION, "changed, and waits for other cores or nodes, by counts?", _waits),
+    Rule(
+        "unevenly-called",
+        Verdict.INCONCLUSIVE,
+        "changed, slower a call, and hidden by fewer calls of a number that varies?",
+        _unevenly_called,
+    ),
     Rule("moved-from-callees", Verdict.UNCHANGED, "do its callees take less by what it adds?", _of_what_it_adds(moved_from_callees)),
     Rule("doubted", Verdict.INCONCLUSIVE, "may probes or another layout make what it adds?", _of_what_it_adds(doubted)),
     Rule("unconfirmed", Verdict.INCONCLUSIVE, "does its own time alone show what it adds?", _of_what_it_adds(unconfirmed)),
