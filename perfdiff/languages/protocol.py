@@ -119,13 +119,13 @@ class FunctionDefinition:
     text: str
     signature: str
     tokens: str
-    uses: frozenset[str]
-    calls: frozenset[str]
-    reads: frozenset[str]
-    writes: frozenset[str]
-    features: tuple[FeaturePlan, ...]
-    branches: tuple[BranchPlan, ...]
-    obstacle: str | None
+    uses: frozenset[str] = frozenset()
+    calls: frozenset[str] = frozenset()
+    reads: frozenset[str] = frozenset()
+    writes: frozenset[str] = frozenset()
+    features: tuple[FeaturePlan, ...] = ()
+    branches: tuple[BranchPlan, ...] = ()
+    obstacle: str | None = None
     linkage: tuple[str, ...] = ()
     language: str = "c"
     above: int = 0

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from perfdiff.languages.c.object_code import STATIC, WHOLE, Atom, ObjectCode, family
+from perfdiff.languages.closure import closure
 
 Node = tuple[str, str]  # the object's name, the atom's
 
@@ -78,10 +79,4 @@ def leading_to(graph: CodeGraph, changed: frozenset[Node], *, calls: bool) -> fr
             found = graph.atom(target)
             if found is not None and (calls or not found.is_code):
                 users[target].append(node)
-    reached, waiting = set(changed), list(changed)
-    while waiting:
-        for user in users[waiting.pop()]:
-            if user not in reached:
-                reached.add(user)
-                waiting.append(user)
-    return frozenset(reached)
+    return frozenset(closure(changed, lambda node: users.get(node, ())))

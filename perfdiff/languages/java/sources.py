@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from perfdiff.languages import syntax_trees
 from perfdiff.languages.java import decisions, syntax
 from perfdiff.languages.java.classes import UNREAD_FOLDERS
 from perfdiff.languages.java.syntax import SourceText
@@ -53,7 +54,7 @@ class SourceReader:
     """Reads the Java files of trees; `cache` is the folder that keeps what they told."""
 
     def __init__(self, cache: Path | None) -> None:
-        self._kept = TextCache(cache, [Path(syntax.__file__), Path(decisions.__file__)])
+        self._kept = TextCache(cache, [Path(syntax.__file__), Path(decisions.__file__), Path(syntax_trees.__file__)])
 
     def read(self, tree: Path) -> tuple[SourceFile, ...]:
         """Return the Java files of a tree, in order of their paths. Links are left out: what they lead to has a path of its own."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+from perfdiff.languages import syntax_trees
 from perfdiff.languages.kept import TextCache
 from perfdiff.languages.php.facts import FileFacts
 from perfdiff.languages.php.functions import file_facts
@@ -19,7 +20,7 @@ def index(tree: Path, *, depth: int, cache: Path | None = None, packages: Collec
     Features follow at most `depth` steps from what a call is given. Files that cannot be parsed are the program's problems. `cache` is a
     folder that keeps what each file told.
     """
-    kept = TextCache(cache, Path(__file__).parent.glob("*.py"))
+    kept = TextCache(cache, (*Path(__file__).parent.glob("*.py"), Path(syntax_trees.__file__)))
 
     def facts(source: SourceFile) -> FileFacts:
         content = f"{depth}\0{source.file}\0".encode(errors="surrogateescape") + source.data
