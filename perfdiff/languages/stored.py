@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
@@ -18,13 +19,18 @@ def text(value: Any) -> str:
     return json.dumps(_plain(value), separators=(",", ":"))
 
 
+def restored(kind: type[T], line: str) -> T:
+    """Return the value of a type that a line holds; raise ValueError, TypeError or KeyError where it is damaged."""
+    value: T = _reader(cast(Any, kind))(json.loads(line))
+    return value
+
+
 def parsed(kind: type[T], line: str | None) -> T | None:
     """Return the value of a type that a line holds, None where there is no line, or it is damaged."""
     try:
-        value: T | None = None if line is None else _reader(cast(Any, kind))(json.loads(line))
+        return None if line is None else restored(kind, line)
     except (ValueError, TypeError, KeyError):
         return None
-    return value
 
 
 def _plain(value: Any) -> Any:
@@ -36,7 +42,7 @@ def _plain(value: Any) -> Any:
         return [[key, _plain(part)] for key, part in value.items()]
     if is_dataclass(value):
         return [_plain(getattr(value, field.name)) for field in fields(value)]
-    return value
+    return str(value) if isinstance(value, Path) else value
 
 
 def _as_it_is(value: Any) -> Any:
@@ -54,7 +60,7 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
     if origin is UnionType and NoneType in parts:
         [inner] = [_reader(part) for part in parts if part is not NoneType]
         return lambda value: None if value is None else inner(value)
-    return kind if isinstance(kind, type) and issubclass(kind, Enum) else _as_it_is
+    return kind if isinstance(kind, type) and issubclass(kind, (Enum, Path)) else _as_it_is
 
 
 def _collection_reader(origin: Any, parts: tuple[Any, ...]) -> Callable[[Any], Any]:

@@ -71,12 +71,12 @@ def _is_in(other: CodeGraph, node: Node, atom: Atom) -> bool:
     return other.digests.get(atom.name) == frozenset((atom.digest,))
 
 
-def leading_to(graph: CodeGraph, changed: frozenset[Node], *, calls: bool) -> frozenset[Node]:
-    """Return the nodes from which one of `changed` can be reached, themselves included; over data alone, or over calls too."""
+def leading_to(graph: CodeGraph, changed: frozenset[Node]) -> frozenset[Node]:
+    """Return the nodes from which one of `changed` can be reached over data alone, themselves included."""
     users: dict[Node, list[Node]] = defaultdict(list)
     for node, atom in graph.nodes():
         for target in graph.led_to(node, atom):
             found = graph.atom(target)
-            if found is not None and (calls or not found.is_code):
+            if found is not None and not found.is_code:
                 users[target].append(node)
     return frozenset(closure(changed, lambda node: users.get(node, ())))
