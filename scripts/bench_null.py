@@ -43,11 +43,6 @@ SHORT_POINTS, SHORT_RUNS, SHORT_BUDGET_S = 3, 5, 3.0
 class Nothing(CodeComparison):
     """Says of no code that it is the same, as if nobody had looked."""
 
-    alike: frozenset[str] = frozenset()
-    by_function: frozenset[str] = frozenset()
-    compiled: frozenset[str] = frozenset()
-    in_tree = False
-
     def is_same(self, _pair: Counterpart) -> bool:
         """Return that it is not known."""
         return False

@@ -17,7 +17,7 @@ import figures
 
 import python_programs
 import runtimes
-from perfdiff.languages.python import extension, places, start
+from perfdiff.languages.python import extension, interpreters, places, start
 from perfdiff.languages.python import sheet as probe_sheet
 from perfdiff.records import plan, recording
 from perfdiff.records.plan import Entry, Mode
@@ -82,7 +82,7 @@ def measure(table: figures.Table, python: Path, folder: Path) -> None:
         least = min(run[name] for run in runs)
         timed, ns = counted.library_ns.get((number, outside), (0.0, 0.0))
         told = (f"{ns / timed / 1e3:.1f}", f"{ns / timed / least:.2f}") if timed else ("not timed", "")
-        table.add(".".join(map(str, extension.ask(python).version)), outside, f"{least / 1e3:.1f}", *told)
+        table.add(interpreters.described(str(python)).release, outside, f"{least / 1e3:.1f}", *told)
 
 
 def plain(python: Path, tree: Path) -> dict[str, float]:

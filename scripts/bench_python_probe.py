@@ -17,7 +17,7 @@ from pathlib import Path
 import figures
 
 from perfdiff.languages.c import runtime_library
-from perfdiff.languages.python import extension, start
+from perfdiff.languages.python import extension, interpreters, start
 from perfdiff.records import plan
 from perfdiff.records.plan import Entry, Mode
 
@@ -77,7 +77,7 @@ def main() -> None:
 
 def measure(table: figures.Table, python: Path, module: Path, folder: Path) -> None:
     """Add the rows of one interpreter."""
-    version = ".".join(map(str, extension.ask(python).version))
+    version = interpreters.described(str(python)).release
     subprocess.run([python, "-m", "venv", "--without-pip", folder / version], check=True)
     (site,) = (folder / version).glob("lib/python3*/site-packages")
     (site / start.HOOK).write_text(start.hook())

@@ -25,7 +25,7 @@ from perfdiff.languages.check import Check
 from perfdiff.languages.java import jdks
 from perfdiff.languages.java.traits import JavaConfig
 from perfdiff.languages.php.traits import PhpConfig
-from perfdiff.languages.python import extension, pip
+from perfdiff.languages.python import interpreters, pip
 from perfdiff.languages.python.traits import PythonConfig
 from perfdiff.records.schema import Environment
 from test_processes import marked
@@ -235,8 +235,8 @@ def test_an_interpreter_that_is_not_there_is_missing_only_where_a_project_names_
 
 
 def test_what_an_interpreter_lacks_is_told_with_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = extension.ask(Path(sys.executable))
-    monkeypatch.setattr(extension, "ask", lambda _: replace(whole, include=(tmp_path / "include",)))
+    whole = interpreters.described(sys.executable)
+    monkeypatch.setattr(interpreters, "described", lambda *_: replace(whole, include=(tmp_path / "include",)))
     monkeypatch.setattr(pip, "provide", lambda *_: None)
     checks = doctor.examine(tmp_path / "cache", os.environ, tmp_path, of(python=PythonConfig()))
     headers, environments = named(checks, "Python headers"), named(checks, "environments")

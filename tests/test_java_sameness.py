@@ -16,8 +16,7 @@ from java_sources import compared, compile_all, helpers, jdk, write
 from perfdiff.languages.java import archive_bytes, class_bytes, sameness
 from perfdiff.languages.java.pack import Java
 from perfdiff.languages.java.traits import JavaConfig
-from perfdiff.languages.meanings import MeaningComparison
-from perfdiff.languages.protocol import Counterpart
+from perfdiff.languages.protocol import CodeComparison, Counterpart
 from perfdiff.languages.tree_files import all_differing
 
 ALIKE = {
@@ -101,7 +100,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> list[Case]:
     return [Case(name, kind, says(found, f"classes/p{number}/A.class")) for number, (kind, name, _) in enumerate(asked)]
 
 
-def says(found: MeaningComparison, name: str) -> str:
+def says(found: CodeComparison, name: str) -> str:
     return "alike" if name in found.alike else "unlike"
 
 

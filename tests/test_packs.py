@@ -15,7 +15,6 @@ from perfdiff.analysis.findings import Verdict
 from perfdiff.build.builder import Built
 from perfdiff.config import BuildConfig
 from perfdiff.languages.c.pack import C
-from perfdiff.languages.meanings import MeaningComparison
 from perfdiff.languages.packs import Packs
 from perfdiff.languages.protocol import CodeComparison, CompileCommand, Counterpart, FunctionDefinition, PlainBuild, Program
 from perfdiff.outcome import Outcome
@@ -101,7 +100,7 @@ def test_runs_of_a_pair_draw_the_same_and_other_pairs_something_else(found: Outc
 
 
 @dataclass(frozen=True)
-class Said(MeaningComparison):
+class Said(CodeComparison):
     """What is said of the code of a pack's programs, whatever its functions are."""
 
     has_same_code: bool = False
@@ -161,7 +160,7 @@ def test_a_compiled_library_that_is_the_same_is_part_of_what_calls_it(
 def test_what_is_the_same_code_is_asked_of_the_pack_of_each_function(tmp_path: Path) -> None:
     toy, compiled = definition("work", "toy"), definition("scan", "c")
     pairs = [Counterpart(toy, toy, Change.UNCHANGED, (), ()), Counterpart(compiled, compiled, Change.CHANGED, (), ())]
-    built, none = compiled_build(tmp_path), MeaningComparison()
+    built, none = compiled_build(tmp_path), CodeComparison()
     code = Packs(Telling("c", none), (Telling("toy", none),)).same_code(built, built, pairs)
     assert [(code.is_same(pair), code.is_unlike(pair)) for pair in pairs] == [(True, False), (False, True)]
 
@@ -171,12 +170,12 @@ def test_what_is_proved_of_files_is_joined_and_what_lies_elsewhere_counts_for_al
         (tmp_path / side).mkdir()
         (tmp_path / side / "a.so").write_text(side)
     builds = [compiled_build(tmp_path / side) for side in ("base", "head")]
-    compiled = Telling("c", MeaningComparison(alike=frozenset({"a.so"}), in_tree=True))
-    scripts = MeaningComparison(frozenset({"a.pyc"}), frozenset({"b.pyc"}), frozenset({"a.py"}), in_tree=True)
+    compiled = Telling("c", CodeComparison(alike=frozenset({"a.so"}), in_tree=True))
+    scripts = CodeComparison(frozenset({"a.pyc"}), frozenset({"b.pyc"}), frozenset({"a.py"}), in_tree=True)
     code = Packs(compiled, (Telling("toy", scripts),)).same_code(*builds, ())
     assert (code.alike, code.by_function, code.compiled) == ({"a.so", "a.pyc"}, {"b.pyc"}, {"a.py"})
     assert (code.in_tree, compiled.handed) == (True, ["a.so"])
-    elsewhere = Packs(compiled, (Telling("toy", MeaningComparison()),)).same_code(*builds, ())
+    elsewhere = Packs(compiled, (Telling("toy", CodeComparison()),)).same_code(*builds, ())
     assert not elsewhere.in_tree
 
 

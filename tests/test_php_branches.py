@@ -17,8 +17,9 @@ import php_servers
 import probed_runs
 from perfdiff.languages.php import index
 from perfdiff.languages.php.branches import plan_branches
-from perfdiff.languages.php.syntax import inner, parse
+from perfdiff.languages.php.syntax import parse
 from perfdiff.languages.protocol import BranchPlan, FunctionDefinition, Probe
+from perfdiff.languages.syntax_trees import inner
 from perfdiff.records.plan import Entry, Mode
 from php_programs import Program
 

@@ -19,7 +19,7 @@ import php_servers
 import probed_runs
 import runtimes
 from perfdiff.errors import BuildError
-from perfdiff.languages import interpreter_modules
+from perfdiff.languages import interpreter_parts
 from perfdiff.languages.php import extension, interpreters
 from perfdiff.records.plan import Entry, Mode
 from php_programs import Program
@@ -1039,7 +1039,7 @@ def test_extensions_compile_without_warnings() -> None:
     pack = Path(extension.__file__).parent
     for part, options in (("runtime", ()), ("counting", ("-DPD_PER_CALL",)), ("lines", ())):
         for compiler in ("gcc", "clang") if part == "runtime" else ("gcc",):
-            sources = [str(path) for path in interpreter_modules.sources(pack, (part,)) if path.suffix == ".c"]
+            sources = [str(path) for path in interpreter_parts.sources(pack, (part,)) if path.suffix == ".c"]
             flags = ("-std=gnu11", "-D_GNU_SOURCE", "-fPIC", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers")
             command = [compiler, *flags, *options, *headers, "-isystem", str(runtimes.library()), "-fsyntax-only", *sources]
             ended = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -12,6 +12,7 @@ from perfdiff import configuration
 from perfdiff.cli.init import project_in, template
 from perfdiff.configuration.recognition import is_led
 from perfdiff.errors import BuildError, ConfigError, StoreError
+from perfdiff.languages.dependencies import changes
 from perfdiff.languages.php import homes, packages
 from perfdiff.languages.php.homes import Homes
 from perfdiff.languages.php.interpreters import Php
@@ -145,7 +146,7 @@ def test_what_a_build_runs_under_is_kept_beside_it(tmp_path: Path, monkeypatch: 
     folder = Path(homes.variables(found[1], {"PATH": "/usr/bin"})["PATH"].split(":")[0])
     assert (folder / "php").readlink() == program
     (found[1] / "php.json").write_text((found[1] / "php.json").read_text().replace("1.2.0", "2.0.0"))
-    assert [change.says for change in homes.dependency_changes(*found)] == ["now uses acme/box 2.0.0, was 1.2.0"]
+    assert [change.says for change in changes(*(homes.read(beside).versions for beside in found))] == ["now uses acme/box 2.0.0, was 1.2.0"]
     assert made.broken(found[0]) is None
     program.unlink()
     assert made.broken(found[0]) == f"{program} is gone"

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from perfdiff.languages.meanings import MeaningComparison
 from perfdiff.languages.php import sameness
 from perfdiff.languages.php.index import index
 from perfdiff.languages.php.matching import match
-from perfdiff.languages.protocol import Counterpart
+from perfdiff.languages.protocol import CodeComparison, Counterpart
 from perfdiff.languages.tree_files import all_differing
 from php_programs import interpreter
 
@@ -23,7 +22,7 @@ from php_programs import interpreter
 class Compared:
     """Two trees held against each other."""
 
-    found: MeaningComparison
+    found: CodeComparison
     pairs: tuple[Counterpart, ...]
     differing: frozenset[str]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from perfdiff.languages.python import module_cache
+from perfdiff.languages.python import index as indexing
 from perfdiff.languages.python.index import index
 from python_sources import write
 
@@ -44,8 +44,8 @@ def test_what_is_kept_is_what_was_told(tmp_path: Path) -> None:
 def test_a_file_is_parsed_again_where_its_content_or_place_or_depth_is_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree, cache = write(tmp_path / "tree", FILES), tmp_path / "cache"
     parsed: list[str] = []
-    told = module_cache.module_facts
-    monkeypatch.setattr(module_cache, "module_facts", lambda source, depth: (parsed.append(source.file), told(source, depth))[1])
+    told = indexing.module_facts
+    monkeypatch.setattr(indexing, "module_facts", lambda source, depth: (parsed.append(source.file), told(source, depth))[1])
 
     def parsed_now(depth: int = 2) -> list[str]:
         parsed.clear()
@@ -59,12 +59,6 @@ def test_a_file_is_parsed_again_where_its_content_or_place_or_depth_is_another(t
     write(tree, FILES)
     assert parsed_now() == []
     assert parsed_now(depth=1) == ["bad.py", "shop/__init__.py", "shop/copy.py", "shop/table.py"]
-
-
-def test_few_contents_of_a_file_are_kept(tmp_path: Path) -> None:
-    for number in range(12):
-        index(write(tmp_path / "tree", {"a.py": f"x = {number}\n"}), depth=2, cache=tmp_path / "cache")
-    assert len([*(tmp_path / "cache").rglob("*.json")]) == 8
 
 
 def test_a_damaged_entry_is_made_again(tmp_path: Path) -> None:

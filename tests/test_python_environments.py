@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import shutil
@@ -18,8 +17,9 @@ import pytest
 from perfdiff.build.failures import read_failure
 from perfdiff.config import BuildConfig, Config
 from perfdiff.errors import BuildError, StoreError
+from perfdiff.languages.dependencies import changes, keep
 from perfdiff.languages.python import backends, environments, installing
-from perfdiff.languages.python.environments import Environments
+from perfdiff.languages.python.environments import Environment, Environments
 from perfdiff.languages.python.layout import Layout
 from perfdiff.languages.python.pack import Python
 from perfdiff.languages.python.projects import Project
@@ -241,13 +241,13 @@ def test_versions_that_differ_between_revisions_are_told(ground: Ground) -> None
     ground.wheel("lost", "1")
     base = ground.revision("base", project("dep<2", "lost"))
     head = ground.revision("head", project("dep", "other"))
-    changes = environments.dependency_changes(base.beside, head.beside)
-    assert [change.says for change in changes] == [
+    found = changes(environments.read(base.beside).versions, environments.read(head.beside).versions)
+    assert [change.says for change in found] == [
         "now uses dep 2.0, was 1.0",
         "does without lost, was 1",
         "now uses other 1, which it did not before",
     ]
-    assert environments.dependency_changes(base.beside, base.beside) == ()
+    assert changes(environments.read(base.beside).versions, environments.read(base.beside).versions) == ()
 
 
 def test_pip_of_a_build_installs_into_the_revision_alone(ground: Ground) -> None:
@@ -387,7 +387,7 @@ def test_an_environment_whose_packages_are_gone_is_known(ground: Ground) -> None
     assert makes.broken(base.beside) is None
     shutil.rmtree(ground.cache)
     assert "are not as they were installed" in (makes.broken(base.beside) or "")
-    (base.beside / "python.json").write_text("{}")
+    (base.beside / "environment.json").write_text("{}")
     with pytest.raises(StoreError, match="is damaged"):
         makes.broken(base.beside)
 
@@ -424,8 +424,7 @@ def test_probes_are_budgeted_by_how_the_interpreter_is_followed(tmp_path: Path) 
     costs = {}
     for release in ("3.11.7", "3.12.1"):
         (tmp_path / release).mkdir()
-        kept = {"made_in": "", "site_packages": "", "packages": None, "borrowed": [], "release": release, "versions": {}}
-        (tmp_path / release / "python.json").write_text(json.dumps(kept))
+        keep(tmp_path / release / "environment.json", Environment(tmp_path, Layout(tmp_path, tmp_path), None, (), release, {}))
         costs[release] = pack.probe_costs(SimpleNamespace(beside=tmp_path / release))
     evaluated, monitored = costs["3.11.7"], costs["3.12.1"]
     # The interpreter's own monitoring is a call of two functions of ours; an evaluator lets calls pass by a jump.

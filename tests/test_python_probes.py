@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import python_programs
 from perfdiff.errors import BuildError
-from perfdiff.languages.python import extension
+from perfdiff.languages.python import extension, interpreters
 from perfdiff.records.plan import Entry, Mode
 from probed_runs import calls, edges
 from python_programs import Program
@@ -529,25 +531,12 @@ def test_a_probe_that_is_off_records_nothing(make: Make) -> None:
     assert not calls(make(NESTED, leaf=[]).run(mode=Entry(Mode.OFF)).only)
 
 
-@pytest.mark.parametrize(
-    ("implementation", "version", "is_free_threaded", "slug"),
-    [
-        ("cpython", "[3, 9, 2]", "false", "python-unsupported"),
-        ("cpython", "[3, 15, 0]", "false", "python-unsupported"),
-        ("cpython", "[3, 13, 1]", "true", "python-unsupported"),
-        ("pypy", "[3, 11, 1]", "false", "python-unsupported"),
-        ("cpython", "[3, 12, 1]", "false", "no-python-headers"),
-    ],
-)
-def test_an_interpreter_that_cannot_be_probed_is_refused(
-    tmp_path: Path, implementation: str, version: str, is_free_threaded: str, slug: str
-) -> None:
-    python = tmp_path / "python"
-    python.write_text(f'#!/bin/sh\necho \'["{implementation}", {version}, "build", "{tmp_path}", "{tmp_path}", {is_free_threaded}]\'\n')
-    python.chmod(0o755)
+def test_an_interpreter_without_headers_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = interpreters.described(sys.executable)
+    monkeypatch.setattr(interpreters, "described", lambda _: replace(whole, include=(tmp_path / "include",)))
     with pytest.raises(BuildError) as caught:
-        extension.build(python, tmp_path, "gcc", tmp_path)
-    assert caught.value.slug == slug
+        extension.build(Path(sys.executable), tmp_path, "gcc", tmp_path)
+    assert caught.value.slug == "no-python-headers"
 
 
 def test_what_is_no_interpreter_is_refused(tmp_path: Path) -> None:

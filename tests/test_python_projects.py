@@ -149,11 +149,12 @@ def described(folder: Path, **changed: object) -> str:
         "implementation": "CPython",
         "version": [3, 11, 7],
         "says": "3.11.7",
-        "free_threaded": False,
+        "is_free_threaded": False,
         "site_packages": "lib/python3.11/site-packages",
         "own_packages": [],
         "pip": None,
-        "wheels": "",
+        "wheels": None,
+        "include": [],
     }
     return program(folder, f"echo '{json.dumps({**says, **changed})}'")
 
@@ -170,9 +171,9 @@ def program(folder: Path, line: str) -> str:
     [
         ({"version": [3, 9, 18]}, "CPython 3.9.18"),
         ({"version": [3, 15, 0]}, "CPython 3.15.0"),
-        ({"version": [3, 15, 0], "free_threaded": True}, "CPython 3.15.0"),
+        ({"version": [3, 15, 0], "is_free_threaded": True}, "CPython 3.15.0"),
         ({"implementation": "PyPy"}, "PyPy 3.11.7"),
-        ({"free_threaded": True}, "a free-threaded CPython 3.11.7"),
+        ({"is_free_threaded": True}, "a free-threaded CPython 3.11.7"),
     ],
 )
 def test_an_interpreter_that_cannot_be_measured_is_named(tmp_path: Path, changed: dict[str, object], what: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from perfdiff.languages.meanings import MeaningComparison
+from perfdiff.languages.protocol import CodeComparison
 from perfdiff.languages.python import sameness
 from perfdiff.languages.python.index import index
 from perfdiff.languages.python.matching import match
@@ -25,7 +25,7 @@ from python_sources import write
 class Compared:
     """Two trees whose modules lie there compiled, held against each other."""
 
-    found: MeaningComparison
+    found: CodeComparison
     differing: frozenset[str]
 
     def says(self, module: str) -> str:

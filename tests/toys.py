@@ -19,6 +19,7 @@ from perfdiff.configuration.recognition import Draft, ProjectKind
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.check import Check
 from perfdiff.languages.protocol import (
+    CodeComparison,
     Counterpart,
     FeaturePlan,
     FunctionDefinition,
@@ -129,14 +130,8 @@ class Interpreter:
         return (Note("toy", (tree / "built").read_text()),)
 
 
-@dataclass(frozen=True)
-class SameText:
+class SameText(CodeComparison):
     """Code that is the same where its text is."""
-
-    alike: tuple[str, ...] = ()
-    by_function: tuple[str, ...] = ()
-    compiled: tuple[str, ...] = ()
-    in_tree: bool = False
 
     def is_same(self, pair: Counterpart) -> bool:
         """Return whether a function has the same text on both sides."""

@@ -1,16 +1,32 @@
-"""All that follows from some keys, step by step: what declarations depend on, and what those depend on."""
+"""What code leads to, and all that follows from that, step by step: what declarations depend on, and what those depend on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, KeysView
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+K = TypeVar("K", bound=Hashable)
 
 
-def closure(keys: Iterable[str], following: Callable[[str], Iterable[str]]) -> set[str]:
-    """Return the keys, and all that `following` gives for them and for what it gave."""
-    reached, waiting = set[str](), set(keys)
+@dataclass(slots=True)
+class Links:
+    """What a piece of code leads to: keys of declarations and functions, and names of data read and written."""
+
+    uses: set[str] = field(default_factory=set)
+    calls: set[str] = field(default_factory=set)
+    reads: set[str] = field(default_factory=set)
+    writes: set[str] = field(default_factory=set)
+
+
+def closure(keys: Iterable[K], following: Callable[[K], Iterable[K]]) -> KeysView[K]:
+    """Return the keys, and all that `following` gives for them and for what it gave, the nearest first."""
+    reached = dict.fromkeys(keys)
+    waiting = deque(reached)
     while waiting:
-        key = waiting.pop()
-        reached.add(key)
-        waiting.update(following(key))
-        waiting -= reached
-    return reached
+        for key in following(waiting.popleft()):
+            if key not in reached:
+                reached[key] = None
+                waiting.append(key)
+    return reached.keys()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from perfdiff import seals, temporary
@@ -16,6 +17,7 @@ from perfdiff.errors import BuildError, StoreError
 _C_DRIVERS = (("clang++", "clang"), ("g++", "gcc"), ("c++", "cc"))
 _TIMEOUT_S = 120.0
 FLAGS = ("-D_GNU_SOURCE", "-O2", "-g", "-fPIC", "-fvisibility=hidden", "-fno-omit-frame-pointer", "-Wall", "-Wextra")
+MODULE_FLAGS = ("-std=gnu11", *FLAGS, "-Wno-missing-field-initializers")  # of what engines of other languages load
 
 
 def kept(cache: Path, name: str, make: Callable[[Path], None]) -> Path:
@@ -54,8 +56,17 @@ def c_driver(compiler: str) -> str:
     return str(path)
 
 
-def identity(driver: str) -> bytes:
-    """Return what tells a compiler from others, whichever of its names it is called by; raise BuildError where it does not run."""
+def fingerprint(driver: str | None, words: object, sources: Iterable[Path]) -> str:
+    """Return a digest of what a compiler is told, in `words`, and of the files that it is given; raise BuildError where it does not run."""
+    digest = hashlib.sha256(_identity(driver) if driver else b"")
+    digest.update(repr(words).encode())
+    for source in sources:
+        digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    return digest.hexdigest()[:24]
+
+
+def _identity(driver: str) -> bytes:
+    """Return what tells a compiler from others, whichever of its names it is called by."""
     version = run([driver, "--version"]).partition(b" ")[2]  # behind the name that it was called by
     return os.fsencode(Path(driver).resolve()) + b"\0" + version
 

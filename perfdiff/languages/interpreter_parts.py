@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from perfdiff.languages.check import compiler
 from perfdiff.languages.protocol import PlainBuild, Probe
 from perfdiff.records.schema import Phase
+
+_SHARED = Path(__file__).parent / "interpreted"
+_ENTRY = "module.c"  # where a module begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,17 @@ class InterpreterParts:
     def line_sheet(self, built: PlainBuild, folder: Path, write: Callable[[Path], object]) -> Path:
         """Return the sheet of a tree's lines, whatever is probed in it; `write` writes it where it is not there."""
         return _written(folder / f"lines-{_digest(built, ())}.sheet", write)
+
+
+def sources(pack: Path, parts: Sequence[str]) -> Iterator[Path]:
+    """Yield the sources of a module that is made of parts (`runtime`, `counting`, `lines`) of the pack in a folder, and of what is shared.
+
+    The first part says how the module begins.
+    """
+    for part in parts:
+        for folder in (pack / part, _SHARED / part):
+            files = (path for path in sorted(folder.iterdir()) if path.suffix in (".c", ".h"))
+            yield from (path for path in files if part == parts[0] or path.name != _ENTRY)
 
 
 def _written(path: Path, write: Callable[[Path], object]) -> Path:

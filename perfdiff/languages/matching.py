@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from perfdiff.languages.dialect import Dialect, Renames
+from perfdiff.languages.dialect import Dialect, Renames, is_renamed
 from perfdiff.languages.pairing import Pair, pair
 from perfdiff.languages.protocol import FLAGS, Counterpart, Declaration, FunctionDefinition, Program
 from perfdiff.records.differences import ChangeReason, Entity, ReasonKind, depends_reason, function_entity, other_reason
@@ -73,7 +73,7 @@ class _Comparison:
             first, second = before[entity][0], after[entity][0]
             if {one.fingerprint for one in before[entity]} == {one.fingerprint for one in after[entity]}:
                 continue
-            if not self._dialect.is_renamed(first, second, self._renames):
+            if not is_renamed(first, second, self._renames):
                 found.append((f"{self._dialect.uses(second)}, whose {self._dialect.difference(first, second)} {_at(second)}", entity))
         if same_text:
             gone, new = before.keys() - after.keys() - self._head_entities, after.keys() - before.keys() - self._base_entities

@@ -97,7 +97,7 @@ class Packs:
         """Compare the code of two plain builds whose functions are `pairs`, as it is run."""
         serving = [pack for pack in self._all if pack in (*self._serving(base), *self._serving(head))]
         differing = dict(all_differing(base.tree, head.tree))
-        return _Comparisons(
+        return _joined(
             {pack.name: pack.same_code(base, head, [pair for pair in pairs if _owns(pack, pair)], differing) for pack in serving}
         )
 
@@ -108,7 +108,7 @@ class Packs:
         that of who calls them, as a library's is, and no build is made for them.
         """
         own = [pair for pair in pairs if _owns(self.compiled, pair)]
-        is_same = isinstance(code, _Comparisons) and len(own) < len(pairs) and _is_same(code.by_pack.get(self.compiled.name), own)
+        is_same = len(own) < len(pairs) and all(code.is_same(pair) and not pair.change.is_suspect for pair in own)
         return tuple(pair for pair in pairs if not (is_same and _owns(self.compiled, pair)))
 
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> dict[str, str]:
@@ -167,11 +167,6 @@ def _of(pack: Language, program: Program) -> Program:
     return Program(own, program.declarations, program.problems)
 
 
-def _is_same(code: CodeComparison | None, pairs: Sequence[Counterpart]) -> bool:
-    """Return whether all functions of a pack run the same instructions on the same data."""
-    return code is not None and all(code.is_same(pair) and not pair.change.is_suspect for pair in pairs)
-
-
 def _owns(pack: Language, pair: Counterpart) -> bool:
     return pair.shown.language == pack.name
 
@@ -202,35 +197,30 @@ class _Workplaces:
         return tuple(note for one in self.each for note in one.finish(beside, tree, place, environment))
 
 
-@dataclass(frozen=True, slots=True)
-class _Comparisons:
-    """What two builds have in common, by pack: each knows the files that its own engine runs or loads."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Comparisons(CodeComparison):
+    """What two builds have in common, by pack: each knows the files that its own engine runs or loads, and its own functions."""
 
     by_pack: Mapping[str, CodeComparison]
 
-    @property
-    def alike(self) -> frozenset[str]:
-        return frozenset(file for each in self.by_pack.values() for file in each.alike)
-
-    @property
-    def by_function(self) -> frozenset[str]:
-        return frozenset(file for each in self.by_pack.values() for file in each.by_function)
-
-    @property
-    def compiled(self) -> frozenset[str]:
-        return frozenset(file for each in self.by_pack.values() for file in each.compiled)
-
-    @property
-    def in_tree(self) -> bool:
-        return all(each.in_tree for each in self.by_pack.values())
-
     def is_same(self, pair: Counterpart) -> bool:
-        known = self.by_pack.get(pair.shown.language)
-        return known is not None and known.is_same(pair)
+        pack = self.by_pack.get(pair.shown.language)
+        return pack is not None and pack.is_same(pair)
 
     def is_unlike(self, pair: Counterpart) -> bool:
-        known = self.by_pack.get(pair.shown.language)
-        return known is not None and known.is_unlike(pair)
+        pack = self.by_pack.get(pair.shown.language)
+        return pack is not None and pack.is_unlike(pair)
+
+
+def _joined(by_pack: Mapping[str, CodeComparison]) -> _Comparisons:
+    packs = by_pack.values()
+    return _Comparisons(
+        alike=frozenset(file for pack in packs for file in pack.alike),
+        by_function=frozenset(file for pack in packs for file in pack.by_function),
+        compiled=frozenset(file for pack in packs for file in pack.compiled),
+        in_tree=all(pack.in_tree for pack in packs),
+        by_pack=by_pack,
+    )
 
 
 @dataclass(frozen=True, slots=True)

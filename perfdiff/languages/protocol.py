@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -119,13 +119,13 @@ class FunctionDefinition:
     text: str
     signature: str
     tokens: str
-    uses: frozenset[str]
-    calls: frozenset[str]
-    reads: frozenset[str]
-    writes: frozenset[str]
-    features: tuple[FeaturePlan, ...]
-    branches: tuple[BranchPlan, ...]
-    obstacle: str | None
+    uses: frozenset[str] = frozenset()
+    calls: frozenset[str] = frozenset()
+    reads: frozenset[str] = frozenset()
+    writes: frozenset[str] = frozenset()
+    features: tuple[FeaturePlan, ...] = ()
+    branches: tuple[BranchPlan, ...] = ()
+    obstacle: str | None = None
     linkage: tuple[str, ...] = ()
     language: str = "c"
     above: int = 0
@@ -231,40 +231,31 @@ class PlainBuild(Protocol):
         ...
 
 
-class CodeComparison(Protocol):
+@dataclass(frozen=True, slots=True)
+class CodeComparison:
     """What two plain builds have in common: what is proved of their files, and what a look at their code says of functions.
 
     Files are paths in the trees, of regular files that both sides have and that are not the same to the byte. Every other difference
-    between the trees counts for a run that opens, lists or asks after it.
+    between the trees counts for a run that opens, lists or asks after it. Who runs or loads `alike` files gets the same: code and data to
+    the byte, or the engine's own code. Those `by_function` differ in the bodies of functions that changed, and in nothing that is seen
+    without calling these. `compiled` are the sources whose compiled form lies in the trees: to load it runs ask after the source, and open
+    it not. Where `in_tree`, all that makes programs of the two builds differ lies in their trees.
+
+    Functions are the same where they mean the same, unless a pack looks at their code.
     """
 
-    @property
-    def alike(self) -> Collection[str]:
-        """Return the files of which who runs or loads them gets the same: code and data to the byte, or the engine's own code."""
-        ...
-
-    @property
-    def by_function(self) -> Collection[str]:
-        """Return the files that differ in the bodies of functions that changed, and in nothing that is seen without calling these."""
-        ...
-
-    @property
-    def compiled(self) -> Collection[str]:
-        """Return the sources whose compiled form lies in the trees: to load it runs ask after the source, and do not open it."""
-        ...
-
-    @property
-    def in_tree(self) -> bool:
-        """Return whether all that makes programs of the two builds differ lies in their trees: what they use from elsewhere is the same."""
-        ...
+    alike: frozenset[str] = frozenset()
+    by_function: frozenset[str] = frozenset()
+    compiled: frozenset[str] = frozenset()
+    in_tree: bool = False
 
     def is_same(self, pair: Counterpart) -> bool:
         """Return whether a function runs the same instructions on the same constants; False where that is not known."""
-        ...
+        return not pair.change.is_suspect
 
     def is_unlike(self, pair: Counterpart) -> bool:
         """Return whether a function has code of its own, not only in others that have it inlined, and that is not the same."""
-        ...
+        return pair.change.is_suspect
 
 
 class PlaceReader(Protocol):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from clang.cindex import CursorKind
 
 from perfdiff.languages.c.cursors import ASSIGN, DEREFERENCE, FUNCTION, STOP, WRITING_UNARY, Cursor, native, subtree
 from perfdiff.languages.c.references import ALIAS_KEY, ReferenceKind, References
+from perfdiff.languages.closure import Links
 
 _COMPOUND_ASSIGNMENT = CursorKind.COMPOUND_ASSIGNMENT_OPERATOR.value
 _BINARY = CursorKind.BINARY_OPERATOR.value
@@ -36,17 +35,7 @@ _TYPED = _VARIABLE | _CASTS | FUNCTION
 _METHOD = CursorKind.CXX_METHOD.value
 
 
-@dataclass(slots=True)
-class Traffic:
-    """What a function uses: keys of declarations and functions, and names of data read and written."""
-
-    uses: set[str] = field(default_factory=set)
-    calls: set[str] = field(default_factory=set)
-    reads: set[str] = field(default_factory=set)
-    writes: set[str] = field(default_factory=set)
-
-
-def traffic(nodes: list[tuple[Cursor, Cursor]], references: References) -> Traffic:
+def traffic(nodes: list[tuple[Cursor, Cursor]], references: References) -> Links:
     """Return what the cursors below a function or initialiser touch. `nodes` come from `subtree(cursor, STOP)`."""
     walk = _Walk(references)
     for cursor, parent in nodes:
@@ -66,7 +55,7 @@ class _Walk:
         self._written: set[int | None] = set()
         self._also_read: set[int | None] = set()
         self._members: set[int | None] = set()
-        self.found = Traffic()
+        self.found = Links()
 
     def visit(self, cursor: Cursor, parent: Cursor) -> None:
         above = parent.data[1]
@@ -164,6 +153,6 @@ class _Walk:
             self._mark(cursor, read=True)
 
 
-def walk(cursor: Cursor, references: References) -> Traffic:
+def walk(cursor: Cursor, references: References) -> Links:
     """Return what lies below `cursor`, functions inside it left out."""
     return traffic(subtree(cursor, STOP), references)

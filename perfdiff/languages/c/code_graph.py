@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from perfdiff.languages.c.object_code import STATIC, WHOLE, Atom, ObjectCode, family
+from perfdiff.languages.closure import closure
 
 Node = tuple[str, str]  # the object's name, the atom's
 
@@ -70,18 +71,12 @@ def _is_in(other: CodeGraph, node: Node, atom: Atom) -> bool:
     return other.digests.get(atom.name) == frozenset((atom.digest,))
 
 
-def leading_to(graph: CodeGraph, changed: frozenset[Node], *, calls: bool) -> frozenset[Node]:
-    """Return the nodes from which one of `changed` can be reached, themselves included; over data alone, or over calls too."""
+def leading_to(graph: CodeGraph, changed: frozenset[Node]) -> frozenset[Node]:
+    """Return the nodes from which one of `changed` can be reached over data alone, themselves included."""
     users: dict[Node, list[Node]] = defaultdict(list)
     for node, atom in graph.nodes():
         for target in graph.led_to(node, atom):
             found = graph.atom(target)
-            if found is not None and (calls or not found.is_code):
+            if found is not None and not found.is_code:
                 users[target].append(node)
-    reached, waiting = set(changed), list(changed)
-    while waiting:
-        for user in users[waiting.pop()]:
-            if user not in reached:
-                reached.add(user)
-                waiting.append(user)
-    return frozenset(reached)
+    return frozenset(closure(changed, lambda node: users.get(node, ())))

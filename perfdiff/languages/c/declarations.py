@@ -199,12 +199,8 @@ class Macros:
 
     def words(self, keys: Iterable[str]) -> set[str]:
         """Return all tokens that macros and the macros inside them expand to."""
-        reached = self.closure(keys)
+        reached = closure(keys, lambda key: (inner for macro in self._by_key[key] for inner in self._inner(macro)))
         return {word for key in reached for macro in self._by_key[key] for word in macro.tokens}
-
-    def closure(self, keys: Iterable[str]) -> set[str]:
-        """Return `keys` and the keys of macros that their definitions name, and so on."""
-        return closure(keys, lambda key: (inner for macro in self._by_key[key] for inner in self._inner(macro)))
 
     def _inner(self, macro: _Macro) -> Iterator[str]:
         for word in macro.tokens[1:]:

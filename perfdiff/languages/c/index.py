@@ -260,13 +260,8 @@ class _Merge:
 
     def _resolved(self, keys: set[str], file: str) -> set[str]:
         """Return the final keys that references from `file` mean: definitions in the same file before all others, overriders too."""
-        reached, waiting = set[str](), set(keys)
-        while waiting:
-            key = waiting.pop()
-            reached.add(key)
-            waiting |= self._overriders.get(key, set()) - reached
         found = set[str]()
-        for key in reached:
+        for key in closure(keys, lambda key: self._overriders.get(key, ())):
             places = self._known.get(key, [])
             own = [place for place in places if place[0] == file]
             found.update(self._keys[place] for place in own or places if not self._is_helper(place))

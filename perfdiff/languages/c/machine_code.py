@@ -19,9 +19,9 @@ from perfdiff.languages.c import linked, loaded
 from perfdiff.languages.c.built_files import look_through
 from perfdiff.languages.c.code_graph import CodeGraph, Node, differences, leading_to
 from perfdiff.languages.c.elf import DamagedElfError
-from perfdiff.languages.c.object_code import WHOLE, ObjectCode, family, raw_digest, take_apart
+from perfdiff.languages.c.object_code import WHOLE, ObjectCode, raw_digest, take_apart
 from perfdiff.languages.c.objects import Objects, gather
-from perfdiff.languages.protocol import FLAGS, Counterpart, FunctionDefinition, PlainBuild
+from perfdiff.languages.protocol import FLAGS, CodeComparison, Counterpart, FunctionDefinition, PlainBuild
 from perfdiff.languages.tree_files import regular
 
 MOST_NAMED = 20  # differences, reasons and files that are listed by name; the rest is counted
@@ -30,42 +30,23 @@ MOST_NAMED = 20  # differences, reasons and files that are listed by name; the r
 Key = tuple[str | None, str | None]  # of a pair of functions: base's and head's
 
 
-@dataclass(frozen=True, slots=True)
-class MachineCode:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineCode(CodeComparison):
     """What two builds have in common.
 
     `alike` are the programs and shared objects that differ in nothing that is loaded. `identical`: all programs, shared objects and object
     files of both trees have the same code and data, whatever their order; `same_bytes`: all that is loaded of the programs is the same.
     `differs` says what is not the same, `unknown` of what nothing can be told and why, of each at most `MOST_NAMED`, then how many more.
-    `same_functions` are linkage names whose code is the same, `same_closures` those of them that lead to nothing that differs, over calls
-    and data. `cleared` are the keys (base's, head's) of functions that their own code cannot make slower, `unlike` those of functions that
-    have code of their own which is not the same.
+    `cleared` are the keys (base's, head's) of functions that their own code cannot make slower, `unlike` those of functions that have code
+    of their own which is not the same.
     """
 
-    alike: frozenset[str]
     identical: bool
     same_bytes: bool
     differs: tuple[str, ...]
     unknown: tuple[str, ...]
-    same_functions: frozenset[str]
-    same_closures: frozenset[str]
     cleared: frozenset[Key]
     unlike: frozenset[Key]
-
-    @property
-    def by_function(self) -> tuple[str, ...]:
-        """Return nothing: how functions lie in a program may cost time by itself."""
-        return ()
-
-    @property
-    def compiled(self) -> tuple[str, ...]:
-        """Return nothing: no run asks after the sources of what it loads."""
-        return ()
-
-    @property
-    def in_tree(self) -> bool:
-        """Return that programs and libraries of a build lie in its tree."""
-        return True
 
     def is_same(self, pair: Counterpart) -> bool:
         """Return whether a function runs the same instructions on the same constants on both sides; False where that is not known."""
@@ -97,12 +78,11 @@ def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], 
         alike=frozenset(
             name for name, found in differing.items() if (places := regular(found)) is not None and loaded.are_alike(*places, trees)
         ),
+        in_tree=True,
         identical=not differs and not unknown and (programs.same_bytes or comparison.has_code),
         same_bytes=programs.same_bytes,
         differs=_bounded(differs),
         unknown=_bounded(unknown),
-        same_functions=comparison.same_functions(),
-        same_closures=comparison.same_closures(),
         cleared=cleared,
         unlike=frozenset(key for pair in pairs if (key := _key(pair)) not in cleared and comparison.has_symbols(pair)),
     )
@@ -117,7 +97,7 @@ class _Comparison:
         objects = self._taken_apart(trees)
         self._graphs = (CodeGraph.of(objects[0]), CodeGraph.of(objects[1]))
         self._changed = (differences(*self._graphs), differences(*self._graphs[::-1]))
-        self._by_data = self._leading(calls=False)
+        self._by_data = tuple(leading_to(graph, changed) for graph, changed in zip(self._graphs, self._changed, strict=True))
         self._unordered = frozenset(_unlike_order(objects))
 
     def _taken_apart(self, trees: tuple[Path, Path]) -> tuple[dict[str, ObjectCode], dict[str, ObjectCode]]:
@@ -159,14 +139,6 @@ class _Comparison:
         nodes = {node for changed in self._changed for node in changed if not node[1].startswith(WHOLE)}
         return [f"{file}: {name}" for file, name in sorted(nodes | self._unordered)]
 
-    def same_functions(self) -> frozenset[str]:
-        """Return the linkage names of functions whose code, clones included, is the same in all objects."""
-        return self._same(self._changed)
-
-    def same_closures(self) -> frozenset[str]:
-        """Return those of them that lead to nothing that differs."""
-        return self._same(self._leading(calls=True))
-
     def cleared(self, pairs: Sequence[Counterpart]) -> frozenset[Key]:
         """Return the keys of pairs whose own code is the same, wherever it stands."""
         same = frozenset(_key(pair) for pair in pairs if self._is_same(pair))
@@ -176,15 +148,6 @@ class _Comparison:
         """Return whether a function was compiled as one, on either side."""
         sides = enumerate((pair.base, pair.head))
         return any(definition is not None and self._symbols(side, definition, _units(definition)) for side, definition in sides)
-
-    def _leading(self, *, calls: bool) -> tuple[frozenset[Node], frozenset[Node]]:
-        first, second = (leading_to(graph, changed, calls=calls) for graph, changed in zip(self._graphs, self._changed, strict=True))
-        return first, second
-
-    def _same(self, excluded: tuple[frozenset[Node], frozenset[Node]]) -> frozenset[str]:
-        both = self._graphs[0].code.keys() & self._graphs[1].code.keys()
-        unlike = {family(node[1]) for nodes in excluded for node in nodes}
-        return frozenset(both - unlike)
 
     def _is_same(self, pair: Counterpart) -> bool:
         sides = (pair.base, pair.head)

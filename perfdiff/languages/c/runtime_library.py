@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,7 +48,14 @@ def build(compiler: str, cache: Path) -> Path:
     Raises BuildError where the compiler fails, StoreError where `cache` cannot be written.
     """
     driver = compiled.c_driver(compiler)
-    return compiled.kept(cache, f"runtime-{_fingerprint(driver)}", partial(_make, driver))
+    sources = (source for folder in (SOURCES, _COUNTED_SOURCES, _PLACES_SOURCES) for source in _sources(folder))
+    name = compiled.fingerprint(driver, (_FLAGS, _LINK_FLAGS, _COUNTED_LINK_FLAGS, _SPECS), sources)
+    return compiled.kept(cache, f"runtime-{name}", partial(_make, driver))
+
+
+def over(runtime: Path) -> tuple[str, ...]:
+    """Return the compiler's options for a module over the runtime library in a folder, which it finds there when it is loaded."""
+    return (f"-L{runtime}", "-isystem", str(runtime), f"-Wl,-rpath,{runtime}", "-lperfdiff")
 
 
 def _make(driver: str, made: Path) -> None:
@@ -61,14 +67,6 @@ def _make(driver: str, made: Path) -> None:
 
 def _sources(folder: Path) -> Iterator[Path]:
     return (path for path in sorted(folder.iterdir()) if path.suffix in (".c", ".h"))
-
-
-def _fingerprint(driver: str) -> str:
-    digest = hashlib.sha256(compiled.identity(driver))
-    digest.update("\0".join((*_FLAGS, *_LINK_FLAGS, *_COUNTED_LINK_FLAGS, _SPECS)).encode())
-    for source in (*_sources(SOURCES), *_sources(_COUNTED_SOURCES), *_sources(_PLACES_SOURCES)):
-        digest.update(source.name.encode() + b"\0" + source.read_bytes())
-    return digest.hexdigest()[:24]
 
 
 def _compile(driver: str, made: Path) -> None:

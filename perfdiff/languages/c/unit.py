@@ -30,6 +30,7 @@ from perfdiff.languages.c.declarations import Dependency, Macros, Types, describ
 from perfdiff.languages.c.features import plan_features
 from perfdiff.languages.c.obstacles import INHERITED, INITIALISER, first_statement, ifunc_resolvers, obstacle
 from perfdiff.languages.c.references import References, linkage_names, qualified_name, stable_spelling
+from perfdiff.languages.closure import closure
 from perfdiff.languages.digest import digest
 from perfdiff.languages.protocol import FunctionDefinition, MacroBody
 
@@ -97,14 +98,9 @@ def index_unit(unit: front.Unit, tree: Path, *, depth: int, memory: Memory) -> U
 
 
 def _reachable(keys: Iterator[str], memory: Memory) -> tuple[Dependency, ...]:
-    reached: dict[str, Dependency] = {}
-    waiting = set(keys)
-    while waiting:
-        key = waiting.pop()
-        if key in memory.dependencies and key not in reached:
-            reached[key] = memory.dependencies[key]
-            waiting |= reached[key].uses
-    return tuple(reached[key] for key in sorted(reached))
+    known = memory.dependencies
+    reached = closure(keys, lambda key: known[key].uses if key in known else ())
+    return tuple(known[key] for key in sorted(reached & known.keys()))
 
 
 class _UnitWalk:

@@ -17,16 +17,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from perfdiff.languages import stored
 from perfdiff.languages.c import front
-from perfdiff.languages.c.declarations import Dependency
 from perfdiff.languages.c.unit import UnitFacts
 from perfdiff.languages.digest import digest
-from perfdiff.languages.protocol import Declaration
-from perfdiff.languages.stored import function, plain
+from perfdiff.languages.kept import code
 from perfdiff.records import entry
-from perfdiff.records.differences import Entity, EntityKind
 
-_VERSION = 4
+_VERSION = 5
 _VARIANTS = 8  # contents of one unit that are kept: a few revisions under comparison
 
 
@@ -42,8 +40,7 @@ class UnitCache:
         """Return the facts of a unit, or None where it has to be parsed."""
         for path in sorted(self._entries(unit).glob("*.json")):
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError), path.open(encoding="utf-8") as lines:
-                if self._is_valid(json.loads(lines.readline())):
-                    facts = _facts(json.loads(lines.readline()))
+                if self._is_valid(json.loads(lines.readline())) and (facts := stored.parsed(UnitFacts, lines.readline())) is not None:
                     os.utime(path)
                     return facts
         return None
@@ -52,7 +49,7 @@ class UnitCache:
         """Keep the facts of a unit; the oldest of too many variants goes."""
         made_of = {file: self._digest(file) for file in facts.files}
         header = {"files": made_of, "names": self._places_of_names(facts.files)}
-        text = f"{json.dumps(header)}\n{json.dumps(plain(facts))}\n"
+        text = f"{json.dumps(header)}\n{stored.text(facts)}\n"
         folder = self._entries(unit)
         with contextlib.suppress(OSError):
             entry.write(folder / f"{digest([json.dumps(header)])}.json", text)
@@ -92,22 +89,4 @@ def _files_by_name(tree: Path) -> dict[str, list[str]]:
 @functools.cache
 def _code() -> str:
     """Return a digest of the modules that make the facts: an entry of another version of them is never used."""
-    return digest(path.read_text(encoding="utf-8") for path in sorted(Path(__file__).parent.glob("*.py")))
-
-
-def _facts(plain: list[Any]) -> UnitFacts:
-    file, functions, dependencies, overrides, files, problem = plain
-    return UnitFacts(
-        file,
-        tuple(map(function, functions)),
-        tuple(map(_dependency, dependencies)),
-        {key: tuple(bases) for key, bases in overrides},
-        tuple(files),
-        problem,
-    )
-
-
-def _dependency(plain: list[Any]) -> Dependency:
-    declaration, uses, calls = plain
-    key, (kind, word, name), *rest = declaration
-    return Dependency(Declaration(key, Entity(EntityKind(kind), word, name), *rest), frozenset(uses), frozenset(calls))
+    return code(Path(__file__).parent.glob("*.py")).hex()

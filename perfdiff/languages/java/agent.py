@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,7 +18,6 @@ LIBRARY = "libperfdiff_java.so"
 
 _PROBE = SOURCES / "PerfdiffProbe.java"
 _COUNTS = COUNTING / "PerfdiffCounts.java"
-_FLAGS = ("-std=gnu11", *compiled.FLAGS, "-Wno-missing-field-initializers")
 _LINK_FLAGS = ("-Wl,-z,nodelete", "-Wl,-z,defs")
 _OLDEST = 11  # the oldest JVM that loads what a newer JDK has compiled
 
@@ -39,13 +37,13 @@ def build(jdk: Jdk, runtime: Path, compiler: str, cache: Path) -> Path:
     `runtime` is the folder of the runtime library, which the agent finds there when it is loaded. Raises BuildError where the JDK has no
     headers and where a compiler fails, StoreError where `cache` cannot be written.
     """
-    return _kept(jdk, _Agent(_c_files(SOURCES), (("PERFDIFF_PROBE_CLASS", _PROBE),), _over(runtime)), compiler, cache)
+    return _kept(jdk, _Agent(_c_files(SOURCES), (("PERFDIFF_PROBE_CLASS", _PROBE),), runtime_library.over(runtime)), compiler, cache)
 
 
 def build_counting(jdk: Jdk, runtime: Path, compiler: str, cache: Path) -> Path:
     """Return the library of the agent that probes calls and counts what they do, as `build` does."""
     classes = (("PERFDIFF_PROBE_CLASS", _PROBE), ("PERFDIFF_COUNTS_CLASS", _COUNTS))
-    return _kept(jdk, _Agent(_c_files(SOURCES, COUNTING), classes, ("-DPD_PER_CALL", *_over(runtime))), compiler, cache)
+    return _kept(jdk, _Agent(_c_files(SOURCES, COUNTING), classes, ("-DPD_PER_CALL", *runtime_library.over(runtime))), compiler, cache)
 
 
 def build_lines(jdk: Jdk, compiler: str, cache: Path) -> Path:
@@ -60,10 +58,6 @@ def _c_files(*folders: Path) -> tuple[Path, ...]:
     return tuple(path for folder in folders for path in sorted(folder.glob("*.c")))
 
 
-def _over(runtime: Path) -> tuple[str, ...]:
-    return "-isystem", str(runtime), f"-L{runtime}", f"-Wl,-rpath,{runtime}", "-lperfdiff"
-
-
 def _kept(jdk: Jdk, agent: _Agent, compiler: str, cache: Path) -> Path:
     if not (jdk.home / "include/jvmti.h").is_file():
         raise BuildError(
@@ -72,16 +66,10 @@ def _kept(jdk: Jdk, agent: _Agent, compiler: str, cache: Path) -> Path:
             slug="no-jdk",
         )
     driver = compiled.c_driver(compiler)
-    return compiled.kept(cache, f"java-agent-{_fingerprint(jdk, agent, driver)}", partial(_make, jdk, agent, driver)) / LIBRARY
-
-
-def _fingerprint(jdk: Jdk, agent: _Agent, driver: str) -> str:
-    digest = hashlib.sha256(compiled.identity(driver))
-    digest.update(repr((jdk.identity, agent.options, _FLAGS, _LINK_FLAGS, _OLDEST)).encode())
     headers = {header for source in agent.sources for header in source.parent.glob("*.h")} | set(runtime_library.SOURCES.glob("*.h"))
-    for source in sorted({*agent.sources, *(path for _, path in agent.classes), *headers}):
-        digest.update(source.name.encode() + b"\0" + source.read_bytes())
-    return digest.hexdigest()[:24]
+    files = sorted({*agent.sources, *(path for _, path in agent.classes), *headers})
+    name = compiled.fingerprint(driver, (jdk.identity, agent.options, compiled.MODULE_FLAGS, _LINK_FLAGS, _OLDEST), files)
+    return compiled.kept(cache, f"java-agent-{name}", partial(_make, jdk, agent, driver)) / LIBRARY
 
 
 def _make(jdk: Jdk, agent: _Agent, driver: str, made: Path) -> None:
@@ -91,7 +79,7 @@ def _make(jdk: Jdk, agent: _Agent, driver: str, made: Path) -> None:
     places = [f'-D{macro}="{made / "java/lang" / path.with_suffix(".class").name}"' for macro, path in agent.classes]
     compiled.run(
         [
-            *(driver, "-shared", *_FLAGS, *places, "-isystem", str(headers), "-isystem", str(headers / "linux")),
+            *(driver, "-shared", *compiled.MODULE_FLAGS, *places, "-isystem", str(headers), "-isystem", str(headers / "linux")),
             *(*map(str, agent.sources), "-o", str(made / LIBRARY), *_LINK_FLAGS, *agent.options),
         ]
     )
@@ -99,5 +87,4 @@ def _make(jdk: Jdk, agent: _Agent, driver: str, made: Path) -> None:
 
 def _compile_class(jdk: Jdk, source: Path, made: Path) -> None:
     release, patched = str(_OLDEST), f"java.base={source.parent}"
-    command = [str(jdk.javac), "-J-XX:TieredStopAtLevel=1", "-encoding", "UTF-8", "-proc:none", "-nowarn", "-Xlint:-options"]
-    compiled.run([*command, "-source", release, "-target", release, "--patch-module", patched, "-d", str(made), str(source)])
+    compiled.run([*jdk.compiling, "-source", release, "-target", release, "--patch-module", patched, "-d", str(made), str(source)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import struct
@@ -12,8 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
+from perfdiff.languages import stored
 from perfdiff.languages.java import tools
 from perfdiff.languages.java.jdks import Jdk
 from perfdiff.languages.kept import TextCache
@@ -48,6 +47,13 @@ class ClassFile:
 
 
 @dataclass(frozen=True, slots=True)
+class _Broken:
+    """Why a class file cannot be read."""
+
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
 class Field:
     """A field as its class file has it; `constant` is the value that compilers write into those that read it: `int 5`."""
 
@@ -66,8 +72,8 @@ class Code:
     `text` is without places, lines and names of locals. `calls` are `KIND OWNER NAME DESCRIPTOR` (kinds `v`irtual, s`p`ecial, `s`tatic,
     `i`nterface), `made` are lambdas of its own class, in order, `NAME DESCRIPTOR`. Fields are `OWNER#NAME#DESCRIPTOR`, `paths` begin at
     `this`, `argN` or `static`. `asked` are paths whose methods are called or whose type is looked at, `opened` those that name a file.
-    `lines` are all lines, `first` that of its first instruction, `jumps` those of its jumps that have a condition, in order, 0 where that
-    is not known; `locals` the names of the slots at the start.
+    `lines` are all lines, that of its first instruction ahead of all, `jumps` those of its jumps that have a condition, in order, 0 where
+    that is not known; `locals` the names of the slots at the start.
     """
 
     size: int
@@ -81,10 +87,14 @@ class Code:
     paths: tuple[str, ...]
     asked: frozenset[str]
     opened: frozenset[str]
-    first: int | None
     lines: tuple[int, ...]
     jumps: tuple[int, ...]
     locals: tuple[tuple[int, str], ...]
+
+    @property
+    def first(self) -> int | None:
+        """Return the line of its first instruction."""
+        return next(iter(self.lines), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +236,7 @@ class ClassReader:
         for content, text in zip(unknown, self._told(unknown), strict=True):
             self._kept.keep(content, text)
             texts[content] = text
-        decoded = {content: _decoded(text or "") for content, text in texts.items()}
+        decoded = {content: _decoded(text) for content, text in texts.items()}
         for content in [content for content, one in decoded.items() if one is None]:  # an entry that was damaged
             [text] = self._told([content])
             self._kept.keep(content, text)
@@ -240,66 +250,9 @@ class ClassReader:
         return tools.run(self._jdk, self._helpers, _MAIN, (), asked).decode("ascii").split("\n")[:-1]
 
 
-def _decoded(text: str) -> Class | str | None:
+def _decoded(text: str | None) -> Class | str | None:
     """Return what a line of our program tells, the problem it names, or None where it is none of its lines."""
-    try:
-        told = json.loads(text)
-        return str(told["problem"]) if "problem" in told else _class(told)
-    except (ValueError, KeyError, TypeError, IndexError):
-        return None
-
-
-def _class(told: dict[str, Any]) -> Class:
-    components = told["components"]
-    return Class(
-        told["name"],
-        told["access"],
-        told["parent"],
-        tuple(told["interfaces"]),
-        told["source"],
-        told["signature"],
-        tuple(told["enclosing"]),
-        tuple(told["annotations"]),
-        tuple((name, outer, simple, access) for name, outer, simple, access in told["inner"]),
-        None if components is None else tuple((name, descriptor) for name, descriptor in components),
-        tuple(map(_field, told["fields"])),
-        tuple(map(_method, told["methods"])),
-    )
-
-
-def _field(values: list[Any]) -> Field:
-    name, descriptor, access, signature, constant, annotations = values
-    return Field(name, descriptor, access, signature, constant, tuple(annotations))
-
-
-def _method(told: dict[str, Any]) -> Method:
-    return Method(
-        told["name"],
-        told["descriptor"],
-        told["access"],
-        told["signature"],
-        tuple(told["annotations"]),
-        tuple(told["parameters"]),
-        None if told["code"] is None else _code(told["code"]),
-    )
-
-
-def _code(told: dict[str, Any]) -> Code:
-    first, *lines = told["lines"] or (None,)
-    return Code(
-        size=told["size"],
-        text=told["text"],
-        calls=tuple(told["calls"]),
-        made=tuple(told["made"]),
-        types=tuple(told["types"]),
-        created=tuple(told["created"]),
-        reads=tuple(told["reads"]),
-        writes=tuple(told["writes"]),
-        paths=tuple(told["paths"]),
-        asked=frozenset(told["asked"]),
-        opened=frozenset(told["opened"]),
-        first=first,
-        lines=tuple(lines),
-        jumps=tuple(told["jumps"]),
-        locals=tuple((slot, name) for slot, name in told["locals"]),
-    )
+    if text is None or not text.startswith('{"problem":'):
+        return stored.parsed(Class, text)
+    broken = stored.parsed(_Broken, text)
+    return None if broken is None else broken.problem

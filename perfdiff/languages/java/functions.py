@@ -9,8 +9,9 @@ from perfdiff.languages.java import branches, features, naming, normal, types
 from perfdiff.languages.java.classes import NATIVE, Method
 from perfdiff.languages.java.hierarchy import Hierarchy
 from perfdiff.languages.java.joining import Joined, captured
-from perfdiff.languages.java.syntax import MemberText, Role, Stretch, stretches
+from perfdiff.languages.java.syntax import MemberText, Role
 from perfdiff.languages.protocol import BranchPlan, FunctionDefinition
+from perfdiff.languages.stretches import Stretch, stretches
 
 NATIVE_METHOD = "it is native: its time is its caller's"
 NAMESAKE = "another class of the same name is in the tree, and probes tell classes by their names"
@@ -87,10 +88,6 @@ class Functions:
             text=joined.source.text(text.start, text.end),
             signature=_signature(text.first),
             tokens=normal.fingerprint(method, joined.one, self._known) if method.code is not None else "",
-            uses=frozenset(),
-            calls=frozenset(),
-            reads=frozenset(),
-            writes=frozenset(),
             features=() if is_namesake else features.plan(features.Inputs(joined.one, method, parameters, self._hierarchy), self._depth),
             branches=() if is_namesake else _branches(joined, method, text),
             obstacle=_obstacle(method, is_namesake=is_namesake),

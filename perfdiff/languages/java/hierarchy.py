@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
+from perfdiff.languages.closure import closure
 from perfdiff.languages.java.classes import ABSTRACT, STATIC, Class, Method
 
 Signature = tuple[str, str, str]  # class, name, descriptor
@@ -32,29 +33,18 @@ class Hierarchy:
     def lineage(self, name: str) -> tuple[str, ...]:
         """Return a class of the project and those above it, as far as they are the project's, the nearest first."""
         if name not in self._lineages:
-            found: dict[str, None] = {}
-            waiting = [name]
-            while waiting:
-                each = waiting.pop(0)
-                if each in self.classes and each not in found:
-                    found[each] = None
-                    one = self.classes[each]
-                    waiting += [parent for parent in (one.parent, *one.interfaces) if parent is not None]
-            self._lineages[name] = tuple(found)
+            self._lineages[name] = tuple(closure((name,), self._parents)) if name in self.classes else ()
         return self._lineages[name]
 
     def descendants(self, name: str) -> tuple[str, ...]:
         """Return the classes of the project that inherit from a class, which may be another project's."""
         if name not in self._descendants:
-            found: dict[str, None] = {}
-            waiting = list(self._children.get(name, ()))
-            while waiting:
-                each = waiting.pop()
-                if each not in found:
-                    found[each] = None
-                    waiting += self._children.get(each, ())
-            self._descendants[name] = tuple(found)
+            self._descendants[name] = tuple(closure(self._children.get(name, ()), lambda each: self._children.get(each, ())))
         return self._descendants[name]
+
+    def _parents(self, name: str) -> list[str]:
+        one = self.classes[name]
+        return [parent for parent in (one.parent, *one.interfaces) if parent is not None and parent in self.classes]
 
     def field_owner(self, owner: str, name: str) -> str | None:
         """Return the class of the project that declares a field which is named by `owner`."""

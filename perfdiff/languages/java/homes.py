@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfdiff.errors import StoreError, store_errors
-from perfdiff.languages.dependencies import DependencyChange, changes
+from perfdiff.errors import store_errors
+from perfdiff.languages.dependencies import keep, kept
 from perfdiff.languages.java import dependencies, jdks
 from perfdiff.languages.java.jdks import Jdk
 from perfdiff.languages.java.traits import JavaConfig
@@ -58,34 +57,20 @@ class Homes:
 
     def broken(self, beside: Path) -> str | None:
         """Return why a kept build cannot run: its JDK is gone, or another one lies in its place."""
-        kept = read(beside)
-        if not (kept.home / "bin/java").is_file():
-            return f"the JDK {kept.home} is gone"
-        return None
+        home = read(beside).home
+        return None if (home / "bin/java").is_file() else f"the JDK {home} is gone"
 
     def finish(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> tuple[Note, ...]:
         """Keep which JDK it was, and which libraries of others the revision names."""
         jdk = self.jdk
         with store_errors(beside):
-            found = {"home": str(jdk.home), "release": jdk.release, "versions": dependencies.versions(tree)}
-            (beside / _RECORD).write_text(json.dumps(found))
+            keep(beside / _RECORD, JavaHome(jdk.home, jdk.release, dependencies.versions(tree)))
         return ()
 
 
 def read(beside: Path) -> JavaHome:
     """Return what the build in a folder was built with; raise StoreError (`damaged-build`) where that cannot be read."""
-    try:
-        found = json.loads((beside / _RECORD).read_text())
-        return JavaHome(Path(found["home"]), str(found["release"]), dict(found["versions"]))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StoreError(
-            f"what is kept of the JDK in {beside} is damaged: {error}; `perfdiff cache verify --remove` clears it", slug="damaged-build"
-        ) from error
-
-
-def dependency_changes(base: Path, head: Path) -> tuple[DependencyChange, ...]:
-    """Return how the libraries differ that two builds use, whose folders these are; raise StoreError."""
-    return changes(read(base).versions, read(head).versions)
+    return kept(JavaHome, beside / _RECORD, "what is kept of the JDK in")
 
 
 def variables(home: Path, environment: Mapping[str, str]) -> dict[str, str]:

@@ -38,6 +38,11 @@ class Jdk:
         return self.home / "bin/javac"
 
     @property
+    def compiling(self) -> tuple[str, ...]:
+        """Return the command that compiles a program of ours, which is about to run for a second at most."""
+        return (str(self.javac), "-J-XX:TieredStopAtLevel=1", "-encoding", "UTF-8", "-proc:none", "-nowarn", "-Xlint:-options")
+
+    @property
     def identity(self) -> str:
         """Return what a build depends on because it was made with this JDK."""
         return f"{self.home} {self.release}"

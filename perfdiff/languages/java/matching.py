@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from perfdiff.languages import matching
-from perfdiff.languages.dialect import Renames
+from perfdiff.languages.dialect import Dialect, Renames, reasons_of
 from perfdiff.languages.java import texts
 from perfdiff.languages.java.alignment import aligned
 from perfdiff.languages.java.declarations import CONSTANT, FIELD, OVERRIDDEN
@@ -24,9 +24,14 @@ def match(base: Program, head: Program) -> tuple[Counterpart, ...]:
 
     Lambdas and anonymous classes keep their counterparts where others are added before them, and methods where their parameters change.
     """
-    same, originals = aligned(base, head, lambda definition: texts.parts(definition).all)
+    same, originals = aligned(base, head, _tokens)
     first, second = _compared(base, same)
-    return tuple(_told(pair, base, originals) for pair in matching.match(first, second, _JavaDialect(first, second)))
+    dialect = Dialect(_parts, _tokens, _Texts(first, second).reasons)
+    return tuple(_told(pair, base, originals) for pair in matching.match(first, second, dialect))
+
+
+def _tokens(definition: FunctionDefinition) -> Sequence[str]:
+    return texts.parts(definition).all
 
 
 def _told(pair: Counterpart, base: Program, head: Mapping[str, FunctionDefinition]) -> Counterpart:
@@ -59,36 +64,26 @@ def _strip(function: FunctionDefinition, kinds: tuple[str, ...]) -> FunctionDefi
     return replace(function, uses=kept) if len(kept) < len(function.uses) else function
 
 
-class _JavaDialect:
-    """How texts and declarations of Java are compared: by their tokens, where the instructions differ."""
+class _Texts:
+    """How texts of Java are compared: by their tokens, where the instructions differ."""
 
     def __init__(self, base: Program, head: Program) -> None:
         self._base, self._head = base, head
         self._fields = _renamed_fields(base.declarations, head.declarations)
 
-    def parts(self, name: str) -> Sequence[str]:
-        """Return the parts of a qualified name, without parameters."""
-        return _PARAMETERS.sub("", name).split(".")
-
-    def tokens(self, definition: FunctionDefinition) -> Sequence[str]:
-        """Return the tokens of a definition's text."""
-        return texts.parts(definition).all
-
-    def text_reasons(self, base: FunctionDefinition, head: FunctionDefinition, renames: Renames) -> tuple[ChangeReason, ...]:
+    def reasons(self, base: FunctionDefinition, head: FunctionDefinition, renames: Renames) -> tuple[ChangeReason, ...]:
         """Return what of a method differs: its annotations, its modifiers, its signature, its body, or its instructions alone."""
         if base.tokens == head.tokens and (base.tokens or base.text == head.text):
             return ()
         before, after = texts.parts(base), texts.parts(head)
-        words = _Words({*renames, *self._renamed_in(base, head)})
-        reasons = []
-        if not words.are_same(before.annotations, after.annotations):
-            reasons.append(text_reason("annotations changed"))
-        if before.modifiers != after.modifiers:
-            reasons.append(_modifiers(before.modifiers, after.modifiers))
-        if not words.are_same(before.signature, after.signature):
-            reasons.append(text_reason("signature changed"))
-        if not words.are_same(before.body, after.body):
-            reasons.append(text_reason("body changed"))
+        renamed = {pair for old, new in {*renames, *self._renamed_in(base, head)} for pair in _renamed_parts(old, new)}
+        stretches = (
+            (text_reason("annotations changed"), before.annotations, after.annotations),
+            (_modifiers(before.modifiers, after.modifiers), before.modifiers, after.modifiers),
+            (text_reason("signature changed"), before.signature, after.signature),
+            (text_reason("body changed"), before.body, after.body),
+        )
+        reasons = reasons_of(stretches, lambda old, new: (old, new) in renamed)
         if reasons or not base.tokens or self._is_explained(base, head):
             return tuple(reasons)
         return (text_reason(_COMPILED),)
@@ -109,39 +104,12 @@ class _JavaDialect:
         known, now = self._base.functions, self._head.functions
         return any(key in now and key in known and known[key].linkage != now[key].linkage for key in base.calls)
 
-    def is_renamed(self, base: Declaration, head: Declaration, renames: Renames) -> bool:
-        """Return False: what has another name is another declaration."""
-        return False
-
-    def uses(self, declaration: Declaration) -> str:
-        """Return what a method does with a declaration: `uses field com.acme.Box.items`."""
-        return f"uses {declaration.entity}"
-
-    def difference(self, base: Declaration, head: Declaration) -> str:
-        """Return what differs between two declarations, with both texts where they are short."""
-        if base.summary and head.summary and base.summary != head.summary:
-            return f"definition changed from {base.summary} to {head.summary}"
-        return "definition changed"
-
 
 def _modifiers(before: Sequence[str], after: Sequence[str]) -> ChangeReason:
     new, gone = [each for each in after if each not in before], [each for each in before if each not in after]
     parts = [f"now {' '.join(new)}"] if new else []
     parts += [f"no longer {' '.join(gone)}"] if gone else []
     return ChangeReason(ReasonKind.NEWLY if new else ReasonKind.TEXT, ", ".join(parts))
-
-
-class _Words:
-    """Whether tokens differ only by names that were changed."""
-
-    def __init__(self, renames: Iterable[tuple[str, str]]) -> None:
-        self._pairs = {pair for before, after in renames for pair in _parts_of(before, after)}
-
-    def are_same(self, base: Sequence[str], head: Sequence[str]) -> bool:
-        """Return whether all differing tokens are names of methods, fields, classes or packages that were renamed."""
-        if len(base) != len(head):
-            return False
-        return all((old, new) in self._pairs for old, new in {*zip(base, head, strict=True)} if old != new)
 
 
 def _renamed_fields(base: Mapping[str, Declaration], head: Mapping[str, Declaration]) -> Mapping[str, str]:
@@ -162,6 +130,11 @@ def _fields(declarations: Mapping[str, Declaration], others: Mapping[str, Declar
     return found
 
 
-def _parts_of(before: str, after: str) -> Mapping[tuple[str, str], None]:
-    first, second = _PARAMETERS.sub("", before).split("."), _PARAMETERS.sub("", after).split(".")
-    return dict.fromkeys((old, new) for old, new in zip(first, second, strict=False) if old != new and texts.is_word(old))
+def _parts(name: str) -> Sequence[str]:
+    """Return the parts of a qualified name, without parameters."""
+    return _PARAMETERS.sub("", name).split(".")
+
+
+def _renamed_parts(before: str, after: str) -> Iterator[tuple[str, str]]:
+    """Yield the names of methods, fields, classes or packages in a qualified name that are others in its new one."""
+    return ((old, new) for old, new in zip(_parts(before), _parts(after), strict=False) if old != new and texts.is_word(old))

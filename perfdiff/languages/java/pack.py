@@ -9,6 +9,7 @@ from pathlib import Path
 from perfdiff.config import Config
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.check import compiler
+from perfdiff.languages.dependencies import DependencyChange, changes
 from perfdiff.languages.java import agent, calibrating, counting, homes, jvms, options, sameness, start, weaving
 from perfdiff.languages.java import places as counted_places
 from perfdiff.languages.java.homes import Homes
@@ -67,6 +68,9 @@ class Java:
         """Pair the methods of both revisions and say how each differs."""
         return match_programs(base, head)
 
+    def _changes(self, base: PlainBuild, head: PlainBuild) -> tuple[DependencyChange, ...]:
+        return changes(homes.read(base.beside).versions, homes.read(head.beside).versions)
+
     def probe_costs(self, built: PlainBuild) -> ProbeCosts:
         """Return what probes cost, beyond what each call costs without one."""
         return _COSTS
@@ -81,15 +85,13 @@ class Java:
 
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
         """Return which libraries of others differ."""
-        changes = homes.dependency_changes(base.beside, head.beside)
-        return tuple(Note("dependency-changed", f"head {change.says}") for change in changes)
+        return tuple(change.note for change in self._changes(base, head))
 
     def same_code(
         self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], differing: Mapping[str, Mapping[int, Path]]
     ) -> CodeComparison:
         """Compare the class files of two builds, and the libraries that they use."""
-        changes = homes.dependency_changes(base.beside, head.beside)
-        return replace(sameness.same_code(differing), in_tree=not changes)
+        return replace(sameness.same_code(differing), in_tree=not self._changes(base, head))
 
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return what makes the JDK of a build the one that workloads find, and what is fixed in its JVMs."""

@@ -8,15 +8,15 @@ from pathlib import Path
 from perfdiff.languages.java import archive_bytes, class_bytes
 from perfdiff.languages.java.archive_bytes import ARCHIVES, MOST_BYTES
 from perfdiff.languages.java.class_bytes import DamagedClassError
-from perfdiff.languages.meanings import MeaningComparison
+from perfdiff.languages.protocol import CodeComparison
 from perfdiff.languages.tree_files import regular
 
 
-def same_code(differing: Mapping[str, Mapping[int, Path]]) -> MeaningComparison:
+def same_code(differing: Mapping[str, Mapping[int, Path]]) -> CodeComparison:
     """Compare the class files and archives of two builds."""
     files = {name: places for name, sides in differing.items() if (places := regular(sides)) is not None}
     compiled = {name: places for name, places in files.items() if name.endswith((".class", *ARCHIVES))}
-    return MeaningComparison(alike=frozenset(name for name, places in compiled.items() if _are_alike(*places)))
+    return CodeComparison(alike=frozenset(name for name, places in compiled.items() if _are_alike(*places)))
 
 
 def _are_alike(base: Path, head: Path) -> bool:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import functools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import pairwise
 
 import tree_sitter_java
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
 from perfdiff.languages.java import decisions
 from perfdiff.languages.java.decisions import Decision
-
-Stretch = tuple[int, int]  # first and last line
+from perfdiff.languages.stretches import Stretch, stretches
+from perfdiff.languages.syntax_trees import as_ascii, child, inner, last_line, line, lines_alone, problem, text_of
 
 _QUERY = """
 (package_declaration) @package
@@ -42,9 +41,7 @@ _QUERY = """
 [(line_comment) (block_comment)] @comment
 """
 _TYPES = frozenset(("type", "anonymous", "constant_body"))
-_BLANK = re.compile(rb"[ \t\f]*(?:[\r\n]|\Z)")
 _SPACE = re.compile(r"\s+")
-_OTHER_BYTES = bytes(each if each < 0x80 else ord("x") for each in range(0x100))
 
 
 class Role(StrEnum):
@@ -129,22 +126,12 @@ class SourceText:
 def read(data: bytes) -> SourceText:
     """Return what the text of a file tells."""
     text = as_ascii(data)
-    tree = _parser().parse(text)
+    root = parse(text)
     walk = _Walk(text)
-    for kind, node in _nodes(tree.root_node):
+    for kind, node in _nodes(root):
         walk.take(kind, node)
-    problem = _problem(tree.root_node) if tree.root_node.has_error else None
-    remarks = tuple(_stretches(walk.remarks))
-    return SourceText(walk.package, tuple(walk.imports), tuple(walk.types), tuple(walk.all_members()), remarks, problem)
-
-
-def as_ascii(data: bytes) -> bytes:
-    """Return the same bytes where they are UTF-8, else, as places must stay, with an `x` for each that is not ASCII."""
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        return data.translate(_OTHER_BYTES)
-    return data
+    members, remarks = tuple(walk.all_members()), stretches(walk.remarks)
+    return SourceText(walk.package, tuple(walk.imports), tuple(walk.types), members, remarks, problem(root))
 
 
 def parse(text: bytes) -> Node:
@@ -189,11 +176,11 @@ class _Walk:
         while self._open and self._open[-1][0] <= node.start_byte:
             self._open.pop()
         if kind == "comment":
-            self.remarks.update(self._alone(node))
+            self.remarks.update(lines_alone(node, self._text))
         elif kind == "package":
             self.package = _word(node.named_children[-1])
         elif kind == "import":
-            self.imports.append(" ".join(_text(node).removeprefix("import").rstrip(";").split()).replace(" .", ".").replace(". ", "."))
+            self.imports.append(" ".join(text_of(node).removeprefix("import").rstrip(";").split()).replace(" .", ".").replace(". ", "."))
         elif kind == "local":
             self._variables[self._within()].append(_word(node))
         elif kind == "decides":
@@ -228,15 +215,14 @@ class _Walk:
             assert node.parent is not None, "a body stands in what it is the body of"
             what, shown = ("anonymous", node.parent) if kind == "anonymous" else ("constant", node.parent)
             name = _simple(_word(shown.child_by_field_name("type"))) if kind == "anonymous" else _word(shown.child_by_field_name("name"))
-        line, last = shown.start_point.row + 1, node.end_point.row + 1
-        self.types.append(TypeText(what, name, self._owner(), self._within(), node.start_byte, node.end_byte, line, last))
+        self.types.append(TypeText(what, name, self._owner(), self._within(), node.start_byte, node.end_byte, line(shown), last_line(node)))
         self._open.append((node.end_byte, True, len(self.types) - 1))
 
     def _member(self, kind: str, node: Node) -> None:
         declared = node.parent if kind == "field" else node
         assert declared is not None, "a field stands in its declaration"
         named = node.child_by_field_name("name")
-        body = node.child_by_field_name("body") or (node if kind == "instance" else _block(node) if kind != "field" else None)
+        body = node.child_by_field_name("body") or (node if kind == "instance" else child(node, "block") if kind != "field" else None)
         role = Role(node.type.removesuffix("_declaration").removesuffix("_constructor")) if kind == "method" else Role(kind)
         words = _modifiers(declared)
         in_interface = declared.type == "constant_declaration"
@@ -252,53 +238,27 @@ class _Walk:
                 declared.start_byte,
                 _behind(body, node),
                 declared.end_byte,
-                declared.start_point.row + 1,
-                (named or node).start_point.row + 1,
-                declared.end_point.row + 1,
+                line(declared),
+                line(named or node),
+                last_line(declared),
                 written(value) if value is not None else "",
             )
         )
         self._open.append((node.end_byte, False, len(self.members) - 1))
 
-    def _alone(self, node: Node) -> Iterable[int]:
-        """Return the lines that hold nothing but this comment."""
-        begin = self._text.rfind(b"\n", 0, node.start_byte) + 1
-        first, last = node.start_point.row + 1, node.end_point.row + 1
-        if node.end_point.column == 0:  # a comment to the end of its line may have that end in it
-            last = max(first, last - 1)
-        before = self._text[begin : node.start_byte].strip()
-        behind = _BLANK.match(self._text, node.end_byte) or self._text[node.end_byte - 1 : node.end_byte] == b"\n"
-        return range(first + bool(before), last + bool(behind))
-
 
 def written(node: Node) -> str:
     """Return the text of a node without comments, its tokens with single spaces where there was white space."""
-    if not any(each.type.endswith("_comment") for each in _inner(node)):
-        return _SPACE.sub(" ", _text(node))
+    if not any(each.type.endswith("_comment") for each in inner(node)):
+        return _SPACE.sub(" ", text_of(node))
     parts, at = [], node.start_byte
-    data = _bytes(node)
-    for each in _inner(node):
+    data = node.text or b""
+    for each in inner(node):
         if each.type.endswith("_comment"):
             parts.append(data[at - node.start_byte : each.start_byte - node.start_byte])
             at = each.end_byte
     parts.append(data[at - node.start_byte :])
     return _SPACE.sub(" ", b" ".join(parts).decode("utf-8", "replace")).strip()
-
-
-def _inner(node: Node) -> Iterator[Node]:
-    waiting = [node]
-    while waiting:
-        each = waiting.pop()
-        yield each
-        waiting.extend(reversed(each.children))
-
-
-def _bytes(node: Node) -> bytes:
-    return node.text or b""
-
-
-def _text(node: Node) -> str:
-    return _bytes(node).decode("utf-8", "replace")
 
 
 def _word(node: Node | None) -> str:
@@ -310,10 +270,6 @@ def _simple(name: str) -> str:
     return re.sub(r"<.*>", "", name).rpartition(".")[2]
 
 
-def _block(node: Node) -> Node | None:
-    return next((child for child in node.children if child.type == "block"), None)
-
-
 def _behind(body: Node | None, node: Node) -> int:
     """Return where the statements of a body begin; of what has none, its end."""
     if body is None:
@@ -322,8 +278,8 @@ def _behind(body: Node | None, node: Node) -> int:
 
 
 def _modifiers(node: Node) -> frozenset[str]:
-    found = next((child for child in node.children if child.type == "modifiers"), None)
-    return frozenset(child.type for child in found.children) if found is not None else frozenset()
+    found = child(node, "modifiers")
+    return frozenset(word.type for word in found.children) if found is not None else frozenset()
 
 
 def _parameters(node: Node) -> Iterator[tuple[str, str]]:
@@ -333,31 +289,12 @@ def _parameters(node: Node) -> Iterator[tuple[str, str]]:
     if given.type == "identifier":
         yield _word(given), ""
         return
-    for child in given.named_children:
-        if child.type == "identifier":
-            yield _word(child), ""
-        elif child.type == "formal_parameter":
-            dimensions = "".join(_word(each) for each in child.children if each.type == "dimensions")
-            yield _word(child.child_by_field_name("name")), _word(child.child_by_field_name("type")) + dimensions
-        elif child.type == "spread_parameter":
-            parts = [each for each in child.named_children if each.type not in ("modifiers", "annotation", "marker_annotation")]
+    for parameter in given.named_children:
+        if parameter.type == "identifier":
+            yield _word(parameter), ""
+        elif parameter.type == "formal_parameter":
+            dimensions = "".join(_word(part) for part in parameter.children if part.type == "dimensions")
+            yield _word(parameter.child_by_field_name("name")), _word(parameter.child_by_field_name("type")) + dimensions
+        elif parameter.type == "spread_parameter":
+            parts = [each for each in parameter.named_children if each.type not in ("modifiers", "annotation", "marker_annotation")]
             yield _word(parts[-1].child_by_field_name("name") or parts[-1]), f"{_word(parts[0])}..."
-
-
-def _problem(root: Node) -> str:
-    wrong = next((each for each in _inner(root) if each.is_error or each.is_missing), root)
-    return f"it cannot be parsed (line {wrong.start_point.row + 1})"
-
-
-def _stretches(lines: Iterable[int]) -> Iterator[Stretch]:
-    ordered = sorted(lines)
-    if not ordered:
-        return
-    breaks = [(one, other) for one, other in pairwise(ordered) if other != one + 1]
-    firsts, lasts = [ordered[0], *(other for _, other in breaks)], [*(one for one, _ in breaks), ordered[-1]]
-    yield from zip(firsts, lasts, strict=True)
-
-
-def stretches(lines: Iterable[int]) -> tuple[Stretch, ...]:
-    """Return lines as stretches of neighbours, in order."""
-    return tuple(_stretches(lines))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from perfdiff.languages.dialect import TEXTS_KEPT
 from perfdiff.languages.java import syntax
 from perfdiff.languages.protocol import FunctionDefinition
 
@@ -26,7 +27,6 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _WORD = re.compile(r"[^\W\d][\w$]*\Z")
-_KEPT = 4096  # texts taken apart that are kept: pairing asks several times for those that have no counterpart by name
 _BEFORE, _BEHIND = "class _ {", "}"
 _BEFORE_LAMBDA, _BEHIND_LAMBDA = "class _ { Object _ =", ";}"
 _ANNOTATIONS = ("marker_annotation", "annotation")
@@ -66,7 +66,7 @@ def parts(definition: FunctionDefinition) -> Parts:
     return _taken_apart(definition.text, is_lambda=method.startswith("lambda$"), is_initialiser=method == "<clinit>")
 
 
-@functools.lru_cache(_KEPT)
+@functools.lru_cache(TEXTS_KEPT)
 def _taken_apart(text: str, *, is_lambda: bool, is_initialiser: bool) -> Parts:
     before, behind = (_BEFORE_LAMBDA, _BEHIND_LAMBDA) if is_lambda else (_BEFORE, _BEHIND)
     root = syntax.parse(f"{before}{text}{behind}".encode())

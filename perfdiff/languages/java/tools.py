@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import subprocess
 from collections.abc import Sequence
 from functools import partial
@@ -51,12 +50,10 @@ def run(jdk: Jdk, cache: Path, main: str, arguments: Sequence[str], stdin: bytes
 
 def build(jdk: Jdk, cache: Path, name: str) -> Path:
     """Return the folder with the classes of the program `name`, compiling them at the first call."""
-    sources = [*(_HERE / name).glob("*.java"), *(_HERE / name / _library(jdk)).glob("*.java")]
-    return compiled.kept(cache, f"java-{name}-{_fingerprint(jdk, sources)}", partial(_compile, jdk, sorted(sources)))
-
-
-def _library(jdk: Jdk) -> str:
-    return "classfile" if jdk.feature >= _CLASSFILE else "asm"
+    library = "classfile" if jdk.feature >= _CLASSFILE else "asm"
+    sources = sorted([*(_HERE / name).glob("*.java"), *(_HERE / name / library).glob("*.java")])
+    folder = f"java-{name}-{compiled.fingerprint(None, (jdk.identity, _options(jdk), _PREVIEW), sources)}"
+    return compiled.kept(cache, folder, partial(_compile, jdk, sources))
 
 
 def _options(jdk: Jdk) -> tuple[str, ...]:
@@ -64,16 +61,8 @@ def _options(jdk: Jdk) -> tuple[str, ...]:
     return () if jdk.feature >= _CLASSFILE else (*_OPENED, "--enable-preview")
 
 
-def _fingerprint(jdk: Jdk, sources: Sequence[Path]) -> str:
-    digest = hashlib.sha256(repr((jdk.identity, _options(jdk), _PREVIEW)).encode())
-    for source in sorted(sources):
-        digest.update(source.name.encode() + b"\0" + source.read_bytes())
-    return digest.hexdigest()[:24]
-
-
 def _compile(jdk: Jdk, sources: Sequence[Path], made: Path) -> None:
-    command = [str(jdk.javac), "-J-XX:TieredStopAtLevel=1", "-encoding", "UTF-8", "-proc:none", "-nowarn", "-Xlint:-options"]
-    compiled.run([*command, "-source", str(jdk.feature), *_options(jdk), "-d", str(made), *map(str, sources)])
+    compiled.run([*jdk.compiling, "-source", str(jdk.feature), *_options(jdk), "-d", str(made), *map(str, sources)])
     if jdk.feature < _CLASSFILE:
         for path in made.rglob("*.class"):
             data = path.read_bytes()

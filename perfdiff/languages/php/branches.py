@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from perfdiff.languages.php.syntax import CLASSES, COMMENT, FUNCTIONS, line, text_of
+from perfdiff.languages.php.syntax import CLASSES, COMMENT, FUNCTIONS
 from perfdiff.languages.protocol import BranchPlan
+from perfdiff.languages.syntax_trees import line, text_of
 
 _LOGICAL = frozenset(("&&", "||", "and", "or"))
 _COMPARISONS = frozenset(("==", "!=", "<>", "===", "!==", "<", ">", "<=", ">="))

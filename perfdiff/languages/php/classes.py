@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from perfdiff.languages.closure import closure
 from perfdiff.languages.php.facts import ClassFacts, DeclaredKind, FunctionFacts, ValueFacts
 
 # More methods of one name than this tell little of which is called: those of classes that the code names are taken.
@@ -47,30 +48,19 @@ class Classes:
         """Return a class of the program, its traits and those above it, as far as they are the program's, the nearest first."""
         name = name.lower()
         if name not in self._lineages:
-            found: dict[str, None] = {}
-            waiting = [name]
-            while waiting:
-                each = waiting.pop(0)
-                if each in self.classes and each not in found:
-                    found[each] = None
-                    one = self.classes[each]
-                    waiting += [above.lower() for above in (*one.traits, *one.parents)]
-            self._lineages[name] = tuple(found)
+            self._lineages[name] = tuple(closure((name,), self._above)) if name in self.classes else ()
         return self._lineages[name]
 
     def descendants(self, name: str) -> tuple[str, ...]:
         """Return the classes of the program that inherit from a class, or use it if it is a trait."""
         name = name.lower()
         if name not in self._descendants:
-            found: dict[str, None] = {}
-            waiting = list(self._children.get(name, ()))
-            while waiting:
-                each = waiting.pop()
-                if each not in found:
-                    found[each] = None
-                    waiting += self._children.get(each, ())
-            self._descendants[name] = tuple(found)
+            self._descendants[name] = tuple(closure(self._children.get(name, ()), lambda each: self._children.get(each, ())))
         return self._descendants[name]
+
+    def _above(self, name: str) -> list[str]:
+        one = self.classes[name]
+        return [above.lower() for above in (*one.traits, *one.parents) if above.lower() in self.classes]
 
     def methods(self, owner: str, name: str) -> Iterator[FunctionFacts]:
         """Yield the methods that a call on an object of a class may reach: its own or the nearest above, and those of its heirs."""

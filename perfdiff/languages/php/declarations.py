@@ -12,7 +12,8 @@ from perfdiff.languages.php.facts import ClassFacts, DeclaredKind, References, V
 from perfdiff.languages.php.meaning import plain, words
 from perfdiff.languages.php.names import Names
 from perfdiff.languages.php.naming import Around
-from perfdiff.languages.php.syntax import CLASSES, child, line, text_of
+from perfdiff.languages.php.syntax import CLASSES
+from perfdiff.languages.syntax_trees import child, line, text_of
 
 _MOST_TEXT = 40  # characters of a value that are said when it changes
 _MODIFIERS = ("readonly_modifier", "static_modifier")

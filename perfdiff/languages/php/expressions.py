@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from perfdiff.languages.php.naming import Around
-from perfdiff.languages.php.syntax import child, text_of
+from perfdiff.languages.syntax_trees import child, text_of
 
 NAMES = frozenset(("name", "qualified_name"))
 MEMBERS = frozenset(("member_access_expression", "nullsafe_member_access_expression"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,13 +11,14 @@ from pathlib import Path
 
 from perfdiff.errors import BuildError
 from perfdiff.languages import compiled
-from perfdiff.languages.interpreter_modules import over, sources
+from perfdiff.languages.c.runtime_library import over
+from perfdiff.languages.interpreter_parts import sources
 from perfdiff.languages.php import start
 from perfdiff.languages.php.interpreters import Php
 
 MODULE = "perfdiff.so"
 
-_FLAGS = ("-std=gnu11", *compiled.FLAGS, "-Wno-missing-field-initializers", "-DZEND_COMPILE_DL_EXT=1")
+_FLAGS = (*compiled.MODULE_FLAGS, "-DZEND_COMPILE_DL_EXT=1")
 # Never unloaded: the runtime library reads our counters until the process has ended, and forks call us.
 _LINK_FLAGS = ("-lpthread", "-Wl,-z,nodelete")
 # Machine code of the engine's compiler counts no instruction of the engine's. Files that were just written are kept and optimised like
@@ -57,14 +57,9 @@ def build_lines(php: Php, compiler: str, cache: Path) -> Path:
     return _built(php, _Kind(("lines",), (), _LINES_SETTINGS), compiler, cache)
 
 
-def headers(php: Php) -> tuple[str, ...]:
-    """Return the folders of the headers of a PHP; raise BuildError where it has none."""
-    return _headers(php)
-
-
 @functools.lru_cache
-def _headers(php: Php) -> tuple[str, ...]:
-    """Return the folders that `php-config` names, where the engine's own header is in one of them."""
+def headers(php: Php) -> tuple[str, ...]:
+    """Return the folders of the headers of a PHP that `php-config` names; raise BuildError where the engine's own is in none of them."""
     told = compiled.run([str(php.config), "--includes"]).decode() if php.config else ""
     folders = tuple(word.removeprefix("-I") for word in shlex.split(told) if word.startswith("-I"))
     if not any(Path(folder, "Zend", "zend_observer.h").is_file() for folder in folders):
@@ -79,21 +74,14 @@ def _headers(php: Php) -> tuple[str, ...]:
 
 
 def _built(php: Php, kind: _Kind, compiler: str, cache: Path) -> Path:
-    includes, cache = _headers(php), cache.absolute()  # the ini file names it
+    includes, cache = headers(php), cache.absolute()  # the ini file names it
     driver = compiled.c_driver(compiler)
-    digest = hashlib.sha256(compiled.identity(driver))
-    digest.update(repr((php, kind, includes, cache, _FLAGS, _LINK_FLAGS)).encode())
-    for source in sources(Path(__file__).parent, kind.parts):
-        digest.update(source.name.encode() + b"\0" + source.read_bytes())
-    name = f"php-{digest.hexdigest()[:24]}"
+    files = list(sources(Path(__file__).parent, kind.parts))
+    name = f"php-{compiled.fingerprint(driver, (php, kind, includes, cache, _FLAGS, _LINK_FLAGS), files)}"
     ini = start.text(cache / name / MODULE, kind.settings)
-    return compiled.kept(cache, name, partial(_make, _command(kind, includes, driver), ini)) / MODULE
-
-
-def _command(kind: _Kind, includes: Sequence[str], driver: str) -> tuple[str, ...]:
-    headers = [argument for include in includes for argument in ("-isystem", include)]
-    files = [str(source) for source in sources(Path(__file__).parent, kind.parts) if source.suffix == ".c"]
-    return (driver, "-shared", *_FLAGS, *headers, *files, *kind.options, *_LINK_FLAGS)
+    paths = [argument for include in includes for argument in ("-isystem", include)]
+    command = (driver, "-shared", *_FLAGS, *paths, *(str(file) for file in files if file.suffix == ".c"), *kind.options, *_LINK_FLAGS)
+    return compiled.kept(cache, name, partial(_make, command, ini)) / MODULE
 
 
 def _make(command: Sequence[str], ini: str, made: Path) -> None:

@@ -15,8 +15,8 @@ from tree_sitter import Node
 from perfdiff.languages.identifiers import names_a_file
 from perfdiff.languages.php.names import SUPERGLOBALS, Names
 from perfdiff.languages.php.naming import BUILT_IN
-from perfdiff.languages.php.syntax import inner, text_of
 from perfdiff.languages.protocol import FeaturePlan, Load
+from perfdiff.languages.syntax_trees import inner, text_of
 from perfdiff.records.schema import Origin
 
 MAX_FEATURES = 30  # what annotations are made to sort out within a second, as for C

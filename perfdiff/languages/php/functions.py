@@ -26,21 +26,10 @@ from perfdiff.languages.php.meaning import body_of, fingerprint
 from perfdiff.languages.php.names import Inner, Names
 from perfdiff.languages.php.naming import CLASS, Around, Section, sections
 from perfdiff.languages.php.sources import SourceFile
-from perfdiff.languages.php.syntax import (
-    CLASSES,
-    CLOSURES,
-    as_ascii,
-    child,
-    engine_lines,
-    inner,
-    line,
-    lines_of_comments,
-    parse,
-    problem,
-    stretches,
-    text_of,
-)
+from perfdiff.languages.php.syntax import CLASSES, CLOSURES, engine_lines, lines_of_comments, parse
 from perfdiff.languages.protocol import FunctionDefinition
+from perfdiff.languages.stretches import stretches
+from perfdiff.languages.syntax_trees import as_ascii, child, inner, line, problem, text_of
 from perfdiff.records.differences import Entity, EntityKind
 
 LANGUAGE = "php"
@@ -205,10 +194,6 @@ class _File:
             text=self._text(node.start_byte, node.end_byte),
             signature=_signature(node),
             tokens=fingerprint(node, (one.name for one in given)),
-            uses=frozenset(),
-            calls=frozenset(),
-            reads=frozenset(),
-            writes=frozenset(),
             features=plan_features(inputs, self._depth) if body is not None else (),
             branches=plan_branches(node) if body is not None else (),
             obstacle=None if body is not None else ABSTRACT,
@@ -237,13 +222,8 @@ class _File:
             text=self._text(0, len(self._data)),
             signature="",
             tokens=fingerprint(root, ()),
-            uses=frozenset(),
-            calls=frozenset(),
-            reads=frozenset(),
-            writes=frozenset(),
             features=plan_features(inputs, self._depth),
             branches=plan_branches(root),
-            obstacle=None,
             linkage=(f"1 {last} {MAIN}",),
             language=LANGUAGE,
             no_code=self._no_code(1, last, inside),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfdiff.errors import StoreError, store_errors
-from perfdiff.languages.dependencies import DependencyChange, changes
+from perfdiff.errors import store_errors
+from perfdiff.languages.dependencies import keep, kept
 from perfdiff.languages.php import interpreters, packages
 from perfdiff.languages.php.interpreters import Php
 from perfdiff.languages.php.traits import PhpConfig
@@ -59,32 +58,20 @@ class Homes:
 
     def broken(self, beside: Path) -> str | None:
         """Return why a kept build cannot run: its PHP is gone."""
-        kept = read(beside)
-        return None if kept.executable.is_file() else f"{kept.executable} is gone"
+        executable = read(beside).executable
+        return None if executable.is_file() else f"{executable} is gone"
 
     def finish(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> tuple[Note, ...]:
         """Keep which PHP it was, and which packages of others the revision has."""
         php = self.php
         with store_errors(beside):
-            found = {"executable": str(php.executable), "release": php.release, "versions": packages.versions(place)}
-            (beside / _RECORD).write_text(json.dumps(found))
+            keep(beside / _RECORD, PhpHome(php.executable, php.release, packages.versions(place)))
         return ()
 
 
 def read(beside: Path) -> PhpHome:
     """Return what the build in a folder runs under; raise StoreError (`damaged-build`) where that cannot be read."""
-    try:
-        found = json.loads((beside / _RECORD).read_text())
-        return PhpHome(Path(found["executable"]), str(found["release"]), dict(found["versions"]))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StoreError(
-            f"what is kept of PHP in {beside} is damaged: {error}; `perfdiff cache verify --remove` clears it", slug="damaged-build"
-        ) from error
-
-
-def dependency_changes(base: Path, head: Path) -> tuple[DependencyChange, ...]:
-    """Return how the packages differ that two builds use, whose folders these are; raise StoreError."""
-    return changes(read(base).versions, read(head).versions)
+    return kept(PhpHome, beside / _RECORD, "what is kept of PHP in")
 
 
 def variables(beside: Path, environment: Mapping[str, str]) -> dict[str, str]:

@@ -7,7 +7,7 @@ import posixpath
 from tree_sitter import Node
 
 from perfdiff.languages.php.expressions import constant_text
-from perfdiff.languages.php.syntax import text_of
+from perfdiff.languages.syntax_trees import text_of
 
 
 def written_path(node: Node, file: str) -> str | None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from perfdiff.languages.php.file_cache import FileCache
+from perfdiff.languages import syntax_trees
+from perfdiff.languages.kept import TextCache
+from perfdiff.languages.php.facts import FileFacts
+from perfdiff.languages.php.functions import file_facts
 from perfdiff.languages.php.linking import link
-from perfdiff.languages.php.sources import source_files
+from perfdiff.languages.php.sources import SourceFile, source_files
 from perfdiff.languages.protocol import Program
 
 
@@ -17,4 +20,10 @@ def index(tree: Path, *, depth: int, cache: Path | None = None, packages: Collec
     Features follow at most `depth` steps from what a call is given. Files that cannot be parsed are the program's problems. `cache` is a
     folder that keeps what each file told.
     """
-    return link(map(FileCache(cache, depth).facts, source_files(tree, packages)))
+    kept = TextCache(cache, (*Path(__file__).parent.glob("*.py"), Path(syntax_trees.__file__)))
+
+    def facts(source: SourceFile) -> FileFacts:
+        content = f"{depth}\0{source.file}\0".encode(errors="surrogateescape") + source.data
+        return kept.value(FileFacts, content, lambda: file_facts(source, depth))
+
+    return link(map(facts, source_files(tree, packages)))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import posixpath
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from perfdiff.languages.closure import closure
+from perfdiff.languages.closure import Links, closure
 from perfdiff.languages.digest import digest
 from perfdiff.languages.php.classes import MOST_NAMESAKES, Classes
 from perfdiff.languages.php.facts import MAIN, ClassFacts, DeclaredKind, FileFacts, FunctionFacts, References, ValueFacts
@@ -25,16 +25,6 @@ _SILENT = frozenset(
         "valid", "count", "jsonSerialize", "__serialize", "__sleep", "__unserialize", "__wakeup", "__construct",
     )
 )  # fmt: skip
-
-
-@dataclass(slots=True)
-class _Links:
-    """What one piece of code leads to."""
-
-    uses: set[str] = field(default_factory=set)
-    calls: set[str] = field(default_factory=set)
-    reads: set[str] = field(default_factory=set)
-    writes: set[str] = field(default_factory=set)
 
 
 def link(files: Iterable[FileFacts]) -> Program:
@@ -101,8 +91,8 @@ class _Linker:
                 )
         return Program(dict(sorted(functions.items())), dict(sorted(self._declarations.items())), problems)
 
-    def _links(self, references: References, file: str, owner: str) -> _Links:
-        links = _Links(calls=set(references.inner))
+    def _links(self, references: References, file: str, owner: str) -> Links:
+        links = Links(calls=set(references.inner))
         classes, visible = self._classes, self._visible(references, owner)
         for candidates in references.functions:
             links.calls |= {one.definition.key for one in classes.functions(candidates)}
@@ -147,7 +137,7 @@ class _Linker:
         named |= {found.lower() for expression, _ in references.methods if (found := self._classes.type_of(expression))}
         return frozenset(each for name in named for each in (*self._classes.lineage(name), *self._classes.descendants(name)))
 
-    def _property(self, expression: str, name: str, names: set[str], links: _Links) -> None:
+    def _property(self, expression: str, name: str, names: set[str], links: Links) -> None:
         owner = self._classes.type_of(expression)
         if owner and owner.lower() in self._classes.classes:
             names.add(f"{self._classes.first_owner(owner, name)}::${name}")

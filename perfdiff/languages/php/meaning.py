@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from tree_sitter import Node
 
 from perfdiff.languages.digest import digest
-from perfdiff.languages.php.syntax import CLASSES, CLOSURES, COMMENT, FUNCTIONS, child, inner, spine, text_of
+from perfdiff.languages.php.syntax import CLASSES, CLOSURES, COMMENT, FUNCTIONS, spine
+from perfdiff.languages.syntax_trees import child, inner, text_of
 
 # Which visibility code has is checked when it is compiled; tags are where statements begin; what `use` and `declare` say is told of apart.
 _SILENT = frozenset(

@@ -12,7 +12,8 @@ from perfdiff.languages.php.expressions import CALLS, MEMBERS, NAMES, THIS, Expr
 from perfdiff.languages.php.facts import Member, References
 from perfdiff.languages.php.inclusions import written_path
 from perfdiff.languages.php.naming import BUILT_IN, CLASS, CONSTANT, FUNCTION, Around
-from perfdiff.languages.php.syntax import CLASSES, CLOSURES, COMMENT, child, spine, text_of
+from perfdiff.languages.php.syntax import CLASSES, CLOSURES, COMMENT, spine
+from perfdiff.languages.syntax_trees import child, text_of
 
 SUPERGLOBALS = frozenset(("$_SERVER", "$_GET", "$_POST", "$_FILES", "$_COOKIE", "$_SESSION", "$_REQUEST", "$_ENV"))
 _CALLABLE = re.compile(r"\\?[A-Za-z_][\w\\]*(?:::[A-Za-z_]\w*)?")

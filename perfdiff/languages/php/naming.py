@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from perfdiff.languages.php.syntax import child, line, text_of
+from perfdiff.languages.syntax_trees import child, line, text_of
 
 CLASS, FUNCTION, CONSTANT = "class", "function", "const"
 _OWN = frozenset(("self", "static"))

@@ -9,6 +9,7 @@ from pathlib import Path
 from perfdiff.config import Config
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.counted_code import Places
+from perfdiff.languages.dependencies import DependencyChange, changes
 from perfdiff.languages.interpreter_parts import InterpreterParts
 from perfdiff.languages.php import engines, extension, homes, owners, sameness, sheet, start
 from perfdiff.languages.php import places as counted_places
@@ -62,12 +63,15 @@ class Php:
 
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
         """Parse the PHP files of a tree and return their functions and declarations, and those of packages that are not the same."""
-        packages = {change.name for other in others for change in homes.dependency_changes(other.beside, built.beside)}
+        packages = {change.name for other in others for change in self._changes(other, built)}
         return index_program(built.tree, depth=depth, cache=self._cache / "scripts", packages=packages)
 
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
         """Pair the functions of both revisions and say how each differs."""
         return match_programs(base, head)
+
+    def _changes(self, base: PlainBuild, head: PlainBuild) -> tuple[DependencyChange, ...]:
+        return changes(homes.read(base.beside).versions, homes.read(head.beside).versions)
 
     def probe_costs(self, built: PlainBuild) -> ProbeCosts:
         """Return what probes cost, beyond what each call costs without one."""
@@ -81,19 +85,18 @@ class Php:
 
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
         """Return which packages of others differ, and what watches the calls."""
-        changes = homes.dependency_changes(base.beside, head.beside)
         watching = self._engine(head).watching
         watched = (
             [Note("php-watched", f"PHP loads {', '.join(watching)}, which may make every call slower, on both sides")] if watching else []
         )
-        return (*(Note("dependency-changed", f"head {change.says}") for change in changes), *watched)
+        return (*(change.note for change in self._changes(base, head)), *watched)
 
     def same_code(
         self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], differing: Mapping[str, Mapping[int, Path]]
     ) -> CodeComparison:
         """Compare the scripts of two builds, and the packages that they use."""
         found = sameness.same_code(differing, homes.read(head.beside).executable, self._given(head))
-        return replace(found, in_tree=not homes.dependency_changes(base.beside, head.beside))
+        return replace(found, in_tree=not self._changes(base, head))
 
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return what makes the PHP of the configuration the one that workloads find."""

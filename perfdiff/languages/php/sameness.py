@@ -7,8 +7,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from perfdiff.languages.meanings import MeaningComparison
 from perfdiff.languages.php.sources import may_be_php
+from perfdiff.languages.protocol import CodeComparison
 from perfdiff.languages.tree_files import regular
 
 _COMPARING = Path(__file__).parent / "scripts" / "compared_tokens.php"
@@ -25,11 +25,11 @@ _SETTINGS = {
 }
 
 
-def same_code(differing: Mapping[str, Mapping[int, Path]], php: Path, environment: Mapping[str, str]) -> MeaningComparison:
+def same_code(differing: Mapping[str, Mapping[int, Path]], php: Path, environment: Mapping[str, str]) -> CodeComparison:
     """Compare the scripts of two builds by the engine `php`, which runs both in `environment`."""
     files = {name: places for name, sides in differing.items() if may_be_php(name) and (places := regular(sides)) is not None}
     asked = [[name, *map(str, places)] for name, places in files.items() if name.isprintable()]
-    return MeaningComparison(alike=_alike(asked, php, environment) if asked else frozenset())
+    return CodeComparison(alike=_alike(asked, php, environment) if asked else frozenset())
 
 
 def _alike(asked: list[list[str]], php: Path, environment: Mapping[str, str]) -> frozenset[str]:

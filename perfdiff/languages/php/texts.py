@@ -9,8 +9,9 @@ from tree_sitter import Node
 
 from perfdiff.languages.php.facts import MAIN
 from perfdiff.languages.php.meaning import body_of, plain, words
-from perfdiff.languages.php.syntax import FUNCTIONS, inner, parse, text_of
+from perfdiff.languages.php.syntax import FUNCTIONS, parse
 from perfdiff.languages.protocol import FunctionDefinition
+from perfdiff.languages.syntax_trees import inner, text_of
 
 _WORD = re.compile(r"\$?[A-Za-z_\x80-\U0010ffff][\w\\]*\Z")
 

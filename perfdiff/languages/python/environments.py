@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from perfdiff.errors import BuildError, StoreError, store_errors
-from perfdiff.languages.dependencies import DependencyChange, changes
+from perfdiff.errors import BuildError, store_errors
+from perfdiff.languages.dependencies import keep, kept
 from perfdiff.languages.protocol import Prepared
 from perfdiff.languages.python import (
     backends,
@@ -31,7 +30,7 @@ from perfdiff.languages.python.requirements import Requirements
 from perfdiff.languages.python.traits import PythonConfig
 from perfdiff.records.schema import Note
 
-_ENVIRONMENT, _RECORD = "venv", "python.json"
+_ENVIRONMENT, _RECORD = "venv", "environment.json"
 _HASH_SEED = "0"  # no randomisation: sets are walked through in the same order in each run
 
 
@@ -84,7 +83,7 @@ class Environments:
         """Return what a build depends on because of its environment, beside what its tree asks for."""
         asked = (*self.config.requirements, *requirements.runners(self.commands))
         texts = [file.read_text() for folder in self.drivers.values() for file in sorted(folder.glob("*.py"))]
-        return "\n".join([self.interpreter.identity, *asked, str(self.config.editable), self.hook, *texts])
+        return "\n".join([self.interpreter.identity, *asked, str(self.config.editable), self.hook, _RECORD, *texts])
 
     def prepare(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> Prepared:
         """Make an environment in the folder `beside`, with all that the project in `place` requires; return the variables of its build.
@@ -108,7 +107,7 @@ class Environments:
             command = ""
             if not self._lies_ready(project):
                 command = backends.installation(project, is_prepared=backend is not None, is_editable=self.config.editable)
-            _write(beside, Environment(beside.resolve(), made, shared, borrowed, interpreter.release, {}))
+            keep(beside / _RECORD, Environment(beside.resolve(), made, shared, borrowed, interpreter.release, {}))
         tools = backend.variables(environment) if backend else {}
         led = {**variables(made, {**environment, **tools}), **pip.variables(self.cache), "PYTHONPATH": tools.get("PYTHONPATH", "")}
         return Prepared(led, command)
@@ -118,30 +117,30 @@ class Environments:
 
         BuildError: `python-project`, `python-compile`.
         """
-        kept = read(beside)
+        own = read(beside)
         with store_errors(beside):
             project = projects.read(place)
-            if project.name and project.lies_ready and not distributions.is_installed(kept.layout.site_packages, project.name, tree):
-                installing.lay_out(kept.layout, project, place)
-            installing.lead_back(kept.layout, tree)
+            if project.name and project.lies_ready and not distributions.is_installed(own.layout.site_packages, project.name, tree):
+                installing.lay_out(own.layout, project, place)
+            installing.lead_back(own.layout, tree)
             if self.hook:
-                layout.add_hook(kept.layout, self.hook)
+                layout.add_hook(own.layout, self.hook)
             for name, driver in self.drivers.items():
-                layout.add_package(kept.layout, name, driver)
-            uncompiled = bytecode.compile_modules(kept.layout, [tree, kept.layout.site_packages])
-            folders = [kept.layout.site_packages, *([kept.packages.site_packages] if kept.packages else kept.borrowed)]
-            _write(beside, replace(kept, versions=distributions.versions(folders, tree, place)))
-        return tuple(_notes(kept, uncompiled, tree))
+                layout.add_package(own.layout, name, driver)
+            uncompiled = bytecode.compile_modules(own.layout, [tree, own.layout.site_packages])
+            folders = [own.layout.site_packages, *([own.packages.site_packages] if own.packages else own.borrowed)]
+            keep(beside / _RECORD, replace(own, versions=distributions.versions(folders, tree, place)))
+        return tuple(_notes(own, uncompiled, tree))
 
     def broken(self, beside: Path) -> str | None:
         """Return what is wrong with the environment in the folder of a kept build, in words; None where it can be used.
 
         The packages that it shares count as used now, so that they are kept as long as the build is.
         """
-        kept = read(beside)
-        if kept.made_in != beside.resolve():
-            return f"its environment was made in {kept.made_in}, whose path is in its files"
-        shared = kept.packages
+        own = read(beside)
+        if own.made_in != beside.resolve():
+            return f"its environment was made in {own.made_in}, whose path is in its files"
+        shared = own.packages
         if shared is None or packages.is_whole(shared.folder.parent):
             return None
         return f"its packages in {shared.folder.parent} are not as they were installed"
@@ -153,25 +152,7 @@ class Environments:
 
 def read(beside: Path) -> Environment:
     """Return the environment that lies in the folder of a build; raise StoreError (`damaged-build`) where that cannot be read."""
-    try:
-        found = json.loads((beside / _RECORD).read_text())
-        return Environment(
-            made_in=Path(found["made_in"]),
-            layout=Layout(beside / _ENVIRONMENT, beside / _ENVIRONMENT / found["site_packages"]),
-            packages=Layout(*map(Path, found["packages"])) if found["packages"] else None,
-            borrowed=tuple(map(Path, found["borrowed"])),
-            release=found["release"],
-            versions=dict(found["versions"]),
-        )
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StoreError(
-            f"the environment kept in {beside} is damaged: {error}; `perfdiff cache verify --remove` clears it", slug="damaged-build"
-        ) from error
-
-
-def dependency_changes(base: Path, head: Path) -> tuple[DependencyChange, ...]:
-    """Return how the packages differ that two builds run with, whose folders these are; raise StoreError."""
-    return changes(read(base).versions, read(head).versions)
+    return kept(Environment, beside / _RECORD, "the environment kept in")
 
 
 def are_alike(base: Path, head: Path) -> bool:
@@ -210,18 +191,6 @@ def variables(made: Layout, environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _write(beside: Path, environment: Environment) -> None:
-    record = {
-        "made_in": str(environment.made_in),
-        "site_packages": str(environment.layout.site_packages.relative_to(environment.layout.folder)),
-        "packages": [str(environment.packages.folder), str(environment.packages.site_packages)] if environment.packages else None,
-        "borrowed": [str(folder) for folder in environment.borrowed],
-        "release": environment.release,
-        "versions": dict(environment.versions),
-    }
-    (beside / _RECORD).write_text(json.dumps(record))
-
-
 def _installed(
     wanted: Requirements, interpreter: Interpreter, environment: Mapping[str, str], cache: Path
 ) -> tuple[Layout | None, tuple[Path, ...]]:
@@ -237,11 +206,11 @@ def _installed(
         return None, interpreter.own_packages
 
 
-def _notes(kept: Environment, uncompiled: Sequence[Uncompiled], tree: Path) -> Iterator[Note]:
-    if kept.borrowed:
+def _notes(own: Environment, uncompiled: Sequence[Uncompiled], tree: Path) -> Iterator[Note]:
+    if own.borrowed:
         yield Note(
             "python-packages",
-            f"what the project requires could not be installed; packages in {', '.join(map(str, kept.borrowed))} meet it, and were used",
+            f"what the project requires could not be installed; packages in {', '.join(map(str, own.borrowed))} meet it, and were used",
         )
     if not uncompiled:
         return
@@ -249,4 +218,4 @@ def _notes(kept: Environment, uncompiled: Sequence[Uncompiled], tree: Path) -> I
     file = first.file.relative_to(tree) if first.file.is_relative_to(tree) else first.file
     where = f"{file}{'' if first.line is None else f', line {first.line}'}: {first.error}"
     what = "a module is" if len(uncompiled) == 1 else f"{len(uncompiled)} modules are"
-    yield Note("python-syntax", f"{what} not valid for Python {kept.release}, and cannot be imported ({where})")
+    yield Note("python-syntax", f"{what} not valid for Python {own.release}, and cannot be imported ({where})")

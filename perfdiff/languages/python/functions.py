@@ -15,8 +15,9 @@ from perfdiff.languages.python.features import Inputs, plan_features
 from perfdiff.languages.python.meaning import fingerprint
 from perfdiff.languages.python.names import Inner, Names, dotted_name, header
 from perfdiff.languages.python.normal import last_name
-from perfdiff.languages.python.remarks import Remarks, Stretch, passed_over
+from perfdiff.languages.python.remarks import Remarks, passed_over
 from perfdiff.languages.python.sources import Positions, SourceFile, first_node
+from perfdiff.languages.stretches import Stretch
 
 _LAMBDA = "<lambda>"
 _ACCESSORS = frozenset(("setter", "deleter", "getter"))
@@ -74,13 +75,6 @@ class Functions:
             text=self._positions.text(0, size),
             signature="",
             tokens=fingerprint(tree),
-            uses=frozenset(),
-            calls=frozenset(),
-            reads=frozenset(),
-            writes=frozenset(),
-            features=(),
-            branches=(),
-            obstacle=None,
             linkage=(f"1 {MODULE}",),
             language="python",
             no_code=self._remarks.within(1, self._positions.lines, _passed_over(self.names, is_remade=False)),
@@ -151,13 +145,8 @@ class Functions:
             text=positions.text(start, end),
             signature=f"({ast.unparse(node.args)})",
             tokens=fingerprint(node),
-            uses=frozenset(),
-            calls=frozenset(),
-            reads=frozenset(),
-            writes=frozenset(),
             features=plan_features(inputs, self._depth),
             branches=plan_branches(node, positions),
-            obstacle=None,
             linkage=(f"{first_line} {code_name}",),
             language="python",
             above=node.lineno - first_line,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Sequence
 from pathlib import Path
 
+from perfdiff.languages.kept import TextCache
 from perfdiff.languages.protocol import Program
+from perfdiff.languages.python.facts import ModuleFacts
 from perfdiff.languages.python.linking import link
 from perfdiff.languages.python.module import module_facts
-from perfdiff.languages.python.module_cache import ModuleCache
 from perfdiff.languages.python.sources import SourceFile, source_files
 
 
@@ -18,7 +20,11 @@ def index(tree: Path, *, depth: int, cache: Path | None = None, foreign: Sequenc
     Features follow at most `depth` attributes from a parameter or global. Files that cannot be parsed are the program's problems. `cache`
     is a folder that keeps what each file told.
     """
-    sources = (*source_files(tree), *foreign)
-    if cache is None:
-        return link(module_facts(source, depth) for source in sources)
-    return link(map(ModuleCache(cache, depth).facts, sources))
+    kept = TextCache(cache, Path(__file__).parent.glob("*.py"))
+
+    def facts(source: SourceFile) -> ModuleFacts:
+        place = (platform.python_version(), str(depth), source.file, source.module, str(source.is_package), "")
+        content = "\0".join(place).encode(errors="surrogateescape") + source.data
+        return kept.value(ModuleFacts, content, lambda: module_facts(source, depth))
+
+    return link(map(facts, (*source_files(tree), *foreign)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfdiff.errors import BuildError
+from perfdiff.languages import stored
 
 DEFAULT = "python3"
 SUPPORTED = ((3, 10), (3, 14))  # the first and the last version whose frames the probes know
@@ -26,16 +26,25 @@ class Interpreter:
 
     `executable` is that of the installation, also where a virtual environment's was named. `site_packages` is where a virtual
     environment of it has its packages, relative to the environment. `own_packages` are the folders in which the interpreter that was
-    named finds installed packages, `pip` its package of that name, and `wheels` the folder of those that `ensurepip` installs.
+    named finds installed packages, `pip` its package of that name, and `wheels` the folder of those that `ensurepip` installs. Its headers
+    are in one of the folders `include`, if at all.
     """
 
     executable: Path
+    implementation: str
     version: tuple[int, int, int]
     says: str  # version, build and compiler, as `sys.version` has them
     site_packages: Path
     own_packages: tuple[Path, ...]
     pip: Path | None
     wheels: Path | None
+    include: tuple[Path, ...]
+    is_free_threaded: bool
+
+    @property
+    def headers(self) -> Path | None:
+        """Return the folder where its headers are, None where they are not installed."""
+        return next((folder for folder in self.include if (folder / "Python.h").is_file()), None)
 
     @property
     def release(self) -> str:
@@ -66,7 +75,7 @@ def find(named: str | None, folder: Path, environment: Mapping[str, str]) -> Int
             "[python] interpreter",
             slug="no-interpreter",
         )
-    return _described(program, str(folder), tuple(sorted(_asking(environment).items())))
+    return described(program, str(folder), tuple(sorted(_asking(environment).items())))
 
 
 def _asking(environment: Mapping[str, str]) -> dict[str, str]:
@@ -76,46 +85,38 @@ def _asking(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 @functools.lru_cache
-def _described(program: str, folder: str, environment: tuple[tuple[str, str], ...]) -> Interpreter:
+def described(program: str, folder: str | None = None, environment: tuple[tuple[str, str], ...] | None = None) -> Interpreter:
+    """Return what an interpreter says of itself, run in a folder and an environment; raise BuildError as `find` does."""
     try:
         ended = subprocess.run(
             [program, "-I", str(_DESCRIBING)],
             cwd=folder,
-            env=dict(environment),
+            env=None if environment is None else dict(environment),
             capture_output=True,
             text=True,
             check=False,
             timeout=_TIMEOUT_S,
             stdin=subprocess.DEVNULL,
         )
-        found = json.loads(ended.stdout)
+        interpreter = stored.restored(Interpreter, ended.stdout)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BuildError(f"the interpreter {program} cannot be run: {error}", slug="no-interpreter") from error
-    except ValueError as error:
+    except (ValueError, TypeError, KeyError) as error:
         raise BuildError(
             f"{program} does not say what it is (exit code {ended.returncode}), as every Python 3 does; name another one in "
             "[python] interpreter",
             slug="no-interpreter",
             detail=ended.stderr,
         ) from error
-    interpreter = Interpreter(
-        executable=Path(found["executable"]),
-        version=tuple(found["version"]),
-        says=found["says"],
-        site_packages=Path(found["site_packages"]),
-        own_packages=tuple(Path(folder) for folder in found["own_packages"]),
-        pip=Path(found["pip"]) if found["pip"] else None,
-        wheels=Path(found["wheels"]) if found["wheels"] else None,
-    )
-    _check(program, found["implementation"], interpreter, free_threaded=found["free_threaded"])
+    _check(program, interpreter)
     return interpreter
 
 
-def _check(program: str, implementation: str, interpreter: Interpreter, *, free_threaded: bool) -> None:
+def _check(program: str, interpreter: Interpreter) -> None:
     first, last = (".".join(map(str, version)) for version in SUPPORTED)
-    if implementation != "CPython" or not SUPPORTED[0] <= interpreter.version[:2] <= SUPPORTED[1]:
-        what = f"{implementation} {interpreter.release}"
-    elif free_threaded:
+    if interpreter.implementation != "CPython" or not SUPPORTED[0] <= interpreter.version[:2] <= SUPPORTED[1]:
+        what = f"{interpreter.implementation} {interpreter.release}"
+    elif interpreter.is_free_threaded:
         what = f"a free-threaded CPython {interpreter.release}"
     else:
         return

@@ -5,9 +5,9 @@ from __future__ import annotations
 import builtins
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from perfdiff.languages.closure import closure
+from perfdiff.languages.closure import Links, closure
 from perfdiff.languages.digest import digest
 from perfdiff.languages.protocol import Declaration, FunctionDefinition, Program
 from perfdiff.languages.python.facts import Imported, ModuleFacts, References
@@ -24,16 +24,6 @@ _BUILTIN = frozenset(
 _MOST_NAMESAKES = 20
 _MOST_OWNERS = 4  # classes with an attribute of one name to which reading and writing it is put down
 _CONSTRUCTORS = ("__init__", "__new__", "__post_init__", "__init_subclass__", "__call__")
-
-
-@dataclass(slots=True)
-class _Links:
-    """What one piece of code leads to."""
-
-    uses: set[str] = field(default_factory=set)
-    calls: set[str] = field(default_factory=set)
-    reads: set[str] = field(default_factory=set)
-    writes: set[str] = field(default_factory=set)
 
 
 def link(modules: Iterable[ModuleFacts]) -> Program:
@@ -62,7 +52,7 @@ class _Linker:
             name for function in names.functions.values() for name in function.references.binds_loose if name not in _BUILTIN
         }
         self._visible = {file: self._visible_files(one) for file, one in names.modules.items()}
-        self._loose: dict[tuple[str, str], _Links] = {}
+        self._loose: dict[tuple[str, str], Links] = {}
         self._wrappers, self._wrapped = self._wrapping()
 
     def program(self, problems: tuple[Skipped, ...]) -> Program:
@@ -89,8 +79,8 @@ class _Linker:
             )
         return Program(functions, declarations, problems)
 
-    def _links(self, references: References, file: str, owner: str) -> _Links:
-        links = _Links(calls=set(references.inner))
+    def _links(self, references: References, file: str, owner: str) -> Links:
+        links = Links(calls=set(references.inner))
         local = {one.name: one for one in references.imports if one.name}
         for one in references.imports:
             self._loads_module(one, file, links)
@@ -108,7 +98,7 @@ class _Linker:
         self._bindings(references, file, owner, links)
         return links
 
-    def _bindings(self, references: References, file: str, owner: str, links: _Links) -> None:
+    def _bindings(self, references: References, file: str, owner: str, links: Links) -> None:
         for name in references.binds_free:
             if "." not in name and (file, "", name) in self._names.variables:
                 links.writes.add(self._variable_name((file, "", name)))
@@ -119,7 +109,7 @@ class _Linker:
             links.writes |= self._attribute_names(name)
             links.calls |= {key for _, key in self._methods.get(name, ()) if key.endswith((".setter", ".deleter"))}
 
-    def _add(self, meaning: Meaning, file: str, links: _Links) -> None:
+    def _add(self, meaning: Meaning, file: str, links: Links) -> None:
         links.calls |= meaning.functions
         links.uses |= {_variable_key(one) for one in meaning.variables} | {_import_key(one) for one in meaning.imports}
         links.reads |= {self._variable_name(one) for one in meaning.variables}
@@ -130,7 +120,7 @@ class _Linker:
         for name in meaning.loose:
             self._add_loose(name, file, links)
 
-    def _own(self, dotted: str, owner: Class, links: _Links) -> None:
+    def _own(self, dotted: str, owner: Class, links: Links) -> None:
         """Follow an attribute of an object of a known class; what none of its classes has, any class may have mixed in."""
         first, *rest = dotted.split(".")
         methods, attributes = self._names.methods(owner, first), self._names.attributes(owner, first)
@@ -146,7 +136,7 @@ class _Linker:
     def _has_attribute(self, owner: Class, name: str) -> bool:
         return any(one in self._owners.get(name, ()) for one in self._names.lineage(owner))
 
-    def _add_loose(self, name: str, file: str, links: _Links) -> None:
+    def _add_loose(self, name: str, file: str, links: Links) -> None:
         if (name, file) not in self._loose:
             self._loose[name, file] = self._of_anything(name, file)
         found = self._loose[name, file]
@@ -154,7 +144,7 @@ class _Linker:
         links.calls |= found.calls
         links.reads |= found.reads
 
-    def _of_anything(self, name: str, file: str) -> _Links:
+    def _of_anything(self, name: str, file: str) -> Links:
         """Return what an attribute of an unknown object may be: of all methods of that name, those that there is evidence for."""
         visible = self._visible[file]
         methods = self._methods.get(name, set())
@@ -162,7 +152,7 @@ class _Linker:
             methods = {(home, key) for home, key in methods if home in visible}
         attributes = {one for one in self._attributes.get(name, ()) if one[0] in visible}
         reads = self._attribute_names(name) if not methods else set[str]()
-        return _Links({_variable_key(one) for one in attributes}, {key for _, key in methods}, reads)
+        return Links({_variable_key(one) for one in attributes}, {key for _, key in methods}, reads)
 
     def _attribute_names(self, name: str) -> set[str]:
         if name not in self._written:
@@ -197,7 +187,7 @@ class _Linker:
                 found.update(key.removeprefix("python:").partition("::")[0] for key in meaning.functions)
         return frozenset(found)
 
-    def _loads_module(self, one: Imported, file: str, links: _Links) -> None:
+    def _loads_module(self, one: Imported, file: str, links: Links) -> None:
         """Importing runs a module's level, and that of the packages around it."""
         names = [one.module, f"{one.module}.{one.attribute}"] if one.attribute else [one.module]
         for name in names:

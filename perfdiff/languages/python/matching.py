@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from functools import lru_cache, partial
 
 from perfdiff import units
 from perfdiff.languages import matching
-from perfdiff.languages.dialect import Renames, is_same_but_for
-from perfdiff.languages.protocol import Counterpart, Declaration, FunctionDefinition, Program
+from perfdiff.languages.dialect import TEXTS_KEPT, Dialect, Renames, reasons_of
+from perfdiff.languages.protocol import Counterpart, FunctionDefinition, Program
 from perfdiff.languages.python import texts
 from perfdiff.records.differences import ChangeReason, EntityKind, ReasonKind, text_reason
 
 _VERBS = {EntityKind.VARIABLE: "reads", EntityKind.MEMBER: "reads"}
 _SEPARATOR = "."
 _MOST_NAMED = 3  # of the modules that are newly imported; a new release may have a dozen
-_KEPT = 4096  # texts taken apart that are kept: pairing asks several times for those that have no counterpart by name
 
 
 def match(base: Program, head: Program) -> tuple[Counterpart, ...]:
@@ -25,7 +24,7 @@ def match(base: Program, head: Program) -> tuple[Counterpart, ...]:
     A parameter whose default is another one in head is no feature of either side: calls that leave it out would have no equals, though
     their callers ask for the same.
     """
-    return tuple(map(_without_changed_defaults, matching.match(base, head, _PythonDialect())))
+    return tuple(map(_without_changed_defaults, matching.match(base, head, _dialect())))
 
 
 def _without_changed_defaults(pair: Counterpart) -> Counterpart:
@@ -42,61 +41,31 @@ def _without(definition: FunctionDefinition, parameters: Collection[str]) -> Fun
     return replace(definition, features=kept)
 
 
-class _PythonDialect:
-    """How texts and declarations of Python are compared: by their tokens, without docstrings and annotations."""
+def _dialect() -> Dialect:
+    """Return how texts of Python are compared: by their tokens, without docstrings and annotations."""
+    parts = lru_cache(TEXTS_KEPT)(texts.parts)
 
-    def __init__(self) -> None:
-        self._parts = lru_cache(_KEPT)(texts.parts)
-
-    def parts(self, name: str) -> Sequence[str]:
-        """Return the parts of a qualified name."""
-        return name.split(_SEPARATOR)
-
-    def tokens(self, definition: FunctionDefinition) -> Sequence[str]:
-        """Return the tokens of a definition's text."""
-        return self._parts(definition).all
-
-    def text_reasons(self, base: FunctionDefinition, head: FunctionDefinition, renames: Renames) -> tuple[ChangeReason, ...]:
-        """Return what of a function's own text differs: its decorators, its signature, its body, with what that newly imports."""
+    def text_reasons(base: FunctionDefinition, head: FunctionDefinition, renames: Renames) -> tuple[ChangeReason, ...]:
         if base.tokens == head.tokens or _differ_by_local_names(base, head):
             return ()
-        before, after = self._parts(base), self._parts(head)
-        named = (
+        before, after = parts(base), parts(head)
+        stretches = (
             (ChangeReason(ReasonKind.DECORATED, "decorators changed"), before.decorators, after.decorators),
             (text_reason("signature changed"), before.signature, after.signature),
             (text_reason("body changed"), before.body, after.body),
         )
-        changed = [reason for reason, old, new in named if not is_same_but_for(old, new, partial(_is_rename, renames=renames))]
-        imported = sorted(after.imports - before.imports) if changed else []
-        return (*changed, *([ChangeReason(ReasonKind.NEWLY, f"now imports {_listed(imported)}")] if imported else []))
+        changed = reasons_of(stretches, partial(_is_rename, renames=renames))
+        imported = [f"`{name}`" for name in sorted(after.imports - before.imports)] if changed else []
+        newly = [ChangeReason(ReasonKind.NEWLY, f"now imports {units.listed(imported, _MOST_NAMED)}")] if imported else []
+        return (*changed, *newly)
 
-    def is_renamed(self, base: Declaration, head: Declaration, renames: Renames) -> bool:
-        """Return whether an import gives the same function or module under its new name."""
-        if base.entity.kind is not EntityKind.IMPORT:
-            return False
-        # A module or class has a new name where what stands in it has one.
-        old, new = base.summary, head.summary
-        return any(before.startswith(old) and after == new + before[len(old) :] for before, after in renames)
-
-    def uses(self, declaration: Declaration) -> str:
-        """Return what a function does with a declaration: `reads global pkg.limits.MOST`."""
-        return f"{_VERBS.get(declaration.entity.kind, 'uses')} {declaration.entity}"
-
-    def difference(self, base: Declaration, head: Declaration) -> str:
-        """Return what differs between two declarations, with both texts where they are short."""
-        what = "source" if head.entity.kind is EntityKind.IMPORT else "definition"
-        tells = base.summary and head.summary and base.summary != head.summary
-        return f"{what} changed from {base.summary} to {head.summary}" if tells else f"{what} changed"
+    return Dialect(lambda name: name.split(_SEPARATOR), lambda definition: parts(definition).all, text_reasons, _VERBS)
 
 
 def _differ_by_local_names(base: FunctionDefinition, head: FunctionDefinition) -> bool:
     """Return whether two functions are the same but for what they call their local variables."""
     meaning = texts.without_local_names(base)
     return meaning is not None and meaning == texts.without_local_names(head)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return units.listed([f"`{name}`" for name in names], _MOST_NAMED)
 
 
 def _is_rename(old: str, new: str, renames: Renames) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 
+from perfdiff.languages.closure import closure
 from perfdiff.languages.python.facts import MODULE, ClassFacts, FunctionFacts, Imported, ModuleFacts, VariableFacts
 from perfdiff.languages.python.sources import ROOTS
 
@@ -178,14 +179,7 @@ class Namespaces:
     def lineage(self, one: Class) -> tuple[Class, ...]:
         """Return a class and its bases within the program, nearest first."""
         if one not in self._lineages:
-            found: dict[Class, None] = {}
-            waiting = [one]
-            while waiting:
-                each = waiting.pop(0)
-                if each not in found and each in self.classes:
-                    found[each] = None
-                    waiting += self._bases[each]
-            self._lineages[one] = tuple(found)
+            self._lineages[one] = tuple(closure((one,), lambda each: self._bases[each])) if one in self.classes else ()
         return self._lineages[one]
 
     def below(self, one: Class) -> frozenset[Class]:

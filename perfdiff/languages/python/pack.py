@@ -9,6 +9,7 @@ from pathlib import Path
 from perfdiff.config import DRIVER, Config
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.counted_code import Places
+from perfdiff.languages.dependencies import DependencyChange, changes
 from perfdiff.languages.interpreter_parts import InterpreterParts
 from perfdiff.languages.protocol import (
     CodeComparison,
@@ -66,13 +67,16 @@ class Python:
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
         """Parse the Python files of a tree and return their functions and declarations, and those of packages that are not the same."""
         made = environments.read(built.beside)
-        names = {change.name for other in others for change in environments.dependency_changes(other.beside, built.beside)}
+        names = {change.name for other in others for change in self._changes(other, built)}
         foreign_files = foreign.sources(made.folders, names) if names else ()
         return index_program(built.tree, depth=depth, cache=self._cache / "modules", foreign=foreign_files)
 
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
         """Pair the functions of both revisions and say how each differs."""
         return match_programs(base, head)
+
+    def _changes(self, base: PlainBuild, head: PlainBuild) -> tuple[DependencyChange, ...]:
+        return changes(environments.read(base.beside).versions, environments.read(head.beside).versions)
 
     def probe_costs(self, built: PlainBuild) -> ProbeCosts:
         """Return what probes cost under a build's interpreter, beyond what each call costs there without one."""
@@ -86,8 +90,7 @@ class Python:
 
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
         """Return which packages of other projects differ."""
-        changes = environments.dependency_changes(base.beside, head.beside)
-        return tuple(Note("dependency-changed", f"head {change.says}") for change in changes)
+        return tuple(change.note for change in self._changes(base, head))
 
     def same_code(
         self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], differing: Mapping[str, Mapping[int, Path]]
@@ -95,7 +98,7 @@ class Python:
         """Compare the byte code of two builds, and the packages that they use."""
         python = environments.read(base.beside).layout.python
         found = sameness.same_code(pairs, differing, python)
-        is_same = not environments.dependency_changes(base.beside, head.beside) and environments.are_alike(base.beside, head.beside)
+        is_same = not self._changes(base, head) and environments.are_alike(base.beside, head.beside)
         return replace(found, in_tree=is_same)
 
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from perfdiff.languages.python.sources import Positions, first_node
+from perfdiff.languages.stretches import Stretch, stretches
 
 # Comments, and the strings that a `#` may stand in.
 _COMMENT = re.compile(
@@ -22,7 +23,6 @@ _BEHIND = re.compile(rb"[ \t\f]*(?:\#|[\r\n]|\Z)")  # the rest of a line without
 _NEWLINE = re.compile(rb"\r\n|\r|\n")
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
-Stretch = tuple[int, int]  # first and last line
 
 
 class Remarks:
@@ -34,7 +34,7 @@ class Remarks:
     def within(self, first: int, last: int, inside: Iterable[Stretch] = ()) -> tuple[Stretch, ...]:
         """Return these lines between two lines, and those of functions `inside`, as stretches in order."""
         found = {line for line in self._lines if first <= line <= last}
-        return tuple(_stretches(found.union(*(range(start, end + 1) for start, end in inside))))
+        return stretches(found.union(*(range(start, end + 1) for start, end in inside)))
 
 
 def passed_over(definition: Definition, *, is_remade: bool) -> Stretch:
@@ -73,16 +73,3 @@ def _before(data: bytes, offset: int) -> bytes:
     """Return what stands before an offset on its line, without white space and the mark of an encoding."""
     begin = max(data.rfind(b"\n", 0, offset), data.rfind(b"\r", 0, offset)) + 1
     return data[begin:offset].removeprefix(codecs.BOM_UTF8).strip()
-
-
-def _stretches(lines: Iterable[int]) -> Iterator[Stretch]:
-    """Yield lines as stretches of neighbours, in order."""
-    first: int | None = None
-    last = 0
-    for line in sorted(lines):
-        if first is not None and line != last + 1:
-            yield first, last
-            first = None
-        first, last = line if first is None else first, line
-    if first is not None:
-        yield first, last

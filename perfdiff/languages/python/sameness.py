@@ -7,8 +7,7 @@ import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from perfdiff.languages.meanings import MeaningComparison
-from perfdiff.languages.protocol import Counterpart
+from perfdiff.languages.protocol import CodeComparison, Counterpart
 from perfdiff.languages.tree_files import regular
 
 _COMPARING = Path(__file__).parent / "scripts" / "compared_code.py"
@@ -18,7 +17,7 @@ _BYTE_CODE, _SOURCE, _FOLDER = ".pyc", ".py", "__pycache__"
 Place = tuple[str, int, int]  # of a function: the interpreter's name for it, its first line in base and in head
 
 
-def same_code(pairs: Sequence[Counterpart], differing: Mapping[str, Mapping[int, Path]], python: Path) -> MeaningComparison:
+def same_code(pairs: Sequence[Counterpart], differing: Mapping[str, Mapping[int, Path]], python: Path) -> CodeComparison:
     """Compare the byte code of two builds, whose functions are `pairs`, by the interpreter `python`, which runs both.
 
     What is imported is byte code, which a run opens in its source's place: a module whose source a run opens is one that it reads.
@@ -26,7 +25,7 @@ def same_code(pairs: Sequence[Counterpart], differing: Mapping[str, Mapping[int,
     files = {name: places for name, found in differing.items() if (places := regular(found)) is not None}
     functions_by_file = _compared({name: places for name, places in files.items() if name.endswith(_BYTE_CODE)}, python)
     alike = frozenset(name for name, functions in functions_by_file.items() if not functions)
-    return MeaningComparison(
+    return CodeComparison(
         alike=alike,
         by_function=frozenset(
             name for name, functions in functions_by_file.items() if name not in alike and _are_told(_source(name), functions, pairs)

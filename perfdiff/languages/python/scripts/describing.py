@@ -16,14 +16,15 @@ def _package(name: str) -> str | None:
     return found.submodule_search_locations[0] if found and found.submodule_search_locations else None
 
 
-def _bundled_wheels() -> object:
+def _bundled_wheels() -> str | None:
     """Return the folder of the wheels that `ensurepip` installs; distributions keep it in a place of their own."""
     if importlib.util.find_spec("ensurepip") is None:
         return None
     import ensurepip
 
     own = _package("ensurepip")
-    return getattr(ensurepip, "_WHEEL_PKG_DIR", None) or (f"{own}/_bundled" if own else None)
+    bundled = getattr(ensurepip, "_WHEEL_PKG_DIR", None) or (f"{own}/_bundled" if own else None)
+    return str(bundled) if bundled else None
 
 
 def main() -> None:
@@ -34,11 +35,12 @@ def main() -> None:
         "implementation": platform.python_implementation(),
         "version": list(sys.version_info[:3]),
         "says": sys.version,
-        "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
+        "is_free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
         "site_packages": sysconfig.get_path("purelib", scheme, {"base": "", "platbase": ""}).lstrip("/"),
         "own_packages": site.getsitepackages(),
         "pip": _package("pip"),
-        "wheels": str(_bundled_wheels() or ""),
+        "wheels": _bundled_wheels(),
+        "include": list(dict.fromkeys(map(sysconfig.get_path, ("include", "platinclude")))),
     }
     sys.stdout.write(json.dumps(description))
 
