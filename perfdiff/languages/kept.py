@@ -7,19 +7,29 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import msgspec
 
 from perfdiff.records import entry
+
+T = TypeVar("T")
+
+
+def shape(kind: Any) -> str:
+    """Return what values of a kind consist of, in depth: an entry whose values consisted of something else is never used."""
+    return repr(msgspec.inspect.type_info(kind))
 
 
 class TextCache:
     """Texts by content. `reader` are the files of the code that makes them: what another version of it told is never used."""
 
-    def __init__(self, folder: Path | None, reader: Iterable[Path]) -> None:
+    def __init__(self, folder: Path | None, reader: Iterable[Path], *, shape: str = "") -> None:
         self._folder = folder
-        code = blake2b(digest_size=16)
+        code = blake2b(shape.encode(), digest_size=16)
         for path in sorted(reader):
             code.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
         self._code = code.digest()
@@ -46,3 +56,21 @@ class TextCache:
             return None
         key = blake2b(content, digest_size=16, key=self._code).hexdigest()
         return self._folder / key[:2] / f"{key[2:]}.json"
+
+
+class FactsCache(Generic[T]):
+    """Values of one kind by content; nothing is kept where `folder` is None, and what cannot be read or written counts as absent."""
+
+    def __init__(self, folder: Path | None, kind: type[T], reader: Iterable[Path]) -> None:
+        self._kind, self._texts = kind, TextCache(folder, reader, shape=shape(kind))
+
+    def facts(self, content: bytes, read: Callable[[], T]) -> T:
+        """Return what a content tells, by `read` where that is not kept yet."""
+        text = self._texts.text(content)
+        with contextlib.suppress(msgspec.DecodeError):
+            if text is not None:
+                return msgspec.json.decode(text, type=self._kind)
+        facts = read()
+        with contextlib.suppress(UnicodeEncodeError):  # a file's name that is no UTF-8
+            self._texts.keep(content, msgspec.json.encode(facts).decode())
+        return facts

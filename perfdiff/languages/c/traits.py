@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from perfdiff.languages.holding import parsed_by_key
+from perfdiff.languages.holding import parsed
 from perfdiff.languages.traits import Building, Files, Queries, Traits, Wording
 
 # A statement of SQLite's is prepared, or used once more after it was reset; nothing else sends a prepared one.
@@ -32,5 +32,5 @@ TRAITS = Traits(
     ),
     queries=Queries(functions=_QUERIES, prepares=r"(?:mysql_stmt_|PQ|PQsend)prepare", requests="curl"),
     files=Files(sources=frozenset((".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx", ".ipp", ".tpp", ".inl"))),
-    building=Building(holdings={"units": parsed_by_key("parsed sources")}),
+    building=Building(holdings={"units": parsed("parsed sources")}),
 )

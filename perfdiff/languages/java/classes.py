@@ -12,11 +12,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from perfdiff.languages.java import tools
 from perfdiff.languages.java.jdks import Jdk
-from perfdiff.languages.kept import TextCache
+from perfdiff.languages.kept import TextCache, shape
 
 _READER = Path(__file__).parent / "facts"
 _MAIN = "perfdiff.facts.Facts"
@@ -81,10 +82,10 @@ class Code:
     paths: tuple[str, ...]
     asked: frozenset[str]
     opened: frozenset[str]
-    first: int | None
     lines: tuple[int, ...]
     jumps: tuple[int, ...]
     locals: tuple[tuple[int, str], ...]
+    first: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +217,7 @@ class ClassReader:
 
     def __init__(self, jdk: Jdk, cache: Path | None, helpers: Path) -> None:
         self._jdk, self._helpers = jdk, helpers
-        self._kept = TextCache(cache, _READER.glob("*.java"))
+        self._kept = TextCache(cache, _READER.glob("*.java"), shape=shape(Class))
 
     def read(self, files: Iterable[bytes]) -> list[Class | str]:
         """Return for each content of a class file what it tells, or why it cannot be read; raise BuildError."""
@@ -243,63 +244,7 @@ class ClassReader:
 def _decoded(text: str) -> Class | str | None:
     """Return what a line of our program tells, the problem it names, or None where it is none of its lines."""
     try:
-        told = json.loads(text)
-        return str(told["problem"]) if "problem" in told else _class(told)
-    except (ValueError, KeyError, TypeError, IndexError):
+        told = json.loads(text)  # which takes texts that are no Unicode, as constants of classes may be
+        return str(told["problem"]) if "problem" in told else msgspec.convert(told, Class)
+    except (ValueError, TypeError, msgspec.ValidationError):
         return None
-
-
-def _class(told: dict[str, Any]) -> Class:
-    components = told["components"]
-    return Class(
-        told["name"],
-        told["access"],
-        told["parent"],
-        tuple(told["interfaces"]),
-        told["source"],
-        told["signature"],
-        tuple(told["enclosing"]),
-        tuple(told["annotations"]),
-        tuple((name, outer, simple, access) for name, outer, simple, access in told["inner"]),
-        None if components is None else tuple((name, descriptor) for name, descriptor in components),
-        tuple(map(_field, told["fields"])),
-        tuple(map(_method, told["methods"])),
-    )
-
-
-def _field(values: list[Any]) -> Field:
-    name, descriptor, access, signature, constant, annotations = values
-    return Field(name, descriptor, access, signature, constant, tuple(annotations))
-
-
-def _method(told: dict[str, Any]) -> Method:
-    return Method(
-        told["name"],
-        told["descriptor"],
-        told["access"],
-        told["signature"],
-        tuple(told["annotations"]),
-        tuple(told["parameters"]),
-        None if told["code"] is None else _code(told["code"]),
-    )
-
-
-def _code(told: dict[str, Any]) -> Code:
-    first, *lines = told["lines"] or (None,)
-    return Code(
-        size=told["size"],
-        text=told["text"],
-        calls=tuple(told["calls"]),
-        made=tuple(told["made"]),
-        types=tuple(told["types"]),
-        created=tuple(told["created"]),
-        reads=tuple(told["reads"]),
-        writes=tuple(told["writes"]),
-        paths=tuple(told["paths"]),
-        asked=frozenset(told["asked"]),
-        opened=frozenset(told["opened"]),
-        first=first,
-        lines=tuple(lines),
-        jumps=tuple(told["jumps"]),
-        locals=tuple((slot, name) for slot, name in told["locals"]),
-    )

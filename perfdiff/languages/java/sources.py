@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
 
 from perfdiff.languages.java import decisions, syntax
 from perfdiff.languages.java.classes import UNREAD_FOLDERS
-from perfdiff.languages.java.decisions import Decision
-from perfdiff.languages.java.syntax import MemberText, Role, SourceText, TypeText
-from perfdiff.languages.kept import TextCache
-from perfdiff.languages.stored import plain
+from perfdiff.languages.java.syntax import SourceText
+from perfdiff.languages.kept import FactsCache
 
 _SUFFIX = ".java"
 
@@ -57,7 +53,7 @@ class SourceReader:
     """Reads the Java files of trees; `cache` is the folder that keeps what they told."""
 
     def __init__(self, cache: Path | None) -> None:
-        self._kept = TextCache(cache, [Path(syntax.__file__), Path(decisions.__file__)])
+        self._kept = FactsCache(cache, SourceText, [Path(syntax.__file__), Path(decisions.__file__)])
 
     def read(self, tree: Path) -> tuple[SourceFile, ...]:
         """Return the Java files of a tree, in order of their paths. Links are left out: what they lead to has a path of its own."""
@@ -65,11 +61,7 @@ class SourceReader:
 
     def _file(self, tree: Path, file: str) -> SourceFile:
         data = (tree / file).read_bytes()
-        told = _told(self._kept.text(data))
-        if told is None:
-            told = syntax.read(data)
-            self._kept.keep(data, json.dumps(plain(told), separators=(",", ":")))
-        return SourceFile(file, data, told)
+        return SourceFile(file, data, self._kept.facts(data, partial(syntax.read, data)))
 
 
 def _java_files(tree: Path) -> Iterator[str]:
@@ -79,28 +71,3 @@ def _java_files(tree: Path) -> Iterator[str]:
         for name in sorted(names):
             if name.endswith(_SUFFIX) and not (place / name).is_symlink() and (place / name).is_file():
                 yield (place / name).relative_to(tree).as_posix()
-
-
-def _told(text: str | None) -> SourceText | None:
-    if text is None:
-        return None
-    try:
-        package, imports, types, members, remarks, problem = json.loads(text)
-        return SourceText(
-            package,
-            tuple(imports),
-            tuple(TypeText(*values) for values in types),
-            tuple(map(_member, members)),
-            tuple((first, last) for first, last in remarks),
-            problem,
-        )
-    except (ValueError, TypeError):
-        return None
-
-
-def _member(values: list[Any]) -> MemberText:
-    named = dict(zip((field.name for field in fields(MemberText)), values, strict=True))
-    named["role"], named["variables"] = Role(named["role"]), tuple(named["variables"])
-    named["parameters"] = tuple((name, kind) for name, kind in named["parameters"])
-    named["decides"] = tuple(Decision(*one) for one in named["decides"])
-    return MemberText(**named)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 
-from perfdiff.languages.php.file_cache import FileCache
+from perfdiff.languages.kept import FactsCache
+from perfdiff.languages.php.facts import FileFacts
+from perfdiff.languages.php.functions import file_facts
 from perfdiff.languages.php.linking import link
-from perfdiff.languages.php.sources import source_files
+from perfdiff.languages.php.sources import SourceFile, source_files
 from perfdiff.languages.protocol import Program
 
 
@@ -17,4 +20,10 @@ def index(tree: Path, *, depth: int, cache: Path | None = None, packages: Collec
     Features follow at most `depth` steps from what a call is given. Files that cannot be parsed are the program's problems. `cache` is a
     folder that keeps what each file told.
     """
-    return link(map(FileCache(cache, depth).facts, source_files(tree, packages)))
+    kept = FactsCache(cache, FileFacts, Path(__file__).parent.glob("*.py"))
+    return link(kept.facts(_told_by(source, depth), partial(file_facts, source, depth)) for source in source_files(tree, packages))
+
+
+def _told_by(source: SourceFile, depth: int) -> bytes:
+    """Return all that a file's facts are made of."""
+    return f"{depth}\0{source.file}\0".encode(errors="surrogateescape") + source.data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from perfdiff.languages.holding import DRAFT, Holding, parsed_by_key
+from perfdiff.languages.holding import DRAFT, Holding, parsed
 from perfdiff.languages.traits import BuildCause, Building, Files, Key, KeyKind, Price, Queries, Traits, Wording
 
 
@@ -45,7 +45,7 @@ _VAGUE_CAUSES = (
     ),
 )
 _HOLDINGS = {
-    "modules": parsed_by_key("parsed sources of Python"),
+    "modules": parsed("parsed sources of Python"),
     "python": Holding(
         "Python packages", (rf"[0-9a-f]{{24}}|wheels|pip-[\w.+-]+{DRAFT}",), holds_folders=True, beside=r"[0-9a-f]{24}\.lock"
     ),
