@@ -70,7 +70,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) <= sys.float_info.max)
 
 
-def _of(kind: Any) -> Callable[[Any], Any]:
+def of_type(kind: Any) -> Callable[[Any], Any]:
     """Return what reads values of a type, within its bounds."""
 
     def read(value: Any) -> Any:
@@ -95,12 +95,12 @@ def _table(key: Any, value: Any) -> Any:
 
 
 def _integer(lowest: int) -> Callable[[Any], Any]:
-    return _of(Annotated[int, Meta(ge=lowest)])
+    return of_type(Annotated[int, Meta(ge=lowest)])
 
 
-_TEXT = Annotated[str, Meta(pattern=r"\S")]
+TEXT = Annotated[str, Meta(pattern=r"\S")]
 _NAME = _matching(NAME.pattern)
-_text, _texts = _of(_TEXT), _of(tuple[_TEXT, ...])
+_text, _texts = of_type(TEXT), of_type(tuple[TEXT, ...])
 
 
 def _argument(value: object) -> str | None:
@@ -167,9 +167,9 @@ def _cache_size(value: object) -> CacheSize | None:
     return CacheSize(int(found[1]) * _UNITS[found[2]], int(found[3]))
 
 
-_SECONDS = Setting("a number of seconds above 0, such as 300", _of(Annotated[float, Meta(gt=0)]))
-_SHARE = Setting("a share between 0 and 1, such as 0.05", _of(Annotated[float, Meta(gt=0, lt=1)]))
-_TRUTH = Setting("true or false", _of(bool))
+_SECONDS = Setting("a number of seconds above 0, such as 300", of_type(Annotated[float, Meta(gt=0)]))
+_SHARE = Setting("a share between 0 and 1, such as 0.05", of_type(Annotated[float, Meta(gt=0, lt=1)]))
+_TRUTH = Setting("true or false", of_type(bool))
 _PATHS = Setting('a list of paths, such as ["bench/"]', _texts)
 
 _CACHE = Setting('size and ways of a cache, such as "32 KiB/8"', _cache_size, text=True)
@@ -180,7 +180,7 @@ SEED = Setting("a whole number of at least 0, such as 1", _integer(0))
 SETUP = Setting('a shell command, such as "./bench/generate {n} > input"', _text, text=True)
 PREPARE = Setting('a shell command, such as "rm -f cache.db"', _text, text=True)
 WARMUP = Setting("a whole number of at least 0, such as 1", _integer(0))
-ADDRESS = Setting('the address of a Dask scheduler, such as "tcp://lab1:8786"', _of(_matching(r"[a-z]+://\S+")), text=True)
+ADDRESS = Setting('the address of a Dask scheduler, such as "tcp://lab1:8786"', of_type(_matching(r"[a-z]+://\S+")), text=True)
 BUILD_COMMAND = Setting('a shell command, such as "make -j2"', _text, text=True)
 
 
@@ -244,10 +244,10 @@ WORKLOAD: Mapping[str, Setting] = {
     "pytest": Setting('arguments of pytest, such as "tests/test_bench.py -k sort"', _argument),
     "asv": Setting('a regular expression of names of benchmarks, such as "time_sort", or ""', _pattern),
     "callable": Setting(
-        'a module and a function in it, such as "package.module:function"', _of(_matching(r"\w+(\.\w+)*:\w+(\.\w+)*")), text=True
+        'a module and a function in it, such as "package.module:function"', of_type(_matching(r"\w+(\.\w+)*:\w+(\.\w+)*")), text=True
     ),
-    "inputs": Setting('a list of patterns of files, such as ["corpus/**/*.c"]', _of(_some(_TEXT))),
-    "features": Setting("a table of regular expressions, such as { nodes = 'nodes: ([0-9]+)' }", _of(_table(_NAME, _TEXT))),
+    "inputs": Setting('a list of patterns of files, such as ["corpus/**/*.c"]', of_type(_some(TEXT))),
+    "features": Setting("a table of regular expressions, such as { nodes = 'nodes: ([0-9]+)' }", of_type(_table(_NAME, TEXT))),
     "parameters": Setting("a table of lists of numbers or texts, such as { n = [1000, 3000, 10000] }", _parameters),
     "runs": RUNS,
     "timeout_s": _SECONDS,
@@ -256,41 +256,43 @@ WORKLOAD: Mapping[str, Setting] = {
     "check": Setting('a shell command, such as "grep -q done"', _text, text=True),
     "warmup": WARMUP,
     "alone": _TRUTH,
-    "exit_codes": Setting("a list of exit codes from 0 to 255, such as [0, 1]", _of(_some(Annotated[int, Meta(ge=0, le=255)]))),
+    "exit_codes": Setting("a list of exit codes from 0 to 255, such as [0, 1]", of_type(_some(Annotated[int, Meta(ge=0, le=255)]))),
     "services": Setting('a list of names of services, such as ["db"]', _texts),
 }
 REQUESTS: Mapping[str, Setting] = {
-    "url": Setting('the address of a service, such as "http://127.0.0.1:{app.port}"', _of(_matching(f"{_OWN_HOST}.*")), text=True),
+    "url": Setting('the address of a service, such as "http://127.0.0.1:{app.port}"', of_type(_matching(f"{_OWN_HOST}.*")), text=True),
     "count": Setting('a whole number of at least 0, or a parameter, such as "{n}"', _count),
     "seed": SEED,
     "concurrency": Setting("a whole number of at least 1, such as 8", _integer(1)),
-    "rate": Setting("a number of requests a second above 0, such as 50", _of(Annotated[float, Meta(gt=0)])),
+    "rate": Setting("a number of requests a second above 0, such as 50", of_type(Annotated[float, Meta(gt=0)])),
     "timeout_s": _SECONDS,
 }
 REQUEST: Mapping[str, Setting] = {
     "name": Setting('a name, such as "list"', _text, text=True),
-    "path": Setting('a path, such as "/files/{user}"', _of(_matching("/.*"))),
-    "method": Setting('a method in capitals, such as "POST"', _of(_matching("[A-Z]+")), text=True),
-    "headers": Setting('a table of texts, such as { Depth = "1" }', _of(_table(_matching(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"), str))),
-    "body": Setting('a text, such as \'{"name": "{name}"}\'', _of(str), text=True),
+    "path": Setting('a path, such as "/files/{user}"', of_type(_matching("/.*"))),
+    "method": Setting('a method in capitals, such as "POST"', of_type(_matching("[A-Z]+")), text=True),
+    "headers": Setting('a table of texts, such as { Depth = "1" }', of_type(_table(_matching(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"), str))),
+    "body": Setting('a text, such as \'{"name": "{name}"}\'', of_type(str), text=True),
     "body_bytes": Setting('a number of bytes, a range or a parameter, such as 1000, "100..10000" or "{size}"', _count),
     "body_file": Setting('a path beside the file of requests, such as "query.xml"', _text, text=True),
     "draw": Setting('a table of ranges and lists, such as { id = "1..1000", sort = ["name", "size"] }', _drawn),
-    "weight": Setting("a number of at least 0, such as 5", _of(Annotated[float, Meta(ge=0)])),
+    "weight": Setting("a number of at least 0, such as 5", of_type(Annotated[float, Meta(ge=0)])),
     "first": Setting("a whole number of at least 0, such as 20", _integer(0)),
     "after": Setting('the name of another request, such as "create"', _text, text=True),
-    "expect": Setting("a list of statuses, such as [207, 404]", _of(_some(Annotated[int, Meta(ge=100, le=599)]))),
+    "expect": Setting("a list of statuses, such as [207, 404]", of_type(_some(Annotated[int, Meta(ge=100, le=599)]))),
 }
 SERVICE: Mapping[str, Setting] = {
-    "name": Setting('a word of letters, digits and "_", such as "db"', _of(_NAME), text=True),
+    "name": Setting('a word of letters, digits and "_", such as "db"', of_type(_NAME), text=True),
     "command": Setting('a shell command, such as "./server --port {port}"', _text, text=True),
     "outside": _TRUTH,
     "keep": _one_of(KEEPS),
-    "ready": Setting('"tcp" or a URL on 127.0.0.1, such as "http://127.0.0.1:{port}/"', _of(_matching(f"{TCP}|{_OWN_HOST}.*")), text=True),
+    "ready": Setting(
+        '"tcp" or a URL on 127.0.0.1, such as "http://127.0.0.1:{port}/"', of_type(_matching(f"{TCP}|{_OWN_HOST}.*")), text=True
+    ),
     "ready_line": Setting('a regular expression, such as "listening on"', _pattern),
     "ready_command": Setting('a shell command, such as "mariadb-admin --socket={folder}/socket ping"', _text, text=True),
     "ports": Setting(f'a list of different words other than {PORT}, {FOLDER} and {PROJECT}, such as ["admin"]', _port_names),
-    "environment": Setting('a table of texts, such as { DATABASE = "127.0.0.1:{db.port}" }', _of(_table(_NAME, str))),
+    "environment": Setting('a table of texts, such as { DATABASE = "127.0.0.1:{db.port}" }', of_type(_table(_NAME, str))),
     "install": Setting('a shell command, such as "mariadb-install-db --datadir={folder}/data"', _text, text=True),
     "setup": Setting('a shell command, such as "mariadb --socket={folder}/socket < schema.sql"', _text, text=True),
     "teardown": Setting('a shell command, such as "rm -rf uploads"', _text, text=True),
