@@ -7,18 +7,21 @@ import sys
 from collections.abc import Sequence
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from perfdiff import configuration
 from perfdiff.analysis.acceptances import Acceptance
 from perfdiff.config import Config
 from perfdiff.configuration import tomlfile
-from perfdiff.configuration.settings import Setting
+from perfdiff.configuration.settings import TEXT, Setting, of_type
 from perfdiff.configuration.tomlfile import Keys, TomlFile
 from perfdiff.errors import ConfigError, UsageError
 
 _TABLE = "accepted"
 _DECIMALS = 4
+_COST = Annotated[float, Meta(gt=0, le=sys.float_info.max)]
 _REQUIRED = ("function", "metric", "ratio", "reason")
 _HEAD = """\
 # Costs that are known and accepted: comparisons list them, but do not call them regressions, up to the ratio (head over base) and the day
@@ -26,30 +29,22 @@ _HEAD = """\
 """
 
 
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value.strip() else None
-
-
-def _ratio(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and 1 < value <= sys.float_info.max else None
-
-
 def _interval(value: object) -> tuple[float, float] | None:
-    if not isinstance(value, list) or len(value) != 2 or not all(type(end) in (int, float) for end in value):
-        return None
-    return (float(value[0]), float(value[1])) if 0 < value[0] <= value[1] <= sys.float_info.max else None
+    ends: tuple[float, float] | None = of_type(tuple[_COST, _COST])(value)
+    return ends if ends is not None and ends[0] <= ends[1] else None
 
 
 def _day(value: object) -> date | None:
     return value if isinstance(value, date) and not isinstance(value, datetime) else None
 
 
+_text = of_type(TEXT)
 _DAY = Setting("a date, such as 2027-01-31", _day)
 _KEYS = {
     "function": Setting('the name of a function, such as "insert"', _text),
     "file": Setting('the path of its file, such as "src/list.c"', _text),
     "metric": Setting('the name of a metric, such as "wall_ns"', _text),
-    "ratio": Setting("head over base, a number above 1, such as 1.4", _ratio),
+    "ratio": Setting("head over base, a number above 1, such as 1.4", of_type(Annotated[float, Meta(gt=1, le=sys.float_info.max)])),
     "interval": Setting("both ends of the ratio's interval, such as [1.3, 1.5]", _interval),
     "reason": Setting('a text, such as "checks its input now"', _text),
     "base": Setting('the name of a revision, such as "v1.2"', _text),

@@ -9,18 +9,18 @@ import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import GenericAlias
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
 
 from perfdiff.config import DETECTORS, FOLDER, JUDGES, KEEPS, NAME, OUTPUTS, PORT, PROJECT, RUNS_FOR_TIME, TCP, CacheSize
 from perfdiff.languages.installed import installed
 from perfdiff.languages.traits import Key, KeyKind
 
 _CACHE_SIZE = re.compile(r"([0-9]{1,9}) ?([KMG]iB)/([0-9]{1,9})")
-_CALLABLE = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
-_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_SCHEDULER = re.compile(r"[a-z]+://\S+")
-_METHOD = re.compile(r"[A-Z]+")
-_OWN_HOSTS = ("http://127.0.0.1:", "http://localhost:")
+_OWN_HOST = r"http://(?:127\.0\.0\.1|localhost):"
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 # What a recording names at most, less those that the runtime itself has, and the bytes of a name (recording.h).
 _MOST_EVENTS = 20
@@ -70,16 +70,37 @@ def _is_number(value: object) -> bool:
     return isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) <= sys.float_info.max)
 
 
-def _number(valid: Callable[[float], bool]) -> Callable[[Any], float | None]:
-    return lambda value: float(value) if _is_number(value) and valid(value) else None
+def of_type(kind: Any) -> Callable[[Any], Any]:
+    """Return what reads values of a type, within its bounds."""
+
+    def read(value: Any) -> Any:
+        try:
+            return msgspec.convert(value, kind)
+        except msgspec.ValidationError:
+            return None
+
+    return read
 
 
-def _integer(lowest: int) -> Callable[[Any], int | None]:
-    return lambda value: value if isinstance(value, int) and not isinstance(value, bool) and value >= lowest else None
+def _matching(pattern: str) -> Any:
+    return Annotated[str, Meta(pattern=rf"(?s)\A(?:{pattern})\Z")]
 
 
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value.strip() else None
+def _some(kind: Any) -> Any:
+    return Annotated[tuple[kind, ...], Meta(min_length=1)]
+
+
+def _table(key: Any, value: Any) -> Any:
+    return GenericAlias(dict, (key, value))
+
+
+def _integer(lowest: int) -> Callable[[Any], Any]:
+    return of_type(Annotated[int, Meta(ge=lowest)])
+
+
+TEXT = Annotated[str, Meta(pattern=r"\S")]
+_NAME = _matching(NAME.pattern)
+_text, _texts = of_type(TEXT), of_type(tuple[TEXT, ...])
 
 
 def _argument(value: object) -> str | None:
@@ -97,24 +118,8 @@ def _pattern(value: object) -> str | None:
         return None
 
 
-def _callable(value: object) -> str | None:
-    return value if isinstance(value, str) and _CALLABLE.fullmatch(value) else None
-
-
 def _one_of(known: Sequence[str]) -> Setting:
     return Setting(f"one of {', '.join(known)}", lambda value: value if isinstance(value, str) and value in known else None, text=True)
-
-
-def _texts(value: object) -> tuple[str, ...] | None:
-    if not isinstance(value, list) or not all(_text(item) for item in value):
-        return None
-    return tuple(value)
-
-
-def _exit_codes(value: object) -> tuple[int, ...] | None:
-    if not isinstance(value, list) or not value or not all(type(code) is int and 0 <= code <= 255 for code in value):
-        return None
-    return tuple(value)
 
 
 def _parameters(value: object) -> dict[str, tuple[float | str, ...]] | None:
@@ -125,43 +130,10 @@ def _parameters(value: object) -> dict[str, tuple[float | str, ...]] | None:
     return {name: tuple(values) for name, values in value.items()}
 
 
-def _named_texts(value: object) -> dict[str, str] | None:
-    if not isinstance(value, dict) or not all(NAME.fullmatch(name) and _text(text) for name, text in value.items()):
-        return None
-    return dict(value)
-
-
-def _variables(value: object) -> dict[str, str] | None:
-    """Return texts by the names of variables; an empty text is one."""
-    if not isinstance(value, dict) or not all(NAME.fullmatch(name) and isinstance(text, str) for name, text in value.items()):
-        return None
-    return dict(value)
-
-
-def _name(value: object) -> str | None:
-    return value if isinstance(value, str) and NAME.fullmatch(value) else None
-
-
 def _port_names(value: object) -> tuple[str, ...] | None:
     names = _texts(value)
     taken = {PORT, FOLDER, PROJECT}
     return names if names is not None and all(NAME.fullmatch(name) for name in names) and len({*names} - taken) == len(names) else None
-
-
-def _ready(value: object) -> str | None:
-    return value if isinstance(value, str) and (value == TCP or value.startswith(_OWN_HOSTS)) else None
-
-
-def _scheduler(value: object) -> str | None:
-    return value if isinstance(value, str) and _SCHEDULER.fullmatch(value) else None
-
-
-def _address(value: object) -> str | None:
-    return value if isinstance(value, str) and value.startswith(_OWN_HOSTS) else None
-
-
-def _is_method(value: object) -> bool:
-    return isinstance(value, str) and _METHOD.fullmatch(value) is not None
 
 
 def _count(value: object) -> str | None:
@@ -175,18 +147,6 @@ def _drawn(value: object) -> dict[str, tuple[float | str, ...]] | None:
     if not isinstance(value, dict) or not all(NAME.fullmatch(name) for name in value):
         return None
     return _parameters({name: [each] if isinstance(each, str) else each for name, each in value.items()})
-
-
-def _headers(value: object) -> dict[str, str] | None:
-    if not isinstance(value, dict) or not all(_HEADER.fullmatch(name) and isinstance(text, str) for name, text in value.items()):
-        return None
-    return dict(value)
-
-
-def _statuses(value: object) -> tuple[int, ...] | None:
-    if not isinstance(value, list) or not value or not all(type(code) is int and 100 <= code <= 599 for code in value):
-        return None
-    return tuple(value)
 
 
 def _signal(value: object) -> str | None:
@@ -207,9 +167,9 @@ def _cache_size(value: object) -> CacheSize | None:
     return CacheSize(int(found[1]) * _UNITS[found[2]], int(found[3]))
 
 
-_SECONDS = Setting("a number of seconds above 0, such as 300", _number(lambda value: value > 0))
-_SHARE = Setting("a share between 0 and 1, such as 0.05", _number(lambda value: 0 < value < 1))
-_TRUTH = Setting("true or false", lambda value: value if isinstance(value, bool) else None)
+_SECONDS = Setting("a number of seconds above 0, such as 300", of_type(Annotated[float, Meta(gt=0)]))
+_SHARE = Setting("a share between 0 and 1, such as 0.05", of_type(Annotated[float, Meta(gt=0, lt=1)]))
+_TRUTH = Setting("true or false", of_type(bool))
 _PATHS = Setting('a list of paths, such as ["bench/"]', _texts)
 
 _CACHE = Setting('size and ways of a cache, such as "32 KiB/8"', _cache_size, text=True)
@@ -220,7 +180,7 @@ SEED = Setting("a whole number of at least 0, such as 1", _integer(0))
 SETUP = Setting('a shell command, such as "./bench/generate {n} > input"', _text, text=True)
 PREPARE = Setting('a shell command, such as "rm -f cache.db"', _text, text=True)
 WARMUP = Setting("a whole number of at least 0, such as 1", _integer(0))
-ADDRESS = Setting('the address of a Dask scheduler, such as "tcp://lab1:8786"', _scheduler, text=True)
+ADDRESS = Setting('the address of a Dask scheduler, such as "tcp://lab1:8786"', of_type(_matching(r"[a-z]+://\S+")), text=True)
 BUILD_COMMAND = Setting('a shell command, such as "make -j2"', _text, text=True)
 
 
@@ -283,9 +243,11 @@ WORKLOAD: Mapping[str, Setting] = {
     "requests": Setting('a file of requests, such as "requests.toml"', _text, text=True),
     "pytest": Setting('arguments of pytest, such as "tests/test_bench.py -k sort"', _argument),
     "asv": Setting('a regular expression of names of benchmarks, such as "time_sort", or ""', _pattern),
-    "callable": Setting('a module and a function in it, such as "package.module:function"', _callable, text=True),
-    "inputs": Setting('a list of patterns of files, such as ["corpus/**/*.c"]', lambda value: _texts(value) or None),
-    "features": Setting("a table of regular expressions, such as { nodes = 'nodes: ([0-9]+)' }", _named_texts),
+    "callable": Setting(
+        'a module and a function in it, such as "package.module:function"', of_type(_matching(r"\w+(\.\w+)*:\w+(\.\w+)*")), text=True
+    ),
+    "inputs": Setting('a list of patterns of files, such as ["corpus/**/*.c"]', of_type(_some(TEXT))),
+    "features": Setting("a table of regular expressions, such as { nodes = 'nodes: ([0-9]+)' }", of_type(_table(_NAME, TEXT))),
     "parameters": Setting("a table of lists of numbers or texts, such as { n = [1000, 3000, 10000] }", _parameters),
     "runs": RUNS,
     "timeout_s": _SECONDS,
@@ -294,41 +256,43 @@ WORKLOAD: Mapping[str, Setting] = {
     "check": Setting('a shell command, such as "grep -q done"', _text, text=True),
     "warmup": WARMUP,
     "alone": _TRUTH,
-    "exit_codes": Setting("a list of exit codes from 0 to 255, such as [0, 1]", _exit_codes),
+    "exit_codes": Setting("a list of exit codes from 0 to 255, such as [0, 1]", of_type(_some(Annotated[int, Meta(ge=0, le=255)]))),
     "services": Setting('a list of names of services, such as ["db"]', _texts),
 }
 REQUESTS: Mapping[str, Setting] = {
-    "url": Setting('the address of a service, such as "http://127.0.0.1:{app.port}"', _address, text=True),
+    "url": Setting('the address of a service, such as "http://127.0.0.1:{app.port}"', of_type(_matching(f"{_OWN_HOST}.*")), text=True),
     "count": Setting('a whole number of at least 0, or a parameter, such as "{n}"', _count),
     "seed": SEED,
     "concurrency": Setting("a whole number of at least 1, such as 8", _integer(1)),
-    "rate": Setting("a number of requests a second above 0, such as 50", _number(lambda value: value > 0)),
+    "rate": Setting("a number of requests a second above 0, such as 50", of_type(Annotated[float, Meta(gt=0)])),
     "timeout_s": _SECONDS,
 }
 REQUEST: Mapping[str, Setting] = {
     "name": Setting('a name, such as "list"', _text, text=True),
-    "path": Setting('a path, such as "/files/{user}"', lambda value: value if isinstance(value, str) and value.startswith("/") else None),
-    "method": Setting('a method in capitals, such as "POST"', lambda value: value if _is_method(value) else None, text=True),
-    "headers": Setting('a table of texts, such as { Depth = "1" }', _headers),
-    "body": Setting('a text, such as \'{"name": "{name}"}\'', lambda value: value if isinstance(value, str) else None, text=True),
+    "path": Setting('a path, such as "/files/{user}"', of_type(_matching("/.*"))),
+    "method": Setting('a method in capitals, such as "POST"', of_type(_matching("[A-Z]+")), text=True),
+    "headers": Setting('a table of texts, such as { Depth = "1" }', of_type(_table(_matching(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"), str))),
+    "body": Setting('a text, such as \'{"name": "{name}"}\'', of_type(str), text=True),
     "body_bytes": Setting('a number of bytes, a range or a parameter, such as 1000, "100..10000" or "{size}"', _count),
     "body_file": Setting('a path beside the file of requests, such as "query.xml"', _text, text=True),
     "draw": Setting('a table of ranges and lists, such as { id = "1..1000", sort = ["name", "size"] }', _drawn),
-    "weight": Setting("a number of at least 0, such as 5", _number(lambda value: value >= 0)),
+    "weight": Setting("a number of at least 0, such as 5", of_type(Annotated[float, Meta(ge=0)])),
     "first": Setting("a whole number of at least 0, such as 20", _integer(0)),
     "after": Setting('the name of another request, such as "create"', _text, text=True),
-    "expect": Setting("a list of statuses, such as [207, 404]", _statuses),
+    "expect": Setting("a list of statuses, such as [207, 404]", of_type(_some(Annotated[int, Meta(ge=100, le=599)]))),
 }
 SERVICE: Mapping[str, Setting] = {
-    "name": Setting('a word of letters, digits and "_", such as "db"', _name, text=True),
+    "name": Setting('a word of letters, digits and "_", such as "db"', of_type(_NAME), text=True),
     "command": Setting('a shell command, such as "./server --port {port}"', _text, text=True),
     "outside": _TRUTH,
     "keep": _one_of(KEEPS),
-    "ready": Setting('"tcp" or a URL on 127.0.0.1, such as "http://127.0.0.1:{port}/"', _ready, text=True),
+    "ready": Setting(
+        '"tcp" or a URL on 127.0.0.1, such as "http://127.0.0.1:{port}/"', of_type(_matching(f"{TCP}|{_OWN_HOST}.*")), text=True
+    ),
     "ready_line": Setting('a regular expression, such as "listening on"', _pattern),
     "ready_command": Setting('a shell command, such as "mariadb-admin --socket={folder}/socket ping"', _text, text=True),
     "ports": Setting(f'a list of different words other than {PORT}, {FOLDER} and {PROJECT}, such as ["admin"]', _port_names),
-    "environment": Setting('a table of texts, such as { DATABASE = "127.0.0.1:{db.port}" }', _variables),
+    "environment": Setting('a table of texts, such as { DATABASE = "127.0.0.1:{db.port}" }', of_type(_table(_NAME, str))),
     "install": Setting('a shell command, such as "mariadb-install-db --datadir={folder}/data"', _text, text=True),
     "setup": Setting('a shell command, such as "mariadb --socket={folder}/socket < schema.sql"', _text, text=True),
     "teardown": Setting('a shell command, such as "rm -rf uploads"', _text, text=True),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from perfdiff.errors import StoreError
-from perfdiff.languages import stored
+from perfdiff.languages.kept import decoded, encoded
 from perfdiff.records.schema import Note
 
 T = TypeVar("T")
@@ -45,14 +45,14 @@ def changes(base: Mapping[str, str], head: Mapping[str, str]) -> tuple[Dependenc
 
 def keep(file: Path, under: object) -> None:
     """Keep what a build runs under in a file beside its tree; raise OSError."""
-    file.write_text(stored.text(under))
+    file.write_text(encoded(under))
 
 
 def kept(kind: type[T], file: Path, what: str) -> T:
     """Return what `keep` wrote; raise StoreError (`damaged-build`) where that cannot be read. `what` names it in words."""
     try:
-        return stored.restored(kind, file.read_text())
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        return decoded(kind, file.read_text())
+    except (OSError, ValueError) as error:
         raise StoreError(
             f"{what} {file.parent} is damaged: {error}; `perfdiff cache verify --remove` clears it", slug="damaged-build"
         ) from error

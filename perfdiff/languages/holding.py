@@ -26,5 +26,5 @@ class Holding:
 
 
 def parsed(says: str) -> Holding:
-    """Return a folder of what was read off sources: files of JSON by their digests, in folders by the first two digits or by other keys."""
-    return Holding(says, (f"[0-9a-f]{{2}}|{KEY}", rf"[0-9a-f]{{30}}(?:[0-9a-f]{{2}})?\.json{DRAFT}"), holds_folders=False)
+    """Return a folder of what was read off sources: files of JSON in folders, both by digests; of short ones, the first two digits."""
+    return Holding(says, (rf"[0-9a-f]{{2}}|{KEY}", rf"[0-9a-f]{{30}}(?:[0-9a-f]{{2}})?\.json{DRAFT}"), holds_folders=False)

@@ -10,20 +10,42 @@ import os
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
-from perfdiff.languages import stored
+import msgspec
+
 from perfdiff.records import entry
 
 T = TypeVar("T")
 
 
+def shape(kind: Any) -> str:
+    """Return what values of a kind consist of, in depth: an entry whose values consisted of something else is never used."""
+    return repr(msgspec.inspect.type_info(kind))
+
+
+def encoded(value: object) -> str:
+    """Return a value as one line of JSON; paths are texts."""
+    return msgspec.json.encode(value, enc_hook=str).decode()
+
+
+def decoded(kind: type[T], text: str) -> T:
+    """Return the value of a kind that a text holds; raise ValueError where it holds none."""
+    try:
+        return msgspec.json.decode(text, type=kind, dec_hook=lambda to, value: to(value))
+    except msgspec.DecodeError as error:
+        raise ValueError(str(error)) from error
+
+
 class TextCache:
     """Texts by content. `reader` are the files of the code that makes them: what another version of it told is never used."""
 
-    def __init__(self, folder: Path | None, reader: Iterable[Path]) -> None:
+    def __init__(self, folder: Path | None, reader: Iterable[Path], *, shape: str = "") -> None:
         self._folder = folder
-        self._code = code(reader)
+        code = blake2b(shape.encode(), digest_size=16)
+        for path in sorted(reader):
+            code.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+        self._code = code.digest()
 
     def text(self, content: bytes) -> str | None:
         """Return what is kept of a content, None where nothing can be read; its age is the time since it was used."""
@@ -42,14 +64,6 @@ class TextCache:
             if path is not None:
                 entry.write(path, text)
 
-    def value(self, kind: type[T], content: bytes, read: Callable[[], T]) -> T:
-        """Return the value that is kept of a content; where none is, the one that `read` returns, which is kept."""
-        value = stored.parsed(kind, self.text(content))
-        if value is None:
-            value = read()
-            self.keep(content, stored.text(value))
-        return value
-
     def _path(self, content: bytes) -> Path | None:
         if self._folder is None:
             return None
@@ -57,9 +71,19 @@ class TextCache:
         return self._folder / key[:2] / f"{key[2:]}.json"
 
 
-def code(files: Iterable[Path]) -> bytes:
-    """Return a digest of the files of some code, by their names and contents."""
-    digest = blake2b(digest_size=16)
-    for path in sorted(files):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.digest()
+class FactsCache(Generic[T]):
+    """Values of one kind by content; nothing is kept where `folder` is None, and what cannot be read or written counts as absent."""
+
+    def __init__(self, folder: Path | None, kind: type[T], reader: Iterable[Path]) -> None:
+        self._kind, self._texts = kind, TextCache(folder, reader, shape=shape(kind))
+
+    def facts(self, content: bytes, read: Callable[[], T]) -> T:
+        """Return what a content tells, by `read` where that is not kept yet."""
+        text = self._texts.text(content)
+        with contextlib.suppress(ValueError):
+            if text is not None:
+                return decoded(self._kind, text)
+        facts = read()
+        with contextlib.suppress(UnicodeEncodeError):  # a file's name that is no UTF-8
+            self._texts.keep(content, encoded(facts))
+        return facts

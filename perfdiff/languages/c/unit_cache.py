@@ -17,14 +17,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from perfdiff.languages import stored
+import msgspec
+
 from perfdiff.languages.c import front
 from perfdiff.languages.c.unit import UnitFacts
 from perfdiff.languages.digest import digest
-from perfdiff.languages.kept import code
+from perfdiff.languages.kept import shape
 from perfdiff.records import entry
 
-_VERSION = 5
 _VARIANTS = 8  # contents of one unit that are kept: a few revisions under comparison
 
 
@@ -39,8 +39,9 @@ class UnitCache:
     def load(self, unit: front.Unit) -> UnitFacts | None:
         """Return the facts of a unit, or None where it has to be parsed."""
         for path in sorted(self._entries(unit).glob("*.json")):
-            with contextlib.suppress(OSError, ValueError, KeyError, TypeError), path.open(encoding="utf-8") as lines:
-                if self._is_valid(json.loads(lines.readline())) and (facts := stored.parsed(UnitFacts, lines.readline())) is not None:
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError, msgspec.DecodeError), path.open(encoding="utf-8") as lines:
+                if self._is_valid(json.loads(lines.readline())):
+                    facts = msgspec.json.decode(lines.readline(), type=UnitFacts)
                     os.utime(path)
                     return facts
         return None
@@ -49,9 +50,9 @@ class UnitCache:
         """Keep the facts of a unit; the oldest of too many variants goes."""
         made_of = {file: self._digest(file) for file in facts.files}
         header = {"files": made_of, "names": self._places_of_names(facts.files)}
-        text = f"{json.dumps(header)}\n{stored.text(facts)}\n"
         folder = self._entries(unit)
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, UnicodeEncodeError):  # a file's name that is no UTF-8
+            text = f"{json.dumps(header)}\n{msgspec.json.encode(facts).decode()}\n"
             entry.write(folder / f"{digest([json.dumps(header)])}.json", text)
             for old in sorted(folder.glob("*.json"), key=lambda path: -path.stat().st_mtime)[_VARIANTS:]:
                 old.unlink(missing_ok=True)
@@ -59,7 +60,7 @@ class UnitCache:
     def _entries(self, unit: front.Unit) -> Path:
         file = str(unit.file.resolve().relative_to(self._tree))
         words = (word.replace(str(self._tree), ".") for word in (str(unit.directory.resolve()), *unit.arguments))
-        return self._folder / digest([str(_VERSION), _code(), str(self._depth), file, *words])
+        return self._folder / digest([_code(), str(self._depth), file, *words])
 
     def _is_valid(self, header: Mapping[str, Any]) -> bool:
         files: Mapping[str, str] = header["files"]
@@ -88,5 +89,6 @@ def _files_by_name(tree: Path) -> dict[str, list[str]]:
 
 @functools.cache
 def _code() -> str:
-    """Return a digest of the modules that make the facts: an entry of another version of them is never used."""
-    return code(Path(__file__).parent.glob("*.py")).hex()
+    """Return a digest of what facts consist of, and of the modules that make them: an entry of another version is never used."""
+    modules = sorted(Path(__file__).parent.glob("*.py"))
+    return digest((shape(UnitFacts), *(path.read_text(encoding="utf-8") for path in modules)))

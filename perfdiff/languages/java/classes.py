@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import struct
@@ -12,10 +13,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from perfdiff.languages import stored
+import msgspec
+
 from perfdiff.languages.java import tools
 from perfdiff.languages.java.jdks import Jdk
-from perfdiff.languages.kept import TextCache
+from perfdiff.languages.kept import TextCache, shape
 
 _READER = Path(__file__).parent / "facts"
 _MAIN = "perfdiff.facts.Facts"
@@ -47,13 +49,6 @@ class ClassFile:
 
 
 @dataclass(frozen=True, slots=True)
-class _Broken:
-    """Why a class file cannot be read."""
-
-    problem: str
-
-
-@dataclass(frozen=True, slots=True)
 class Field:
     """A field as its class file has it; `constant` is the value that compilers write into those that read it: `int 5`."""
 
@@ -72,8 +67,8 @@ class Code:
     `text` is without places, lines and names of locals. `calls` are `KIND OWNER NAME DESCRIPTOR` (kinds `v`irtual, s`p`ecial, `s`tatic,
     `i`nterface), `made` are lambdas of its own class, in order, `NAME DESCRIPTOR`. Fields are `OWNER#NAME#DESCRIPTOR`, `paths` begin at
     `this`, `argN` or `static`. `asked` are paths whose methods are called or whose type is looked at, `opened` those that name a file.
-    `lines` are all lines, that of its first instruction ahead of all, `jumps` those of its jumps that have a condition, in order, 0 where
-    that is not known; `locals` the names of the slots at the start.
+    `lines` are all lines, `first` that of its first instruction, `jumps` those of its jumps that have a condition, in order, 0 where that
+    is not known; `locals` the names of the slots at the start.
     """
 
     size: int
@@ -90,11 +85,7 @@ class Code:
     lines: tuple[int, ...]
     jumps: tuple[int, ...]
     locals: tuple[tuple[int, str], ...]
-
-    @property
-    def first(self) -> int | None:
-        """Return the line of its first instruction."""
-        return next(iter(self.lines), None)
+    first: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +217,7 @@ class ClassReader:
 
     def __init__(self, jdk: Jdk, cache: Path | None, helpers: Path) -> None:
         self._jdk, self._helpers = jdk, helpers
-        self._kept = TextCache(cache, _READER.glob("*.java"))
+        self._kept = TextCache(cache, _READER.glob("*.java"), shape=shape(Class))
 
     def read(self, files: Iterable[bytes]) -> list[Class | str]:
         """Return for each content of a class file what it tells, or why it cannot be read; raise BuildError."""
@@ -236,7 +227,7 @@ class ClassReader:
         for content, text in zip(unknown, self._told(unknown), strict=True):
             self._kept.keep(content, text)
             texts[content] = text
-        decoded = {content: _decoded(text) for content, text in texts.items()}
+        decoded = {content: _decoded(text or "") for content, text in texts.items()}
         for content in [content for content, one in decoded.items() if one is None]:  # an entry that was damaged
             [text] = self._told([content])
             self._kept.keep(content, text)
@@ -250,9 +241,10 @@ class ClassReader:
         return tools.run(self._jdk, self._helpers, _MAIN, (), asked).decode("ascii").split("\n")[:-1]
 
 
-def _decoded(text: str | None) -> Class | str | None:
+def _decoded(text: str) -> Class | str | None:
     """Return what a line of our program tells, the problem it names, or None where it is none of its lines."""
-    if text is None or not text.startswith('{"problem":'):
-        return stored.parsed(Class, text)
-    broken = stored.parsed(_Broken, text)
-    return None if broken is None else broken.problem
+    try:
+        told = json.loads(text)  # which takes texts that are no Unicode, as constants of classes may be
+        return str(told["problem"]) if "problem" in told else msgspec.convert(told, Class)
+    except (ValueError, TypeError, msgspec.ValidationError):
+        return None

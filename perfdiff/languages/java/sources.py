@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from perfdiff.languages import syntax_trees
 from perfdiff.languages.java import decisions, syntax
 from perfdiff.languages.java.classes import UNREAD_FOLDERS
 from perfdiff.languages.java.syntax import SourceText
-from perfdiff.languages.kept import TextCache
+from perfdiff.languages.kept import FactsCache
 
 _SUFFIX = ".java"
 
@@ -54,7 +54,7 @@ class SourceReader:
     """Reads the Java files of trees; `cache` is the folder that keeps what they told."""
 
     def __init__(self, cache: Path | None) -> None:
-        self._kept = TextCache(cache, [Path(syntax.__file__), Path(decisions.__file__), Path(syntax_trees.__file__)])
+        self._kept = FactsCache(cache, SourceText, [Path(syntax.__file__), Path(decisions.__file__), Path(syntax_trees.__file__)])
 
     def read(self, tree: Path) -> tuple[SourceFile, ...]:
         """Return the Java files of a tree, in order of their paths. Links are left out: what they lead to has a path of its own."""
@@ -62,7 +62,7 @@ class SourceReader:
 
     def _file(self, tree: Path, file: str) -> SourceFile:
         data = (tree / file).read_bytes()
-        return SourceFile(file, data, self._kept.value(SourceText, data, lambda: syntax.read(data)))
+        return SourceFile(file, data, self._kept.facts(data, partial(syntax.read, data)))
 
 
 def _java_files(tree: Path) -> Iterator[str]:

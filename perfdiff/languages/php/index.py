@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 
 from perfdiff.languages import syntax_trees
-from perfdiff.languages.kept import TextCache
+from perfdiff.languages.kept import FactsCache
 from perfdiff.languages.php.facts import FileFacts
 from perfdiff.languages.php.functions import file_facts
 from perfdiff.languages.php.linking import link
@@ -20,10 +21,10 @@ def index(tree: Path, *, depth: int, cache: Path | None = None, packages: Collec
     Features follow at most `depth` steps from what a call is given. Files that cannot be parsed are the program's problems. `cache` is a
     folder that keeps what each file told.
     """
-    kept = TextCache(cache, (*Path(__file__).parent.glob("*.py"), Path(syntax_trees.__file__)))
+    kept = FactsCache(cache, FileFacts, (*Path(__file__).parent.glob("*.py"), Path(syntax_trees.__file__)))
+    return link(kept.facts(_told_by(source, depth), partial(file_facts, source, depth)) for source in source_files(tree, packages))
 
-    def facts(source: SourceFile) -> FileFacts:
-        content = f"{depth}\0{source.file}\0".encode(errors="surrogateescape") + source.data
-        return kept.value(FileFacts, content, lambda: file_facts(source, depth))
 
-    return link(map(facts, source_files(tree, packages)))
+def _told_by(source: SourceFile, depth: int) -> bytes:
+    """Return all that a file's facts are made of."""
+    return f"{depth}\0{source.file}\0".encode(errors="surrogateescape") + source.data

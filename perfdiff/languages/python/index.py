@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-from perfdiff.languages.kept import TextCache
+from perfdiff.languages.kept import FactsCache
 from perfdiff.languages.protocol import Program
 from perfdiff.languages.python.facts import ModuleFacts
 from perfdiff.languages.python.linking import link
@@ -20,11 +21,12 @@ def index(tree: Path, *, depth: int, cache: Path | None = None, foreign: Sequenc
     Features follow at most `depth` attributes from a parameter or global. Files that cannot be parsed are the program's problems. `cache`
     is a folder that keeps what each file told.
     """
-    kept = TextCache(cache, Path(__file__).parent.glob("*.py"))
+    kept = FactsCache(cache, ModuleFacts, Path(__file__).parent.glob("*.py"))
+    sources = (*source_files(tree), *foreign)
+    return link(kept.facts(_told_by(source, depth), partial(module_facts, source, depth)) for source in sources)
 
-    def facts(source: SourceFile) -> ModuleFacts:
-        place = (platform.python_version(), str(depth), source.file, source.module, str(source.is_package), "")
-        content = "\0".join(place).encode(errors="surrogateescape") + source.data
-        return kept.value(ModuleFacts, content, lambda: module_facts(source, depth))
 
-    return link(map(facts, (*source_files(tree), *foreign)))
+def _told_by(source: SourceFile, depth: int) -> bytes:
+    """Return all that a file's facts are made of, the parser's version too."""
+    parts = (platform.python_version(), str(depth), source.file, source.module, str(source.is_package))
+    return "\0".join((*parts, "")).encode(errors="surrogateescape") + source.data

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfdiff.errors import BuildError
-from perfdiff.languages import stored
+from perfdiff.languages.kept import decoded
 
 DEFAULT = "python3"
 SUPPORTED = ((3, 10), (3, 14))  # the first and the last version whose frames the probes know
@@ -98,10 +98,10 @@ def described(program: str, folder: str | None = None, environment: tuple[tuple[
             timeout=_TIMEOUT_S,
             stdin=subprocess.DEVNULL,
         )
-        interpreter = stored.restored(Interpreter, ended.stdout)
+        interpreter = decoded(Interpreter, ended.stdout)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BuildError(f"the interpreter {program} cannot be run: {error}", slug="no-interpreter") from error
-    except (ValueError, TypeError, KeyError) as error:
+    except ValueError as error:
         raise BuildError(
             f"{program} does not say what it is (exit code {ended.returncode}), as every Python 3 does; name another one in "
             "[python] interpreter",

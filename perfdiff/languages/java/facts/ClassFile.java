@@ -200,8 +200,8 @@ final class ClassFile {
                 default:
             }
         }
-        json.open('[').string(field.name).string(field.descriptor).number(field.access);
-        json.string(signature).string(constant).strings(annotations).close(']');
+        json.open('{').key("name").string(field.name).key("descriptor").string(field.descriptor).key("access").number(field.access);
+        json.key("signature").string(signature).key("constant").string(constant).key("annotations").strings(annotations).close('}');
     }
 
     private void method(Json json, Member method, String owner) throws IOException {

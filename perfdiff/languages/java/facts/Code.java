@@ -77,12 +77,11 @@ final class Code {
         writes.addAll(paths.stored);
         json.key("writes").strings(writes).key("paths").strings(paths.read).key("asked").strings(paths.asked);
         json.key("opened").strings(paths.opened);
-        json.key("lines").open('[');
-        Set<Integer> seen = new TreeSet<>(lines.values());
-        if (!seen.isEmpty()) {
-            json.number(lines.values().iterator().next());
+        if (!lines.isEmpty()) {
+            json.key("first").number(lines.firstEntry().getValue());
         }
-        for (int line : seen) {
+        json.key("lines").open('[');
+        for (int line : new TreeSet<>(lines.values())) {
             json.number(line);
         }
         json.close(']').key("jumps").open('[');
