@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from perfdiff.analysis.annotations.annotating import MOST_ROWS, USUAL, annotate, telling
-from perfdiff.analysis.annotations.assertion import Assertion, AssertionStanding, Setting, check
+from perfdiff.analysis.annotations.assertion import Assertion, Setting, check
 from perfdiff.analysis.annotations.checking import calls_against, whole_runs
 from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.policy import POLICY
+from perfdiff.analysis.series import Standing
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.analysis.sums.profile import calls_of
 from perfdiff.config import CompareConfig
@@ -235,7 +236,7 @@ class _Levels:
     def _cost(self, annotation: Annotation, held: Assertion | None, revision: Revision) -> Cost:
         metric = annotation.metric
         step = _step(held, self._began[metric][1]) if held else None
-        broken = held.reason if held and held.standing is AssertionStanding.NOT_JUDGED else self._broken.pop(metric, "")
+        broken = held.reason if held and held.standing is Standing.NOT_JUDGED else self._broken.pop(metric, "")
         if held is None or step or broken:
             self._began[metric] = annotation, revision
         return Cost(annotation, math.nan, math.nan, math.nan, step, broken)
@@ -251,9 +252,9 @@ def _less(annotation: Annotation, held: Assertion) -> Annotation:
 
 
 def _step(assertion: Assertion, since: Revision) -> Step | None:
-    if assertion.standing is AssertionStanding.VIOLATED and assertion.worst is not None:
+    if assertion.standing is Standing.VIOLATED and assertion.worst is not None:
         return Step(assertion.worst, since, assertion.stratum)
-    if assertion.standing is AssertionStanding.FASTER and assertion.overall is not None:
+    if assertion.standing is Standing.FASTER and assertion.overall is not None:
         return Step(assertion.overall, since, "")
     return None
 
