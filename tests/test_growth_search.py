@@ -6,27 +6,30 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 
-from perfdiff.analysis.search.bisection import Alike, CommitStanding, Passed
-from perfdiff.analysis.search.growth import GrowthBisection, GrowthReading, WantedGrowth, follow, reading
+from perfdiff.analysis.search.bisection import Alike, Bisection, CommitStanding, Measured, Passed
+from perfdiff.analysis.search.ends import SearchSubject
+from perfdiff.analysis.search.growth import follow, reading
 from perfdiff.analysis.search.halving import narrowed, next_commit
 from perfdiff.analysis.series import GROWTH, History
 from perfdiff.analysis.trends.findings import Difference, DifferenceKind, TrendFindings
 from perfdiff.analysis.trends.growth_history import Counted, growth_history
-from perfdiff.cli import log
+from perfdiff.cli import log, trends
 from perfdiff.cli.explain import is_named
 from perfdiff.config import CompareConfig
 from perfdiff.errors import MeasurementError, PerfdiffError, UsageError
 from perfdiff.models.shift import ExponentShift
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.schema import Revision, Side
+from perfdiff.report import bisect as bisect_report
 from perfdiff.report import history as report
 from perfdiff.report import history_plot
-from perfdiff.report.trends import bisect as bisect_report
+from perfdiff.report.trends.json_document import json_document
 from test_analysis_trends import APPEND, MAIN, PRINT, WALK, Line, N, compared, counts, experiment, times
 
 CONFIG = CompareConfig(seed=1)
@@ -129,8 +132,8 @@ def test_a_function_that_cannot_be_followed_is_refused(function: str, versions: 
     assert raised.value.slug == slug
 
 
-def wanted(function: str | None = None) -> WantedGrowth:
-    return WantedGrowth("v1", "v2", function, partial(is_named, function) if function else None)
+def wanted(function: str | None = None) -> SearchSubject:
+    return SearchSubject("v1", "v2", function, partial(is_named, function) if function else None)
 
 
 def standing(good: Sequence[Line], commit: Sequence[Line], bad: Sequence[Line]) -> tuple[CommitStanding, Difference | None]:
@@ -261,45 +264,55 @@ def test_commits_without_an_answer_stay_suspects_with_the_next_one() -> None:
     assert searched(LINE, 3, skipped=range(8))[0] == set(range(8))
 
 
-def conclusion(suspects: int = 1) -> GrowthBisection:
+def conclusion(suspects: int = 1) -> Bisection:
     symptom = follow(compared(GOOD, BAD), wanted())
     commits = [Revision(digit * 40, digit * 40, f"Change \x1b{digit}") for digit in "abcd"]
-    return GrowthBisection(
+    return Bisection(
         good=Revision("v1", "0" * 40, ""),
         bad=Revision("v2", "d" * 40, ""),
         symptom=symptom,
         commits=4,
         suspects=tuple(commits[3 - suspects : 3]),
-        measured=(GrowthReading(commits[0], CommitStanding.GOOD, None), GrowthReading(commits[2], CommitStanding.BAD, symptom.difference)),
+        measured=(Measured(commits[0], CommitStanding.GOOD, None), Measured(commits[2], CommitStanding.BAD, symptom.difference)),
         passed=(Passed(commits[1], "'make' exited 2 [build-failed]"),),
         alike=(Alike(commits[3], commits[2]),),
         findings=compared(GOOD, BAD),
     )
 
 
+def written(found: Bisection, form: str) -> str:
+    """Return the report of a search in one form, as the command line writes it."""
+    assert isinstance(found.findings, TrendFindings)
+    return trends.rendered(found.findings, form, None, bisect_report.blocks(found))
+
+
+def document_of(found: Bisection) -> dict[str, Any]:
+    assert isinstance(found.findings, TrendFindings)
+    whole: dict[str, Any] = json.loads(bisect_report.render_json(found, json_document(found.findings)))
+    return whole
+
+
 def test_a_bisect_by_growth_is_told_alike_in_all_forms() -> None:
     found = conclusion()
-    text = bisect_report.text(found, width=160)
-    assert text.startswith("Culprit: cccccccccc (Change \\x1bc)\n")
-    for said in (text, bisect_report.markdown(found), bisect_report.html(found)):
+    assert written(found, "text").startswith("Culprit: cccccccccc (Change \\x1bc)\n")
+    for said in (written(found, form) for form in ("text", "markdown", "html")):
         assert "build-failed" in said
         assert "Regression: append.c:" in said
         assert "\x1b" not in said
-    assert "How these revisions were found" in bisect_report.html(found)
-    document = json.loads(bisect_report.render_json(found))
+    assert "How these revisions were found" in written(found, "html")
+    document = document_of(found)
     assert (document["schema"], document["culprit"]) == ("perfdiff.bisect/1", "c" * 40)
     assert [(each["commit"][0], each["verdict"]) for each in document["measured"]] == [("a", "good"), ("c", "bad")]
     assert document["measured"][0]["ratio"] == 1.0
     assert document["measured"][1]["ratio"] > 1000
     assert document["followed"]["metric"] == "growth"
     assert document["report"]["schema"] == "perfdiff.trends/1"
-    assert bisect_report.answer(found).startswith("Culprit: cccccccccc (Change \\x1bc); Regression: ")
 
 
 def test_suspects_that_nothing_tells_apart_are_all_named() -> None:
     found = conclusion(suspects=2)
     assert found.sentence == "Culprit: one of 2 commits up to cccccccccc; no commit between them can be counted"
-    document = json.loads(bisect_report.render_json(found))
+    document = document_of(found)
     assert document["culprit"] is None
     assert [each["commit"][0] for each in document["suspects"]] == ["b", "c"]
-    assert "Suspects" in bisect_report.text(found)
+    assert "Suspects" in written(found, "text")
