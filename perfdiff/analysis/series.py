@@ -11,7 +11,7 @@ from perfdiff.analysis.findings import Ratio
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.shift import ExponentShift
-from perfdiff.models.trend import Fit
+from perfdiff.models.trend import Law
 from perfdiff.records.schema import Machine, Note, Revision
 
 GROWTH = "growth"  # the metric of costs that are counted and not timed: how often lines run, which is followed by its exponent
@@ -102,7 +102,7 @@ class Cost:
     before.
     """
 
-    law: Annotation | Fit
+    law: Annotation | Law
     value: float
     low: float
     high: float

@@ -12,7 +12,7 @@ from perfdiff.analysis.series import Cost, Entry, History, Step
 from perfdiff.models.annotation import Annotation, coefficients, term_names
 from perfdiff.models.language import readable
 from perfdiff.models.shift import ExponentShift
-from perfdiff.models.trend import Fit
+from perfdiff.models.trend import Law
 from perfdiff.records import codec
 from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, Items, Sentence, Table, Tone
@@ -86,9 +86,9 @@ def _changes(history: History, metric: str) -> Iterator[str]:
         if cost.step is not None:
             where = f" at {cost.step.stratum}" if cost.step.stratum else ""
             change = f"{step_says(cost.step, metric)}, against {cost.step.since.rev}{where}"
-            of = f"{before} → {cost.law.says}, exponent" if isinstance(cost.law, Fit) else wording.metric_says(metric)
+            of = f"{before} → {cost.law.says}, exponent" if isinstance(cost.law, Law) else wording.metric_says(metric)
             yield f"{wording.revision(entry.revision)}: {of} {change}"
-        before = cost.law.says if isinstance(cost.law, Fit) else ""
+        before = cost.law.says if isinstance(cost.law, Law) else ""
 
 
 _COLUMNS = (
@@ -120,7 +120,7 @@ def _row(entry: Entry, cost: Cost | None, metric: str, history: History) -> tupl
         reason = Cell(shortened(entry.reason or f"no {metric}", _LONGEST_REASON), Tone.INCONCLUSIVE)
         return (*named, absent, absent, absent, reason) if history.feature else (*named, calls, absent, absent, reason, absent)
     change = Cell(*_change(entry, cost, metric))
-    if isinstance(cost.law, Fit):
+    if isinstance(cost.law, Law):
         return (*named, Cell(growing.amount(cost.count)), Cell(cost.law.says), Cell(growing.exponent(cost.law)), change)
     formula = "; ".join(wording.formulas(cost.law))
     return (
@@ -213,7 +213,7 @@ def _metric(annotation: Annotation, cost: Cost) -> dict[str, Any]:
     }
 
 
-def _growth(fit: Fit, cost: Cost) -> dict[str, Any]:
+def _growth(fit: Law, cost: Cost) -> dict[str, Any]:
     step = cost.step
     shift = step.change if step and isinstance(step.change, ExponentShift) else None
     return {

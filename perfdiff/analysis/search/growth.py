@@ -15,7 +15,7 @@ from perfdiff.analysis.trends.findings import Difference, TrendFindings
 from perfdiff.analysis.trends.functions import Function, functions
 from perfdiff.errors import MeasurementError, PerfdiffError, UsageError
 from perfdiff.models.threads import one_thread
-from perfdiff.models.trend import Fit
+from perfdiff.models.trend import Law
 from perfdiff.records.places import Place, PlaceExperiment
 from perfdiff.records.schema import Side
 
@@ -147,5 +147,5 @@ def _grows(difference: Difference) -> str:
     return f"`{difference.place.function}` ({difference.place.file}:{difference.place.line}), {before} → {after}"
 
 
-def _says(fit: Fit | None) -> str:
+def _says(fit: Law | None) -> str:
     return "none" if fit is None else fit.says

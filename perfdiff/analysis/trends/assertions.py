@@ -17,9 +17,10 @@ from perfdiff.analysis.trends.blocks import block_starts
 from perfdiff.analysis.trends.clusters import varying
 from perfdiff.analysis.trends.findings import Cluster, TrendFindings
 from perfdiff.config import CompareConfig
+from perfdiff.models.annotation import CostClass
 from perfdiff.models.shift import LEAST_SHIFT
 from perfdiff.models.threads import one_thread
-from perfdiff.models.trend import Fit, Growth, Interval
+from perfdiff.models.trend import Interval, Law
 from perfdiff.models.trendlines import fit
 from perfdiff.records.places import Place, PlaceCounts
 from perfdiff.records.schema import Floats, Ints, Revision, Side
@@ -78,7 +79,7 @@ class GrowthAssertion:
     found: int
     limit: float | None = None
     place: Place | None = None
-    fit: Fit | None = None
+    fit: Law | None = None
     largest: float | None = None
     reason: str = ""
 
@@ -147,7 +148,7 @@ class _Held:
         """Return the costly clusters that grow by a higher power than every saved one; not those whose blocks are all `told` already."""
         found = []
         for cluster in clusters:
-            best = next((each for each in cluster.fits if each.growth is not Growth.NONE), None)
+            best = next((each for each in cluster.fits if each.growth is not CostClass.NONE), None)
             limit = self._steepest(best.feature) if best else None
             blocks = np.unique(self._starts[list(cluster.members)])
             if not cluster.is_costly or best is None or limit is None or np.isin(blocks, told).all():
@@ -174,7 +175,7 @@ class _Held:
         ]
         return max(bounds) + LEAST_SHIFT if bounds else None
 
-    def _standing(self, cluster: SavedCluster, exponent: SavedExponent, now: Fit, costs: Floats) -> tuple[Standing, str]:
+    def _standing(self, cluster: SavedCluster, exponent: SavedExponent, now: Law, costs: Floats) -> tuple[Standing, str]:
         low, high = exponent.ci
         limit = high + LEAST_SHIFT
         if now.ci_b[0] > limit:

@@ -12,7 +12,8 @@ from perfdiff.analysis.trends.clusters import varying
 from perfdiff.config import CompareConfig
 from perfdiff.models.shift import exponent_shift
 from perfdiff.models.threads import one_thread
-from perfdiff.models.trendlines import fit
+from perfdiff.models.trend import Law
+from perfdiff.models.trendlines import best_fit, fit
 from perfdiff.records.places import PlaceCounts
 from perfdiff.records.schema import Floats, Revision
 
@@ -30,7 +31,7 @@ def growth_history(function: str, file: str, counted: Sequence[Counted], config:
     """
     counted = [(revision, found if isinstance(found, str) else found.at(found.known)) for revision, found in counted]
     costs = [found if isinstance(found, str) else _costs(function, file, found) for _, found in counted]
-    feature = next((name for name in map(_telling, reversed(counted), reversed(costs), [config.seed] * len(costs)) if name), None)
+    feature = next((law.feature for law in map(_telling, reversed(counted), reversed(costs), [config.seed] * len(costs)) if law), None)
     if feature is None:
         return None
     level: tuple[Revision, Floats, Floats] | None = None
@@ -67,13 +68,12 @@ def _costs(function: str, file: str, found: PlaceCounts) -> Floats | str:
     return costs
 
 
-def _telling(counted: Counted, cost: Floats | str, seed: int) -> str | None:
-    """Return the feature that tells most of a function's cost in a revision, None where none does."""
-    _, found = counted
-    if isinstance(found, str) or isinstance(cost, str):
+def _telling(counted: Counted, cost: Floats | str, seed: int) -> Law | None:
+    """Return the trend that tells most of a function's cost in a revision, None where none does."""
+    _, places = counted
+    if isinstance(places, str) or isinstance(cost, str):
         return None
-    trends = [each for name, x in varying(found.features).items() if (each := fit(name, x, cost, seed=seed))]
-    return max(trends, key=lambda each: each.r2).feature if trends else None
+    return best_fit(varying(places.features), cost, seed=seed)
 
 
 def _largest_point(feature: str, counted: Sequence[Counted]) -> str:
