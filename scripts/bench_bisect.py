@@ -126,7 +126,7 @@ def _bisected(plan: Plan, culprit: int, *, counts: bool) -> str:
         named = [each.commit for each in found.suspects]
         return (
             f"{'right' if ids[culprit] in named else 'WRONG'}, {len(named)} suspect(s), {'certain' if found.certain else 'open'}, "
-            f"followed {found.symptom.figure}, measured {len(found.measured)}, skipped {len(found.passed)}, the same {len(found.alike)}, "
+            f"followed {found.symptom.says}, measured {len(found.measured)}, skipped {len(found.passed)}, the same {len(found.alike)}, "
             f"{spent_s:.0f} s; a second bisect built {rebuilt}; `git bisect run` {_plainly(folder, ids[culprit])}"
         )
 

@@ -23,12 +23,11 @@ from perfdiff import trending
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.trends.clusters import trends
 from perfdiff.config import Config
+from perfdiff.models.annotation import CostClass
 from perfdiff.models.clusters import ALPHA
 from perfdiff.models.joint import joint
-from perfdiff.models.powerlaw import power_laws
 from perfdiff.models.shift import exponent_shift
-from perfdiff.models.trend import Growth
-from perfdiff.models.trendlines import fit
+from perfdiff.models.trendlines import fit, power_laws
 from perfdiff.progress import Silent
 from perfdiff.records.places import Place, PlaceCounts
 from perfdiff.records.schema import Floats, Point
@@ -44,13 +43,13 @@ EXACT = 0.1  # of an exponent by counts
 SIZES = {"33,000 × 785 (the paper's elsa)": (33_000, 785, 1500, 30.0, 2.0), "100,000 × 1,000": (100_000, 1000, 3000, None, 4.0)}
 
 Law = Callable[[Floats], Floats]
-LAWS: Mapping[str, tuple[Law, Growth]] = {
-    "constant": (lambda n: 0 * n + 400, Growth.CONSTANT),
-    "n": (lambda n: 4 * n + 30, Growth.LINEAR),
-    "n log n": (lambda n: n * np.log2(n), Growth.N_LOG_N),
-    "n^1.5": (lambda n: 0.7 * n**1.5, Growth.POWER),
-    "n²": (lambda n: n * (n - 1) / 2, Growth.QUADRATIC),
-    "n³": (lambda n: n**3 / 6 + n, Growth.CUBIC),
+LAWS: Mapping[str, tuple[Law, CostClass]] = {
+    "constant": (lambda n: 0 * n + 400, CostClass.CONSTANT),
+    "n": (lambda n: 4 * n + 30, CostClass.LINEAR),
+    "n log n": (lambda n: n * np.log2(n), CostClass.N_LOG_N),
+    "n^1.5": (lambda n: 0.7 * n**1.5, CostClass.POWER),
+    "n²": (lambda n: n * (n - 1) / 2, CostClass.QUADRATIC),
+    "n³": (lambda n: n**3 / 6 + n, CostClass.CUBIC),
 }
 TWO_PHASES = "two phases"
 PRODUCT = "n·m"
@@ -102,7 +101,7 @@ def is_right(program: Program) -> tuple[bool, str]:
         said = over_both.says if over_both is not None else found.says
         return program.law == PRODUCT and over_both is not None and set(over_both.features) == {"n", "m"} and "n·m" in said, said
     if program.law == TWO_PHASES:
-        return found.growth is Growth.PIECEWISE, found.says
+        return found.growth is CostClass.PIECEWISE, found.says
     right = found.growth is LAWS[program.law][1]
     return right and (program.law != "n^1.5" or abs(found.b - 1.5) < 0.05 or "^1.5" in found.says), found.says
 
@@ -152,7 +151,7 @@ def print_coverage() -> None:
                 x = sizes(rng, k, 3)
                 cost: Floats = np.tile(30 * x**1.3, (REPETITIONS, 1))
                 drawn = rng.poisson(cost) if kind == "Poisson" else np.round(1000 * cost * np.exp(errors(kind, x, cost.shape, rng)))
-                found = [law.ci_b for law in power_laws(x, drawn.astype(np.float64), seed=SEED) if law is not None]
+                found = [law.ci_b for law in power_laws("n", x, drawn.astype(np.float64), seed=SEED) if law is not None]
                 row.append(float(np.mean([low <= 1.3 <= high for low, high in found])))
             every += row
             table.add(kind, *(f"{covered:.1%}" for covered in row))

@@ -17,7 +17,7 @@ from perfdiff.analysis.search.ends import SearchSubject, follow
 from perfdiff.errors import MeasurementError, PerfdiffError, RevisionError, StoreError, UsageError
 from perfdiff.progress import Silent
 from perfdiff.report import bisect as report
-from perfdiff.report import document, html, markdown, terminal
+from perfdiff.report import document, html, json_report, markdown, terminal
 from perfdiff.searches import bisecting
 from perfdiff.searches.question import Question
 from programs import git
@@ -110,7 +110,7 @@ def test_suspects_that_no_build_tells_apart_are_all_named(folder: Path, monkeypa
     assert [each.commit for each in found.suspects] == commits[3:6]
     assert found.certain
     assert (found.findings.base.commit, found.findings.head.commit) == (commits[2], commits[5])
-    written = json.loads(report.render_json(found, document.build(found.findings)))
+    written = json.loads(report.render_json(found, json_report.json_document(document.build(found.findings))))
     assert written["culprit"] is None
     assert [each["commit"] for each in written["suspects"]] == commits[3:6]
     assert {each["commit"] for each in written["skipped"]} == set(commits[3:5])
@@ -333,7 +333,7 @@ def test_a_report_names_culprit_measured_and_skipped_commits(folder: Path, monke
     assert text.startswith(f"Culprit: {commits[6][:10]} (cost {SLOW}), with 99.9 % confidence\n")
     for written_for_people in (text, markdown.render(compared), html.render(compared)):
         assert all((each.revision.commit or "")[:10] in written_for_people for each in (*found.measured, *found.passed))
-    written = json.loads(report.render_json(found, compared))
+    written = json.loads(report.render_json(found, json_report.json_document(compared)))
     assert written["schema"] == "perfdiff.bisect/1"
     assert (written["good"]["commit"], written["bad"]["commit"], written["culprit"]) == (commits[0], commits[-1], commits[6])
     assert {each["verdict"] for each in written["measured"]} == {"good", "bad"}

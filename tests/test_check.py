@@ -17,7 +17,8 @@ import pytest
 import programs
 import runtimes
 from perfdiff.analysis.annotations.annotating import annotate
-from perfdiff.analysis.annotations.assertion import Assertion, AssertionStanding, Setting, check
+from perfdiff.analysis.annotations.assertion import Assertion, Setting, check
+from perfdiff.analysis.series import Standing
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.language import parse, parse_all, print_annotation
@@ -91,10 +92,10 @@ def test_base_against_itself_violates_no_more_often_than_the_false_discovery_rat
         rng = np.random.default_rng(seed)
         cases.append((learnt(timed(rng, noise=noise, sizes=sizes)), timed(rng, noise=noise, sizes=sizes)))
     found = check(cases, Setting(POINTS, {}, CONFIG))
-    assert sum(each.standing in (AssertionStanding.VIOLATED, AssertionStanding.FASTER) for each in found) <= 1
+    assert sum(each.standing in (Standing.VIOLATED, Standing.FASTER) for each in found) <= 1
     assert all(each.q is not None for each in found)
     alone = [checked(*case).standing for case in cases[:30]]  # without others to share the rate with
-    assert alone.count(AssertionStanding.VIOLATED) == 0
+    assert alone.count(Standing.VIOLATED) == 0
 
 
 @pytest.mark.statistical
@@ -112,7 +113,7 @@ def test_slow_downs_are_found_with_ten_runs(factor: float, noise: float, sizes: 
     for seed in range(40):
         rng = np.random.default_rng(seed)
         found.append(checked(learnt(timed(rng, noise=noise, sizes=sizes)), timed(rng, factor=factor, noise=noise, sizes=sizes)))
-    assert sum(each.standing is AssertionStanding.VIOLATED for each in found) >= least * len(found)
+    assert sum(each.standing is Standing.VIOLATED for each in found) >= least * len(found)
     assert np.median([each.overall.value for each in found if each.overall]) == pytest.approx(factor, rel=0.01)
     # The annotation's own uncertainty is part of the interval: without it, about one in seven would miss the truth.
     assert np.mean([each.overall.low <= factor <= each.overall.high for each in found if each.overall]) >= 0.88
@@ -121,21 +122,21 @@ def test_slow_downs_are_found_with_ten_runs(factor: float, noise: float, sizes: 
 @pytest.mark.statistical
 def test_twenty_percent_under_five_percent_of_noise_at_one_size_are_never_said_to_hold() -> None:
     """One size and ten runs see from about 20 % on, as the check itself says."""
-    standings: Counter[AssertionStanding] = Counter()
+    standings: Counter[Standing] = Counter()
     visible = []
     for seed in range(40):
         rng = np.random.default_rng(seed)
         found = checked(learnt(timed(rng, noise=0.05, sizes=SIZES[-1:])), timed(rng, factor=1.2, noise=0.05, sizes=SIZES[-1:]))
         standings[found.standing] += 1
         visible.append(found.visible)
-    assert standings[AssertionStanding.HOLDS] <= 1
+    assert standings[Standing.HOLDS] <= 1
     assert np.median(visible) == pytest.approx(1.20, abs=0.02)
 
 
 def test_a_slow_down_at_one_size_names_it() -> None:
     rng = np.random.default_rng(1)
     found = checked(learnt(timed(rng, noise=0.02)), timed(rng, noise=0.02, slow=1.5))
-    assert (found.standing, found.stratum) == (AssertionStanding.VIOLATED, "sort n=16000.0")
+    assert (found.standing, found.stratum) == (Standing.VIOLATED, "sort n=16000.0")
     assert found.worst is not None
     assert found.worst.value == pytest.approx(1.5, rel=0.05)
     assert found.annotated == pytest.approx(25_000 + 8 * 16_000, rel=0.05)
@@ -152,9 +153,9 @@ def test_a_slower_mode_names_its_condition() -> None:
 
     annotation = learnt(calls(1, 1.0))
     assert len(annotation.scopes) == 2
-    assert checked(annotation, calls(2, 1.0)).standing is AssertionStanding.HOLDS
+    assert checked(annotation, calls(2, 1.0)).standing is Standing.HOLDS
     found = checked(annotation, calls(3, 1.3))
-    assert (found.standing, found.stratum) == (AssertionStanding.VIOLATED, "mode == SLOW")
+    assert (found.standing, found.stratum) == (Standing.VIOLATED, "mode == SLOW")
     assert found.worst is not None
     assert found.worst.value == pytest.approx(1.3, rel=0.02)
 
@@ -164,23 +165,23 @@ def test_counts_are_exact(irregular: bool) -> None:
     """Also where no term of the annotation meets them at every size: head is held against what base's runs had there."""
     annotation = learnt(counted(1.0, irregular=irregular))
     same = checked(annotation, counted(1.0, irregular=irregular))
-    assert same.standing is AssertionStanding.HOLDS
+    assert same.standing is Standing.HOLDS
     assert same.overall is not None
     assert (same.overall.low, same.overall.high) == pytest.approx((1.0, 1.0), abs=1e-5)
     more = checked(annotation, counted(1.0625, irregular=irregular))
-    assert more.standing is AssertionStanding.VIOLATED
+    assert more.standing is Standing.VIOLATED
     assert more.overall is not None
     assert (more.overall.low, more.overall.high) == pytest.approx((1.0625, 1.0625), abs=1e-5)
-    assert checked(annotation, counted(1.03125, irregular=irregular)).standing is AssertionStanding.HOLDS
-    assert checked(annotation, counted(0.5, irregular=irregular)).standing is AssertionStanding.FASTER
+    assert checked(annotation, counted(1.03125, irregular=irregular)).standing is Standing.HOLDS
+    assert checked(annotation, counted(0.5, irregular=irregular)).standing is Standing.FASTER
 
 
 def test_memory_where_none_was_annotated_is_a_violation() -> None:
     calls = counted(1.0)
     none = replace(calls, metrics={"alloc_bytes": np.zeros(len(calls))})
     annotation = learnt(none)
-    assert checked(annotation, none).standing is AssertionStanding.HOLDS
-    assert checked(annotation, calls).standing is AssertionStanding.VIOLATED
+    assert checked(annotation, none).standing is Standing.HOLDS
+    assert checked(annotation, calls).standing is Standing.VIOLATED
 
 
 def test_counts_of_which_most_runs_see_none_are_no_violation_by_chance() -> None:
@@ -191,7 +192,7 @@ def test_counts_of_which_most_runs_see_none_are_no_violation_by_chance() -> None
         first, second = (
             table({"n": n}, np.where(rng.random(len(n)) < 0.01, 178.0, 0.0), metric="alloc_bytes", run=run, point=point) for _ in range(2)
         )
-        assert checked(learnt(first), second).standing is not AssertionStanding.VIOLATED
+        assert checked(learnt(first), second).standing is not Standing.VIOLATED
 
 
 def test_times_too_short_for_a_probe_hold_until_they_are_longer() -> None:
@@ -200,8 +201,8 @@ def test_times_too_short_for_a_probe_hold_until_they_are_longer() -> None:
     short, longer = (table({"n": n}, base + rng.random(len(n)), metric="self_ns", run=run, point=point) for base in (0.0, 300.0))
     annotation = learnt(short)
     found = checked(annotation, replace(short, metrics={"self_ns": rng.random(len(n))}))
-    assert (found.standing, found.overall and found.overall.value) == (AssertionStanding.HOLDS, 1.0)
-    assert checked(annotation, longer).standing is AssertionStanding.VIOLATED
+    assert (found.standing, found.overall and found.overall.value) == (Standing.HOLDS, 1.0)
+    assert checked(annotation, longer).standing is Standing.VIOLATED
 
 
 def test_rare_outliers_are_set_apart_from_what_calls_cost() -> None:
@@ -210,7 +211,7 @@ def test_rare_outliers_are_set_apart_from_what_calls_cost() -> None:
     calls = timed(rng, noise=0.01)
     preempted = np.where(rng.random(len(calls)) < 0.03, 20.0, 1.0)
     found = checked(annotation, replace(calls, metrics={"wall_ns": calls.metrics["wall_ns"] * preempted}))
-    assert found.standing is AssertionStanding.HOLDS
+    assert found.standing is Standing.HOLDS
     assert found.outliers == pytest.approx(0.03, abs=0.006)
     assert found.trimmed < 0.01
 
@@ -220,7 +221,7 @@ def test_one_slow_run_violates_nothing_and_is_counted() -> None:
     annotation = learnt(timed(rng, noise=0.01))
     calls = timed(rng, noise=0.01)
     found = checked(annotation, replace(calls, metrics={"wall_ns": calls.metrics["wall_ns"] * np.where(calls.run == 7, 3.0, 1.0)}))
-    assert found.standing is AssertionStanding.HOLDS
+    assert found.standing is Standing.HOLDS
     assert [run for run, passes in found.passed if not passes] == [7]
 
 
@@ -228,11 +229,11 @@ def test_inputs_beyond_the_annotated_ones_are_said_and_not_judged() -> None:
     rng = np.random.default_rng(1)
     annotation = learnt(timed(rng, sizes=SIZES[:3]))
     some = checked(annotation, timed(rng, slow=9.0))
-    assert some.standing is not AssertionStanding.VIOLATED
+    assert some.standing is not Standing.VIOLATED
     assert some.outside is not None
     assert (some.outside.share, some.outside.feature, some.outside.seen) == (0.25, "n", (2000.0, 16_000.0))
     most = checked(annotation, timed(rng, sizes=(2000.0, 16_000.0, 32_000.0)))
-    assert (most.standing, most.overall) == (AssertionStanding.NOT_JUDGED, None)
+    assert (most.standing, most.overall) == (Standing.NOT_JUDGED, None)
     assert "other inputs" in most.reason
 
 
@@ -240,38 +241,38 @@ def test_what_is_no_material_part_of_a_run_is_no_violation() -> None:
     rng = np.random.default_rng(1)
     annotation, calls = learnt(timed(rng, noise=0.01)), timed(rng, factor=1.5, noise=0.01)
     largest = CALLS * (25_000 + 8 * max(SIZES)) * 1.5
-    assert checked(annotation, calls, whole=largest / 0.02).standing is AssertionStanding.VIOLATED
-    assert checked(annotation, calls, whole=largest / 0.005).standing is AssertionStanding.NEGLIGIBLE
+    assert checked(annotation, calls, whole=largest / 0.02).standing is Standing.VIOLATED
+    assert checked(annotation, calls, whole=largest / 0.005).standing is Standing.NEGLIGIBLE
 
 
 def test_too_few_runs_and_lost_inputs_have_no_answer_and_say_so() -> None:
     rng = np.random.default_rng(1)
     annotation = learnt(timed(rng))
     few = checked(annotation, timed(rng, sizes=SIZES[:1], runs=3))
-    assert (few.standing, few.reason) == (AssertionStanding.NOT_JUDGED, "only 3 runs: add runs")
+    assert (few.standing, few.reason) == (Standing.NOT_JUDGED, "only 3 runs: add runs")
     calls = timed(rng)
     lost = checked(annotation, replace(calls, features=(replace(calls.features[0], name="m"),)))
-    assert (lost.standing, lost.reason) == (AssertionStanding.NOT_JUDGED, "its input `n` is not recorded any more")
+    assert (lost.standing, lost.reason) == (Standing.NOT_JUDGED, "its input `n` is not recorded any more")
     other = checked(replace(annotation, metric="cpu_ns"), calls)
-    assert (other.standing, other.reason) == (AssertionStanding.NOT_JUDGED, "cpu_ns was not recorded")
+    assert (other.standing, other.reason) == (Standing.NOT_JUDGED, "cpu_ns was not recorded")
 
 
 def test_an_annotation_by_hand_is_taken_as_exact() -> None:
     rng = np.random.default_rng(1)
     annotation = parse("f.wall_ns(n) { int n = arg.n; Norm(25000 + 8*n, 5%); }")
-    assert checked(annotation, timed(rng, noise=0.02)).standing is AssertionStanding.HOLDS
+    assert checked(annotation, timed(rng, noise=0.02)).standing is Standing.HOLDS
     found = checked(annotation, timed(rng, factor=1.3, noise=0.02))
-    assert found.standing is AssertionStanding.VIOLATED
+    assert found.standing is Standing.VIOLATED
     assert found.overall is not None
     assert math.isclose(found.overall.value, 1.3, rel_tol=0.01)
 
 
 def test_times_that_drift_from_day_to_day_violate_nothing_and_counts_do() -> None:
     rng = np.random.default_rng(2)
-    assert checked(learnt(timed(rng, noise=0.02)), timed(rng, factor=1.12, noise=0.02)).standing is AssertionStanding.HOLDS
+    assert checked(learnt(timed(rng, noise=0.02)), timed(rng, factor=1.12, noise=0.02)).standing is Standing.HOLDS
     annotation = learnt(counted(1.0))
-    assert checked(annotation, counted(1.0)).standing is AssertionStanding.HOLDS
-    assert checked(annotation, counted(1.12)).standing is AssertionStanding.VIOLATED
+    assert checked(annotation, counted(1.0)).standing is Standing.HOLDS
+    assert checked(annotation, counted(1.12)).standing is Standing.VIOLATED
 
 
 def test_results_in_a_file_leave_the_answer_and_its_place_on_standard_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

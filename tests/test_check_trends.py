@@ -13,20 +13,23 @@ import pytest
 
 import test_schemas
 import trends as made
+from perfdiff.analysis.series import Checked, Standing
 from perfdiff.analysis.trends.again import found_again
-from perfdiff.analysis.trends.assertions import CheckedTrends, GrowthAssertion, Ruling, check_trends
+from perfdiff.analysis.trends.assertions import GrowthAssertion, check_trends
 from perfdiff.analysis.trends.blocks import block_counts, block_starts
 from perfdiff.analysis.trends.findings import TrendFindings
 from perfdiff.analysis.trends.trending import analyse
+from perfdiff.config import CompareConfig
 from perfdiff.errors import UsageError
 from perfdiff.records.places import Place, PlaceExperiment
 from perfdiff.records.schema import Floats, Revision, Side
-from perfdiff.report.trends import check as report
+from perfdiff.report import check as report
 from perfdiff.report.trends.clean import clean
 from perfdiff.report.trends.json_document import json_document
 from perfdiff.report.trends.saved import saved_trends
 from test_analysis_trends import APPEND, MAIN, PRINT, WALK, Line, N, counts, times
 
+CONFIG = CompareConfig(seed=1)
 SAVED: tuple[Line, ...] = (*MAIN, *APPEND, *PRINT)
 
 
@@ -41,24 +44,24 @@ def document(lines: Sequence[Line] = SAVED) -> dict[str, Any]:
     return found
 
 
-def checked(before: Sequence[Line], after: Sequence[Line], n: Floats = N) -> CheckedTrends:
+def checked(before: Sequence[Line], after: Sequence[Line], n: Floats = N) -> Checked[GrowthAssertion]:
     saved = saved_trends(json.dumps(document(before)), "t.json")
     assert saved is not None
-    return check_trends(saved, clean(trends(after, n)), seed=1)
+    return check_trends(saved, clean(trends(after, n)), CONFIG)
 
 
-def rulings(found: CheckedTrends) -> list[Ruling]:
-    return [each.ruling for each in found.assertions]
+def rulings(found: Checked[GrowthAssertion]) -> list[Standing]:
+    return [each.standing for each in found.assertions]
 
 
-def only(found: CheckedTrends, ruling: Ruling) -> GrowthAssertion:
-    (each,) = found.those(ruling)
+def only(found: Checked[GrowthAssertion], standing: Standing) -> GrowthAssertion:
+    (each,) = found.those(standing)
     return each
 
 
 def test_what_did_not_change_holds_at_the_same_exponent() -> None:
     found = checked((*SAVED, WALK), (*SAVED, WALK))
-    assert found.verdict is Ruling.HOLDS
+    assert found.verdict is Standing.HOLDS
     assert [(each.saved.b, each.found) for each in found.assertions if each.saved and each.fit] == [
         (pytest.approx(each.fit.b), each.places) for each in found.assertions if each.fit
     ]
@@ -67,8 +70,8 @@ def test_what_did_not_change_holds_at_the_same_exponent() -> None:
 def test_a_line_that_ran_n_times_and_runs_n_squared_times_violates_its_cluster() -> None:
     before: Line = ("walk", "step = step->next;", times(1))
     found = checked((before,), (("walk", "step = step->next;", times(0.5, 2)),))
-    violated = only(found, Ruling.VIOLATED)
-    assert found.verdict is Ruling.VIOLATED
+    violated = only(found, Standing.VIOLATED)
+    assert found.verdict is Standing.VIOLATED
     assert len(found.assertions) == 1, "the cluster is steeper than all that was saved, but is told once"
     assert violated.saved is not None
     assert violated.fit is not None
@@ -80,29 +83,29 @@ def test_a_line_that_ran_n_times_and_runs_n_squared_times_violates_its_cluster()
 
 def test_a_new_line_that_is_steeper_than_all_is_a_violation_beside_what_holds() -> None:
     found = checked(SAVED, (*MAIN, *APPEND[:1], WALK, *APPEND[1:], *PRINT))
-    violated = only(found, Ruling.VIOLATED)
+    violated = only(found, Standing.VIOLATED)
     assert violated.saved is None
     assert violated.place is not None
     assert violated.place.text == WALK[1]
     assert "a higher power than any that was saved" in report.answer(found)
-    assert len(found.those(Ruling.HOLDS)) == len(found.assertions) - 1
+    assert len(found.those(Standing.HOLDS)) == len(found.assertions) - 1
 
 
 def test_a_new_line_as_steep_as_a_saved_one_is_none() -> None:
     other: Line = ("sort", "swap(a, b);", times(0.4, 2))
-    assert checked((*SAVED, WALK), (*SAVED, WALK, other)).verdict is Ruling.HOLDS
+    assert checked((*SAVED, WALK), (*SAVED, WALK, other)).verdict is Standing.HOLDS
 
 
 def test_a_lower_power_is_told_and_is_no_violation() -> None:
     found = checked((WALK,), (("append", WALK[1], times(3)),))
-    assert rulings(found) == [Ruling.LESS]
-    assert found.verdict is Ruling.HOLDS
+    assert rulings(found) == [Standing.LESS]
+    assert found.verdict is Standing.HOLDS
     assert "Save the trends anew" in report.text(found)
 
 
 def test_a_line_that_is_gone_is_not_judged() -> None:
     found = checked((WALK,), PRINT)
-    assert found.verdict is Ruling.NOT_JUDGED
+    assert found.verdict is Standing.NOT_JUDGED
     assert found.assertions[0].reason == "none of its lines is there any more"
     assert report.answer(found).startswith("Not judged: none of 1 assertion")
 
@@ -115,7 +118,7 @@ def test_a_feature_that_does_not_vary_any_more_is_not_judged() -> None:
 def test_sizes_outside_of_those_that_were_saved_do_not_count() -> None:
     curved: Line = ("scan", "look(i);", lambda n: n + 1e-6 * n**3)
     assert trends((curved,), 10 * N).sides[Side.BASE].clusters[0].fits[0].b > 1.5, "so it would be a violation"
-    assert checked((curved,), (curved,), np.concatenate([N, 10 * N])).verdict is Ruling.HOLDS
+    assert checked((curved,), (curved,), np.concatenate([N, 10 * N])).verdict is Standing.HOLDS
     beyond = checked((curved,), (curved,), 100 * N)
     assert beyond.assertions[0].reason == "fewer than three sizes with a count lie in the range of n that was saved"
 
@@ -123,16 +126,16 @@ def test_sizes_outside_of_those_that_were_saved_do_not_count() -> None:
 def test_what_loses_a_part_of_lower_order_is_open_not_violated() -> None:
     before: Line = ("read", "next(file);", times(1, more=5000))
     found = checked((before,), (("read", "next(file);", times(1)),))
-    assert rulings(found) == [Ruling.OPEN]
+    assert rulings(found) == [Standing.OPEN]
     assert "something of lower order is gone" in found.assertions[0].reason
 
 
 def test_a_wide_interval_is_open() -> None:
     noisy = N * np.array([0.3, 3.0, 0.4, 2.5, 0.5, 3.0, 0.9])
     found = checked((("scan", "look(i);", times(1)),), (("scan", "look(i);", lambda _: noisy),))
-    assert rulings(found) == [Ruling.OPEN]
+    assert rulings(found) == [Standing.OPEN]
     assert "add inputs of more sizes" in found.assertions[0].reason
-    assert found.verdict is Ruling.OPEN
+    assert found.verdict is Standing.OPEN
 
 
 def test_alike_lines_are_found_in_their_order_and_else_by_the_nearest() -> None:
@@ -220,11 +223,11 @@ def test_values_that_are_absent_leave_a_cluster_unjudged() -> None:
     for text in (changed(["clusters", 0, "fits"], []), changed(["clusters", 0, "fits", 0, "b"], None)):
         saved = saved_trends(text, "t.json")
         assert saved is not None
-        found = check_trends(saved, clean(trends(SAVED)), seed=1)
+        found = check_trends(saved, clean(trends(SAVED)), CONFIG)
         assert found.assertions[0].reason == "no feature told how it grew"
     saved = saved_trends(changed(["points"], [{**point, "features": {"base": {"n": None}}} for point in document()["points"]]), "t.json")
     assert saved is not None
-    assert check_trends(saved, clean(trends(SAVED)), seed=1).verdict is Ruling.NOT_JUDGED
+    assert check_trends(saved, clean(trends(SAVED)), CONFIG).verdict is Standing.NOT_JUDGED
 
 
 def test_hostile_texts_are_found_again_and_printable() -> None:
@@ -236,6 +239,6 @@ def test_hostile_texts_are_found_again_and_printable() -> None:
         experiment=replace(hostile.experiment, sides={Side.BASE: hostile.experiment.sides[Side.HEAD]}),
         sides={Side.BASE: hostile.sides[Side.HEAD]},
     )
-    found = check_trends(saved, clean(of_head), seed=1)
+    found = check_trends(saved, clean(of_head), CONFIG)
     assert found.assertions[0].found == found.assertions[0].places
     assert report.text(found).replace("\n", "").isprintable()

@@ -4,27 +4,35 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 
-from perfdiff.analysis.search.bisection import Alike, CommitStanding, Passed
-from perfdiff.analysis.search.growth import GrowthBisection, GrowthReading, WantedGrowth, follow, reading
+from perfdiff.analysis.search.bisection import Alike, Bisection, CommitStanding, Measured, Passed
+from perfdiff.analysis.search.ends import SearchSubject
+from perfdiff.analysis.search.growth import follow, reading
 from perfdiff.analysis.search.halving import narrowed, next_commit
+from perfdiff.analysis.series import GROWTH, History
 from perfdiff.analysis.trends.findings import Difference, DifferenceKind, TrendFindings
-from perfdiff.analysis.trends.growth_history import Counted, GrowthHistory, growth_history
-from perfdiff.cli import log_growth
+from perfdiff.analysis.trends.growth_history import Counted, growth_history
+from perfdiff.cli import log, trends
 from perfdiff.cli.explain import is_named
+from perfdiff.config import CompareConfig
 from perfdiff.errors import MeasurementError, PerfdiffError, UsageError
+from perfdiff.models.shift import ExponentShift
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.schema import Revision, Side
-from perfdiff.report.trends import bisect as bisect_report
-from perfdiff.report.trends import history as report
-from perfdiff.report.trends import history_plot
+from perfdiff.report import bisect as bisect_report
+from perfdiff.report import history as report
+from perfdiff.report import history_plot
+from perfdiff.report.trends.json_document import json_document
 from test_analysis_trends import APPEND, MAIN, PRINT, WALK, Line, N, compared, counts, experiment, times
 
+CONFIG = CompareConfig(seed=1)
 GOOD: tuple[Line, ...] = (*MAIN, *APPEND, *PRINT)
 BAD: tuple[Line, ...] = (*MAIN, *APPEND[:1], WALK, *APPEND[1:], *PRINT)
 
@@ -39,40 +47,48 @@ def counted(*versions: Sequence[Line] | str) -> list[Counted]:
     return [(Revision(f"v{number}", None, f"Release {number}"), each) for number, each in enumerate(found, 1)]
 
 
-def told(*versions: Sequence[Line] | str, function: str = "append") -> GrowthHistory:
-    found = growth_history(function, f"{function}.c", counted(*versions), seed=1)
+def told(*versions: Sequence[Line] | str, function: str = "append") -> History:
+    found = growth_history(function, f"{function}.c", counted(*versions), CONFIG)
     assert found is not None
     return found
+
+
+def steps(history: History) -> dict[str, tuple[str, float]]:
+    """Return since when the exponent of each revision that begins a level was another, and by how much."""
+    began = [(entry.revision.rev, cost.step) for entry in history.entries for cost in entry.costs.values() if cost.step]
+    return {rev: (step.since.rev, round(step.change.exponent, 2)) for rev, step in began if isinstance(step.change, ExponentShift)}
 
 
 def test_an_exponent_is_told_of_each_revision_and_where_it_changed() -> None:
     found = told(GOOD, "'make' exited 2 [build-failed]", GOOD, BAD, BAD)
     assert (found.feature, found.at) == ("n", "list n=8000.0")
     assert [each.reason for each in found.entries if each.reason] == ["'make' exited 2 [build-failed]"]
-    assert [round(each.fit.b, 1) for each in found.entries if each.fit] == [1.0, 1.0, 2.0, 2.0]
-    assert [each.largest for each in found.entries] == [8000, None, 8000, 0.5 * 8000**2 + 2 * 8000, 0.5 * 8000**2 + 2 * 8000]
-    (step,) = [each.step for each in found.entries if each.step]
-    assert found.entries[3].step is step
+    costs = [entry.costs.get(GROWTH) for entry in found.entries]
+    assert [round(cost.value, 1) for cost in costs if cost] == [1.0, 1.0, 2.0, 2.0]
+    most = 0.5 * 8000**2 + 2 * 8000
+    assert [cost and cost.count for cost in costs] == [8000, None, 8000, most, most]
+    ((place, step),) = [(place, cost.step) for place, cost in enumerate(costs) if cost and cost.step]
+    assert place == 3
+    assert isinstance(step.change, ExponentShift)
     assert step.since.rev == "v1"
-    assert step.shift.ci[0] < step.shift.exponent < step.shift.ci[1]
-    assert step.shift.exponent == pytest.approx(1.0, abs=0.1)
+    assert step.change.ci[0] < step.change.exponent < step.change.ci[1]
+    assert step.change.exponent == pytest.approx(1.0, abs=0.1)
 
 
 def test_small_shifts_add_up_and_the_way_back_is_a_change_too() -> None:
     powers = (1.0, 1.04, 1.08, 1.12, 1.0)
     found = told(*((("scan", "look(i);", times(50, power)),) for power in powers), function="scan")
-    steps = {each.revision.rev: (each.step.since.rev, round(each.step.shift.exponent, 2)) for each in found.entries if each.step}
-    assert steps == {"v3": ("v1", 0.08), "v5": ("v3", -0.08)}
+    assert steps(found) == {"v3": ("v1", 0.08), "v5": ("v3", -0.08)}
 
 
 def test_a_constant_factor_is_no_change_of_growth() -> None:
-    assert [each.step for each in told((WALK,), (("append", WALK[1], times(5, 2)),)).entries] == [None, None]
+    assert steps(told((WALK,), (("append", WALK[1], times(5, 2)),))) == {}
 
 
 def test_a_revision_without_the_function_says_so() -> None:
     found = told(MAIN, GOOD)
     assert [each.reason for each in found.entries] == ["no function of this name ran", ""]
-    assert growth_history("append", "append.c", counted(MAIN), seed=1) is None
+    assert growth_history("append", "append.c", counted(MAIN), CONFIG) is None
 
 
 def test_text_json_and_plot_of_a_history_tell_the_same() -> None:
@@ -97,7 +113,7 @@ def test_text_json_and_plot_of_a_history_tell_the_same() -> None:
 def test_names_of_strangers_in_a_history_are_printable() -> None:
     evil = "in\x1b[31msert\u202e"
     found = told((("append", evil, times(1)),), function="append")
-    hostile = GrowthHistory(evil, evil, "n", evil, found.entries)
+    hostile = replace(found, function=evil, file=evil, at=evil)
     assert not {"\x1b", "\u202e"} & set(report.text(hostile) + report.answer(hostile))
     assert b"\x1b" not in history_plot.draw(hostile, "svg")
 
@@ -112,12 +128,12 @@ def test_names_of_strangers_in_a_history_are_printable() -> None:
 )
 def test_a_function_that_cannot_be_followed_is_refused(function: str, versions: tuple[Sequence[Line], ...], slug: str) -> None:
     with pytest.raises(PerfdiffError) as raised:
-        log_growth.history_of(function, counted(*versions), seed=1)
+        log.growth_of(function, counted(*versions), CONFIG)
     assert raised.value.slug == slug
 
 
-def wanted(function: str | None = None) -> WantedGrowth:
-    return WantedGrowth("v1", "v2", function, partial(is_named, function) if function else None)
+def wanted(function: str | None = None) -> SearchSubject:
+    return SearchSubject("v1", "v2", function, partial(is_named, function) if function else None)
 
 
 def standing(good: Sequence[Line], commit: Sequence[Line], bad: Sequence[Line]) -> tuple[CommitStanding, Difference | None]:
@@ -248,45 +264,55 @@ def test_commits_without_an_answer_stay_suspects_with_the_next_one() -> None:
     assert searched(LINE, 3, skipped=range(8))[0] == set(range(8))
 
 
-def conclusion(suspects: int = 1) -> GrowthBisection:
+def conclusion(suspects: int = 1) -> Bisection:
     symptom = follow(compared(GOOD, BAD), wanted())
     commits = [Revision(digit * 40, digit * 40, f"Change \x1b{digit}") for digit in "abcd"]
-    return GrowthBisection(
+    return Bisection(
         good=Revision("v1", "0" * 40, ""),
         bad=Revision("v2", "d" * 40, ""),
         symptom=symptom,
         commits=4,
         suspects=tuple(commits[3 - suspects : 3]),
-        measured=(GrowthReading(commits[0], CommitStanding.GOOD, None), GrowthReading(commits[2], CommitStanding.BAD, symptom.difference)),
+        measured=(Measured(commits[0], CommitStanding.GOOD, None), Measured(commits[2], CommitStanding.BAD, symptom.difference)),
         passed=(Passed(commits[1], "'make' exited 2 [build-failed]"),),
         alike=(Alike(commits[3], commits[2]),),
         findings=compared(GOOD, BAD),
     )
 
 
+def written(found: Bisection, form: str) -> str:
+    """Return the report of a search in one form, as the command line writes it."""
+    assert isinstance(found.findings, TrendFindings)
+    return trends.rendered(found.findings, form, None, bisect_report.blocks(found))
+
+
+def document_of(found: Bisection) -> dict[str, Any]:
+    assert isinstance(found.findings, TrendFindings)
+    whole: dict[str, Any] = json.loads(bisect_report.render_json(found, json_document(found.findings)))
+    return whole
+
+
 def test_a_bisect_by_growth_is_told_alike_in_all_forms() -> None:
     found = conclusion()
-    text = bisect_report.text(found, width=160)
-    assert text.startswith("Culprit: cccccccccc (Change \\x1bc)\n")
-    for said in (text, bisect_report.markdown(found), bisect_report.html(found)):
+    assert written(found, "text").startswith("Culprit: cccccccccc (Change \\x1bc)\n")
+    for said in (written(found, form) for form in ("text", "markdown", "html")):
         assert "build-failed" in said
         assert "Regression: append.c:" in said
         assert "\x1b" not in said
-    assert "How these revisions were found" in bisect_report.html(found)
-    document = json.loads(bisect_report.render_json(found))
+    assert "How these revisions were found" in written(found, "html")
+    document = document_of(found)
     assert (document["schema"], document["culprit"]) == ("perfdiff.bisect/1", "c" * 40)
     assert [(each["commit"][0], each["verdict"]) for each in document["measured"]] == [("a", "good"), ("c", "bad")]
     assert document["measured"][0]["ratio"] == 1.0
     assert document["measured"][1]["ratio"] > 1000
     assert document["followed"]["metric"] == "growth"
     assert document["report"]["schema"] == "perfdiff.trends/1"
-    assert bisect_report.answer(found).startswith("Culprit: cccccccccc (Change \\x1bc); Regression: ")
 
 
 def test_suspects_that_nothing_tells_apart_are_all_named() -> None:
     found = conclusion(suspects=2)
     assert found.sentence == "Culprit: one of 2 commits up to cccccccccc; no commit between them can be counted"
-    document = json.loads(bisect_report.render_json(found))
+    document = document_of(found)
     assert document["culprit"] is None
     assert [each["commit"][0] for each in document["suspects"]] == ["b", "c"]
-    assert "Suspects" in bisect_report.text(found)
+    assert "Suspects" in written(found, "text")

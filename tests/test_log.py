@@ -13,7 +13,8 @@ import pytest
 
 from findings import findings
 from perfdiff import cli, pipeline
-from perfdiff.analysis.annotations.history import History, Recording, history
+from perfdiff.analysis.annotations.history import Recording, history
+from perfdiff.analysis.series import History
 from perfdiff.cli import log
 from perfdiff.config import CompareConfig
 from perfdiff.errors import BuildError, RevisionError, UsageError

@@ -10,8 +10,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from perfdiff.analysis.annotations.history import ELSEWHERE, History, Recording, history
+from perfdiff.analysis.annotations.history import ELSEWHERE, Recording, history
 from perfdiff.analysis.annotations.profiles import Profiles, profiles
+from perfdiff.analysis.series import History
 from perfdiff.cluster import relaying
 from perfdiff.cluster.posts import Post
 from perfdiff.cluster.protocol import Delivery, Failure, Record

@@ -22,7 +22,7 @@ import trends as made
 from browsing import in_browser, opened, saved
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.trends.findings import DifferenceKind, TrendFindings
-from perfdiff.models.trend import Growth
+from perfdiff.models.annotation import CostClass
 from perfdiff.records.places import Place
 from perfdiff.report.heat import SHADES, shade
 from perfdiff.report.trends import matrix
@@ -40,7 +40,7 @@ SCHEMA = VALIDATORS["trends-1"]
 def unfolded(found: TrendFindings) -> TrendFindings:
     """Return findings of one revision whose clusters cannot be told by any feature."""
     trends = found.sides[made.BASE]
-    untold = tuple(replace(each, fits=tuple(replace(fit, growth=Growth.NONE) for fit in each.fits)) for each in trends.clusters)
+    untold = tuple(replace(each, fits=tuple(replace(fit, growth=CostClass.NONE) for fit in each.fits)) for each in trends.clusters)
     return replace(found, sides={made.BASE: replace(trends, clusters=untold)})
 
 
@@ -69,7 +69,9 @@ def in_clusters(*members: tuple[int, ...], costs: tuple[float, ...]) -> TrendFin
     matrix = made.walking().counts
     clusters = tuple(
         replace(
-            made.cluster(matrix, own, (made.fit("n", 1.0, b, made.SIZES, growth=Growth.POWER, says=f"n^{b}"),), place=made.PLACES[own[0]]),
+            made.cluster(
+                matrix, own, (made.fit("n", 1.0, b, made.SIZES, growth=CostClass.POWER, says=f"n^{b}"),), place=made.PLACES[own[0]]
+            ),
             share=0.5,
         )
         for own, b in zip(members, costs, strict=True)

@@ -16,9 +16,8 @@ import pytest
 import made_services
 from perfdiff import configuration
 from perfdiff.analysis.annotations.annotating import annotate
-from perfdiff.analysis.annotations.assertion import AssertionStanding
 from perfdiff.analysis.annotations.sweep import Sweep, at_points, sweep, told
-from perfdiff.cli import check_worse
+from perfdiff.analysis.series import Standing
 from perfdiff.config import CompareConfig, Link, ServiceConfig, WorkloadConfig
 from perfdiff.configuration import Worse, links
 from perfdiff.configuration.links import require_services, swept
@@ -133,7 +132,7 @@ def test_intervals_hold_the_truth_and_functions_that_ask_nothing_stay_silent() -
 def test_annotations_pass_without_delay_and_fail_where_calls_ask_the_service() -> None:
     _, found = swept_runs()
     first, *_, last = found.steps
-    assert first.checked.verdict is AssertionStanding.HOLDS
+    assert first.checked.verdict is Standing.HOLDS
     assert all(rate >= 0.9 for rate in report.pass_rates(first.checked).values())
     rates = report.pass_rates(last.checked)
     assert (rates["query"], rates["node"], rates["listing"]) == (0, 0, 0)
@@ -195,11 +194,11 @@ def test_a_sweep_is_told_as_text_json_and_picture() -> None:
 
 def test_a_sweep_is_an_experiment_that_only_fails_without_delay() -> None:
     learnt, found = swept_runs()
-    assert check_worse.verdict(found) is AssertionStanding.HOLDS
+    assert found.verdict is Standing.HOLDS
     cheaper = [replace(each, scopes=tuple(made_services.cheaper(scope) for scope in each.scopes)) for each in learnt]  # type: ignore[attr-defined]
     rng = np.random.default_rng(1)
     again = sweep(cheaper, made_services.recorded(rng, DELAYS), "db", "db_delay_ms", CONFIG)
-    assert check_worse.verdict(again) is AssertionStanding.VIOLATED
+    assert again.verdict is Standing.VIOLATED
 
 
 # --- a real program with a real service

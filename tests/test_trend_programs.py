@@ -15,8 +15,8 @@ import runtimes
 from perfdiff import cli, configuration, trending
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.trends.findings import TrendFindings
+from perfdiff.models.annotation import CostClass
 from perfdiff.models.clusters import ALPHA, clustered
-from perfdiff.models.trend import Growth
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Side
 from perfdiff.report.trends import wording
@@ -154,8 +154,8 @@ def test_a_quadratic_loop_that_is_gone_is_an_improvement(tmp_path: Path, cache: 
     difference = found.differences[0]
     assert (difference.place.text, difference.base.growth, difference.head.growth) == (  # type: ignore[union-attr]
         "for (j = 0; j < i; j++)",
-        Growth.QUADRATIC,
-        Growth.LINEAR,
+        CostClass.QUADRATIC,
+        CostClass.LINEAR,
     )
 
 

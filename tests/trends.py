@@ -10,7 +10,8 @@ import numpy as np
 import findings as made
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.trends.findings import Cluster, Difference, DifferenceKind, TrendFindings, Trends
-from perfdiff.models.trend import Fit, Growth, Joint, Prediction
+from perfdiff.models.annotation import CostClass
+from perfdiff.models.trend import Joint, Law, Prediction
 from perfdiff.records.places import Instances, Place, PlaceCounts, PlaceExperiment
 from perfdiff.records.schema import Floats, Note, Point, Revision, Side
 
@@ -50,12 +51,12 @@ PLACES = (LOOP, STEP, HEADER, CALL, PRINT)
 
 
 def fit(
-    feature: str, a: float, b: float, values: Sequence[float], *, growth: Growth, says: str, diagnosis: str = "", ignored: int = 0
-) -> Fit:
+    feature: str, a: float, b: float, values: Sequence[float], *, growth: CostClass, says: str, diagnosis: str = "", ignored: int = 0
+) -> Law:
     """Return a power law with narrow intervals and its predictions at twice and ten times the 95th percentile of `values`."""
     top = float(np.percentile(values, 95))
     costs = [(at, a * at**b) for at in (2 * top, 10 * top)]
-    return Fit(
+    return Law(
         feature=feature,
         a=a,
         b=b,
@@ -71,19 +72,19 @@ def fit(
     )
 
 
-def linear(a: float, values: Sequence[float] = SIZES, feature: str = "n") -> Fit:
+def linear(a: float, values: Sequence[float] = SIZES, feature: str = "n") -> Law:
     """Return the fit of a cost that grows linearly."""
-    return fit(feature, a, 1.0, values, growth=Growth.LINEAR, says=f"{a:g}·{feature}")
+    return fit(feature, a, 1.0, values, growth=CostClass.LINEAR, says=f"{a:g}·{feature}")
 
 
-def quadratic(a: float, values: Sequence[float] = SIZES, feature: str = "n", diagnosis: str = "", ignored: int = 0) -> Fit:
+def quadratic(a: float, values: Sequence[float] = SIZES, feature: str = "n", diagnosis: str = "", ignored: int = 0) -> Law:
     """Return the fit of a cost that grows with the square."""
     says = f"{a:g}·{feature}²"
-    return fit(feature, a, 2.0, values, growth=Growth.QUADRATIC, says=says, diagnosis=diagnosis, ignored=ignored)
+    return fit(feature, a, 2.0, values, growth=CostClass.QUADRATIC, says=says, diagnosis=diagnosis, ignored=ignored)
 
 
 def cluster(
-    counts: Floats, members: Sequence[int], fits: Sequence[Fit], *, feature: str | None = None, place: Place | None = None
+    counts: Floats, members: Sequence[int], fits: Sequence[Law], *, feature: str | None = None, place: Place | None = None
 ) -> Cluster:
     """Return a cluster of places whose counts (places, points) are given."""
     costs = counts[list(members)].sum(axis=0)
@@ -197,7 +198,7 @@ def hostile() -> TrendFindings:
         ran = tuple(Point(point.id, text, {text: text}, text) for point in side.points)
         return replace(side, points=ran, places=named, features=features, sources={text: (text,) * 30})
 
-    def of(trend: Fit) -> Fit:
+    def of(trend: Law) -> Law:
         return replace(trend, feature=text, says=text, diagnosis=text)
 
     def clusters(trends: Trends) -> Trends:
@@ -234,7 +235,7 @@ def many(clusters: int, places: int, points_: int, *, files: int = 40) -> TrendF
     found = []
     for index in range(clusters):
         b = float(exponents[index])
-        own = fit("bytes", 1.5, b, n.tolist(), growth=Growth.POWER, says=f"1.5·bytes^{b:.2f}")
+        own = fit("bytes", 1.5, b, n.tolist(), growth=CostClass.POWER, says=f"1.5·bytes^{b:.2f}")
         found.append(cluster(matrix, range(index, places, clusters), (own,), place=listed[index]))
     found.sort(key=lambda each: -each.largest)
     ran = tuple(Point(number, "corpus", {"input": f"corpus/input-{number}.c"}, "./p") for number in range(points_))

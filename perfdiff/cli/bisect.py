@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import bisect_growth, comparison, destinations, exits, groups, options, output
+from perfdiff.cli import comparison, destinations, exits, groups, options, output, trends
 from perfdiff.cli.destinations import Destination
 from perfdiff.cli.explain import is_named
 from perfdiff.errors import UsageError
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from perfdiff.outcome import Outcome
 
 app = options.application()
+_GROWTH_FORMATS = (options.Format.TEXT, options.Format.MARKDOWN, options.Format.HTML, options.Format.JSON)
 
 _HELP = """
 Find the commit between GOOD and BAD that made something slower, and compare it with its parent.
@@ -77,7 +78,7 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         places = destinations.chosen(report_format, output_files)
         by_growth = metric == options.GROWTH
         if by_growth:
-            bisect_growth.check_formats(places)
+            _check_formats(places)
         else:
             check_metric(metric)
         if not 0.5 <= confidence < 1:
@@ -86,21 +87,17 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         overrides = replace(overrides, cluster=cluster)
         with project.progress() as progress:
             request = comparison.request((good, bad), project.repository, project.cache_folder, overrides, progress)
-            from perfdiff.searches import bisecting
+            from perfdiff.searches import bisecting, growth_bisect
             from perfdiff.searches.question import Question
 
             named = functools.partial(is_named, function) if function else None
             question = Question(request, function, named, metric, confidence, first_parent, tuple(path or ()))
+            outcome: Outcome | None = None
             if by_growth:
-                culprit = bisect_growth.found(question, progress)
+                found = growth_bisect.bisect(question, progress)
             else:
                 comparison.warn_of_few_runs(request, progress)
                 found, outcome = bisecting.bisect(question, progress)
-        if by_growth:
-            for place in places:
-                output.write(bisect_growth.rendered(culprit, place), place.file)
-            output.tell(bisect_growth.answer(culprit), *destinations.written(places), quiet=project.quiet)
-            raise typer.Exit(exits.ExitCode.REGRESSION)
         _deliver(found, outcome, places)
         output.tell(_answer(found), *destinations.written(places), quiet=project.quiet)
         if strict and not found.certain:
@@ -118,19 +115,36 @@ def check_metric(metric: str | None) -> None:
         )
 
 
-def _answer(found: Bisection) -> str:
-    from perfdiff.report.printable import printable
-
-    return printable(found.sentence)
-
-
-def _deliver(found: Bisection, outcome: Outcome, places: Iterable[Destination]) -> None:
-    """Write the reports: the search, and the comparison of the culprit with what stands before it."""
-    from perfdiff.report import bisect as report
-    from perfdiff.report import document
-
+def _check_formats(places: Iterable[Destination]) -> None:
+    """Raise UsageError where trends are not told in one of the formats."""
     for place in places:
-        if place.form is options.Format.JSON:
-            output.write(report.render_json(found, document.build(outcome.findings)), place.file)
-        else:
-            comparison.deliver(outcome, (place,), report.blocks(found))
+        if place.form not in _GROWTH_FORMATS:
+            raise UsageError(f"growth is not told as {place.form.value}; there are {', '.join(_GROWTH_FORMATS)}", slug="format-unknown")
+
+
+def _answer(found: Bisection) -> str:
+    from perfdiff.analysis.trends.findings import TrendFindings
+    from perfdiff.report.printable import printable
+    from perfdiff.report.trends import text
+
+    differs = f"; {text.answer(found.findings)}" if isinstance(found.findings, TrendFindings) else ""
+    return f"{printable(found.sentence)}{differs}"
+
+
+def _deliver(found: Bisection, outcome: Outcome | None, places: Iterable[Destination]) -> None:
+    """Write the reports: the search, and the comparison, or the trends, of the culprit with what stands before it."""
+    from perfdiff.analysis.trends.findings import TrendFindings
+    from perfdiff.report import bisect as report
+    from perfdiff.report import document, json_report
+    from perfdiff.report.trends.json_document import json_document
+
+    search, growth = report.blocks(found), found.findings
+    for place in places:
+        if outcome and place.form is options.Format.JSON:
+            output.write(report.render_json(found, json_report.json_document(document.build(outcome.findings))), place.file)
+        elif outcome:
+            comparison.deliver(outcome, (place,), search)
+        elif isinstance(growth, TrendFindings):
+            is_json = place.form is options.Format.JSON
+            text = report.render_json(found, json_document(growth)) if is_json else trends.rendered(growth, place.form, place.file, search)
+            output.write(text, place.file)

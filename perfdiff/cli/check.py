@@ -5,21 +5,27 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from perfdiff.cli import check_trends, check_worse, comparison, exits, groups, options, output, recordings, samples
+from perfdiff.cli import comparison, exits, groups, options, output, recordings, samples
 from perfdiff.cli.annotate import recorded_calls
-from perfdiff.configuration import Worse
+from perfdiff.configuration import Worse, links
 from perfdiff.errors import UsageError
 from perfdiff.records.remote import place
 
 if TYPE_CHECKING:
-    from perfdiff.analysis.annotations.checking import Checked
+    from perfdiff.analysis.annotations.assertion import Assertion
     from perfdiff.analysis.annotations.sweep import Sweep
-    from perfdiff.analysis.trends.assertions import SavedTrends
+    from perfdiff.analysis.series import Checked
+    from perfdiff.analysis.trends.assertions import GrowthAssertion, SavedTrends
+    from perfdiff.config import CompareConfig
     from perfdiff.models.annotation import Annotation
+    from perfdiff.progress import Progress
+    from perfdiff.records.recorded import Recorded
+    from perfdiff.report.check import AnyChecked
+    from perfdiff.request import Request
 
 
 app = options.application()
@@ -115,31 +121,49 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             output.check(written)
         if save:
             samples.check(save)
-        overrides = comparison.overridden(context, project, workloads, repeats)
         worse = Worse(tuple(delay or ()), tuple(bandwidth or ()), tuple(failures or ()), sweep)
-        overrides = replace(overrides, worse=worse)
+        overrides = replace(comparison.overridden(context, project, workloads, repeats), worse=worse)
         if not isinstance(rules, list):
             _refuse_of_trends(subjects or [], chosen, plot or save, worse)
-            with project.progress() as progress:
-                asked = comparison.request(tuple(subjects or ()), project.repository, project.cache_folder, overrides, progress)
-                trends = check_trends.checked(rules, asked, progress)
-            output.write(check_trends.written(trends, output_file, as_json=chosen is Form.JSON), output_file)
-            output.tell(check_trends.answer(trends), output_file, quiet=project.quiet)
-            raise typer.Exit(check_trends.code(trends, strict=strict))
         with project.progress() as progress:
-            if worse and any(samples.is_samples(place(subject)) for subject in subjects or []):
-                raise UsageError("samples are recorded already, at the delays of then; name a revision", slug="samples-apart")
-            recorded = recorded_calls(subjects or [], project.repository, project.cache_folder, overrides, progress)
-            limits = recordings.limits(project.repository, overrides)
-            progress.stage("checking", None)
-            found = check_worse.checked(rules, recorded, worse, limits)
+            recorded: Recorded | None = None
+            found: AnyChecked | Sweep
+            if isinstance(rules, list):
+                if worse and any(samples.is_samples(place(subject)) for subject in subjects or []):
+                    raise UsageError("samples are recorded already, at the delays of then; name a revision", slug="samples-apart")
+                recorded = recorded_calls(subjects or [], project.repository, project.cache_folder, overrides, progress)
+                found = _held_against(rules, recorded, worse, recordings.limits(project.repository, overrides), progress)
+            else:
+                asked = comparison.request(tuple(subjects or ()), project.repository, project.cache_folder, overrides, progress)
+                found = _trends_held_against(rules, asked, progress)
         if plot:
             output.write(_written(found, Form.SVG, None), plot)
         output.write(_written(found, chosen, output_file), output_file)
-        if save:
+        if save and recorded:
             samples.save(save, recorded)
-        output.tell(_answer(found), output_file, quiet=project.quiet)
-        raise typer.Exit(_code(found, strict=strict))
+        output.tell(str(_report(found).answer(found)), output_file, quiet=project.quiet)
+        raise typer.Exit(exits.of_standing(found.verdict, strict=strict))
+
+
+def _held_against(
+    rules: list[Annotation], recorded: Recorded, worse: Worse, limits: CompareConfig, progress: Progress
+) -> Checked[Assertion] | Sweep:
+    from perfdiff.analysis.annotations.sweep import check_worse
+
+    progress.stage("checking", None)
+    return check_worse(rules, recorded, links(worse), limits)
+
+
+def _trends_held_against(saved: SavedTrends, asked: Request, progress: Progress) -> Checked[GrowthAssertion]:
+    """Count the places of a revision and hold their trends against saved ones; raise PerfdiffError where that cannot be done."""
+    from perfdiff import trending
+    from perfdiff.analysis.trends.assertions import check_trends
+    from perfdiff.models.clusters import ALPHA
+    from perfdiff.report.trends.clean import clean
+
+    counted = trending.trends(asked, progress, alpha=ALPHA, instances=saved.instances)
+    progress.stage("checking", None)
+    return check_trends(saved, clean(counted), asked.config.compare)
 
 
 def _refuse_of_trends(subjects: list[str], form: Form, other: Path | str | None, worse: Worse) -> None:
@@ -175,32 +199,21 @@ def _read(file: Path) -> list[Annotation] | SavedTrends:
     return found
 
 
-def _written(found: Checked | Sweep, form: Form, output_file: Path | None) -> str:
+def _report(found: AnyChecked | Sweep) -> Any:
+    """Return the module that tells of it: `text`, `answer` and `json_document`."""
+    from perfdiff.analysis.series import Checked
+    from perfdiff.report import check, sweep
+
+    return check if isinstance(found, Checked) else sweep
+
+
+def _written(found: AnyChecked | Sweep, form: Form, output_file: Path | None) -> str:
     from perfdiff.report import check_plot
     from perfdiff.report.json_text import json_text
 
-    report = check_worse.report(found)
     match form:
         case Form.JSON:
-            return json_text(report.json_document(found))
+            return json_text(_report(found).json_document(found))
         case Form.SVG:
             return check_plot.draw(found)
-        case _:
-            return str(report.text(found, width=output.width(output_file), colour=output.colour(output_file)))
-
-
-def _answer(found: Checked | Sweep) -> str:
-    return str(check_worse.report(found).answer(found))
-
-
-def _code(found: Checked | Sweep, *, strict: bool) -> exits.ExitCode:
-    from perfdiff.analysis.annotations.assertion import AssertionStanding
-
-    match check_worse.verdict(found):
-        case AssertionStanding.VIOLATED:
-            return exits.ExitCode.REGRESSION
-        case AssertionStanding.NOT_JUDGED:
-            return exits.ExitCode.NOT_MEASURED
-        case AssertionStanding.OPEN if strict:
-            return exits.ExitCode.INCONCLUSIVE
-    return exits.ExitCode.FINE
+    return str(_report(found).text(found, width=output.width(output_file), colour=output.colour(output_file)))

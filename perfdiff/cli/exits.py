@@ -14,6 +14,7 @@ from perfdiff.errors import PerfdiffError, UsageError
 
 if TYPE_CHECKING:
     from perfdiff.analysis.findings import Verdict
+    from perfdiff.analysis.series import Standing
 
 
 class ExitCode(IntEnum):
@@ -28,13 +29,20 @@ class ExitCode(IntEnum):
     TERMINATED = 143
 
 
-def of_verdict(verdict: Verdict, *, strict: bool) -> ExitCode:
+def of_verdict(verdict: Verdict | str, *, strict: bool) -> ExitCode:
     """Return the exit code of a comparison."""
     if verdict == "regression":
         return ExitCode.REGRESSION
     if verdict == "inconclusive" and strict:
         return ExitCode.INCONCLUSIVE
     return ExitCode.FINE
+
+
+def of_standing(standing: Standing, *, strict: bool) -> ExitCode:
+    """Return the exit code of a check."""
+    if standing == "not judged":
+        return ExitCode.NOT_MEASURED
+    return of_verdict("regression" if standing == "violated" else standing, strict=strict)
 
 
 @contextmanager

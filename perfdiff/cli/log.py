@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import comparison, exits, groups, log_growth, options, output, recordings
+from perfdiff.cli import comparison, exits, groups, options, output, recordings
 from perfdiff.cli.annotate import chosen_metrics
 from perfdiff.cli.explain import is_named
 from perfdiff.config import CompareConfig
-from perfdiff.errors import UsageError
+from perfdiff.errors import MeasurementError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
-    from perfdiff.analysis.annotations.history import History, Recording
+    from perfdiff.analysis.annotations.history import Recording
+    from perfdiff.analysis.series import History
+    from perfdiff.analysis.trends.growth_history import Counted
     from perfdiff.records.relay import Relay
 
 app = options.application()
@@ -87,15 +89,11 @@ def log(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             limits = recordings.limits(project.repository, overrides)
             if by_growth:
                 counted = recordings.counted(wanted, project.repository, project.cache_folder, overrides, progress)
-                grown = log_growth.history_of(function, counted, seed=limits.seed)
+                told = growth_of(function, counted, limits)
             else:
-                found = recordings.recorded(wanted, project.repository, project.cache_folder, overrides, progress)
+                recorded = recordings.recorded(wanted, project.repository, project.cache_folder, overrides, progress)
                 progress.stage("annotating", None)
-                told = history_of(function, found.found, metrics, limits, found.relay)
-        if by_growth:
-            log_growth.write(grown, chosen.value, output_file)
-            output.tell(log_growth.answer(grown), output_file, quiet=project.quiet)
-            raise typer.Exit
+                told = history_of(function, recorded.found, metrics, limits, recorded.relay)
         write(told, chosen, output_file)
         output.tell(_answer(told), output_file, quiet=project.quiet)
 
@@ -119,21 +117,39 @@ def chosen_form(form: Form | None, output_file: Path | None) -> Form:
 
 
 def history_of(
-    function: str, found: Sequence[Recording], metrics: Sequence[str], config: CompareConfig, relay: Relay | None = None
+    function: str, recordings: Sequence[Recording], metrics: Sequence[str], config: CompareConfig, relay: Relay | None = None
 ) -> History:
     """Return the history of the one function that is meant; raise UsageError where no revision has it, or the newest several."""
     from perfdiff.analysis.annotations.history import history
 
+    known = (() if isinstance(recorded, str) else recorded.experiment.functions for _, recorded in reversed(recordings))
+    name, file = _meant(function, ([(info.name, info.file) for info in functions] for functions in known))
+    return history(name, file, recordings, metrics, config, relay=relay)
+
+
+def growth_of(function: str, counted: Sequence[Counted], config: CompareConfig) -> History:
+    """Return how what the one function that is meant executes grew; raise as `history_of`, or MeasurementError: `no-feature`."""
+    from perfdiff.analysis.trends.growth_history import growth_history
+
+    known = (() if isinstance(places, str) else places.places for _, places in reversed(counted))
+    name, file = _meant(function, (dict.fromkeys((place.function, place.file) for place in places) for places in known))
+    grown = growth_history(name, file, counted, config)
+    if grown is None:
+        raise MeasurementError(f"no feature varies over the runs of '{function}'; give inputs of several sizes", slug="no-feature")
+    return grown
+
+
+def _meant(function: str, known: Iterable[Collection[tuple[str, str]]]) -> tuple[str, str]:
+    """Return name and file of the function that is meant among those that are `known` of each revision, the newest first."""
     names: set[str] = set()
-    for _, recording in reversed(found):
-        functions = () if isinstance(recording, str) else recording.experiment.functions
-        named = [info for info in functions if is_named(function, info.name, info.file)]
+    for functions in known:
+        named = [(name, file) for name, file in functions if is_named(function, name, file)]
         if len(named) > 1:
-            which = ", ".join(f"{info.file}:{info.name}" for info in named)
+            which = ", ".join(f"{file}:{name}" for name, file in named)
             raise UsageError(f"several functions are named '{function}': {which}; name the file as well", slug="ambiguous-function")
         if named:
-            return history(named[0].name, named[0].file, found, metrics, config, relay=relay)
-        names |= {info.name for info in functions}
+            return named[0]
+        names |= {name for name, _ in functions}
     raise UsageError(
         f"'{function}' is no function that ran in any of these revisions{configuration.nearest(function, names)}", slug="unknown-function"
     )

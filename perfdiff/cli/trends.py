@@ -15,6 +15,7 @@ from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
     from perfdiff.analysis.trends.findings import TrendFindings
+    from perfdiff.report.blocks import Block
 
 app = options.application()
 
@@ -88,7 +89,7 @@ def trends(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             asked = comparison.request(tuple(revisions or ()), project.repository, project.cache_folder, overrides, progress)
             named = {name: partial(is_named, name) for name in calls or ()}
             found = trending.trends(asked, progress, alpha=alpha, calls=named, instances=instances)
-        output.write(_rendered(found, chosen, output_file), output_file)
+        output.write(rendered(found, chosen, output_file), output_file)
         output.tell(_answer(found), output_file, quiet=project.quiet)
         raise typer.Exit(exits.of_verdict(found.verdict, strict=strict))
 
@@ -112,7 +113,8 @@ def _answer(found: TrendFindings) -> str:
     return text.answer(found)
 
 
-def _rendered(found: TrendFindings, form: Form, output_file: Path | None) -> str:
+def rendered(found: TrendFindings, form: str, output_file: Path | None, search: tuple[Block, ...] = ()) -> str:
+    """Return the report of trends in a form, with the `search` that led to them."""
     from perfdiff.report.json_text import json_text
     from perfdiff.report.trends import json_document, matrix, page, text
 
@@ -122,7 +124,7 @@ def _rendered(found: TrendFindings, form: Form, output_file: Path | None) -> str
         case Form.CSV:
             return matrix.csv(found)
         case Form.HTML:
-            return page.page(found)
+            return page.page(found, search)
         case Form.MARKDOWN:
-            return text.markdown(found)
-    return text.text(found, width=output.width(output_file), colour=output.colour(output_file))
+            return text.markdown(found, search)
+    return text.text(found, width=output.width(output_file), colour=output.colour(output_file), search=search)

@@ -19,7 +19,7 @@ STEADY, STEADY_CODE = "steady", 0.0  # its label and value for those, which is m
 
 
 class CostClass(StrEnum):
-    """The growth of a cost, in rising order."""
+    """The growth of a cost, in rising order, be it timed or counted."""
 
     CONSTANT = "constant"
     LOGARITHMIC = "logarithmic"
@@ -27,11 +27,13 @@ class CostClass(StrEnum):
     N_LOG_N = "n log n"
     QUADRATIC = "quadratic"
     CUBIC = "cubic"
+    POWER = "power law"  # of counts: an exponent that none of the above has
     PIECEWISE = "piecewise"
-    MIXTURE = "mixture"
+    MIXTURE = "mixture"  # of times
+    NONE = "none"  # of counts: no feature tells it
 
 
-# Classes by growth; the other two say how calls differ, not how they grow.
+# Classes by growth; the others have no order.
 RISING = (
     CostClass.CONSTANT,
     CostClass.LOGARITHMIC,
@@ -40,6 +42,7 @@ RISING = (
     CostClass.QUADRATIC,
     CostClass.CUBIC,
 )
+ANNOTATED = (*RISING, CostClass.PIECEWISE, CostClass.MIXTURE)  # what an annotation may have
 
 
 class Trend(StrEnum):

@@ -8,35 +8,27 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from perfdiff.models.annotation import CostClass
 from perfdiff.models.loglines import FEWEST_POINTS
-from perfdiff.models.powerlaw import far_values
 from perfdiff.models.relative import Costs, Fitted, even, like_counts, products_of_powers, sums_of_terms
-from perfdiff.models.trend import Growth
+from perfdiff.models.trend import far_values
 from perfdiff.records.schema import Floats, Ints
 
 Terms = tuple[str, ...]
+Described = tuple[CostClass, str]  # a law's class, and the law in words
 
-FUNCTIONS: Mapping[str, Callable[[Floats], Floats]] = {
-    "1": np.ones_like,
-    "log": lambda x: np.log2(np.maximum(x, 2.0)),  # 1 at 2 and below: no cost is 0 or less for that
-    "sqrt": np.sqrt,
-    "n": lambda x: x,
-    "n log": lambda x: x * np.log2(np.maximum(x, 2.0)),
-    "n^1.5": lambda x: x**1.5,
-    "n²": lambda x: x**2,
-    "n³": lambda x: x**3,
+_Shape = tuple[Callable[[Floats], Floats], CostClass, str]  # of a term: its function, its class, and how it is spelt
+_SHAPES: Mapping[str, _Shape] = {
+    "1": (np.ones_like, CostClass.CONSTANT, ""),
+    "log": (lambda x: np.log2(np.maximum(x, 2.0)), CostClass.LOGARITHMIC, "·log {}"),  # 1 at 2 and below: no cost is 0 or less for that
+    "sqrt": (np.sqrt, CostClass.POWER, "·√{}"),
+    "n": (lambda x: x, CostClass.LINEAR, "·{}"),
+    "n log": (lambda x: x * np.log2(np.maximum(x, 2.0)), CostClass.N_LOG_N, "·{0}·log {0}"),
+    "n^1.5": (lambda x: x**1.5, CostClass.POWER, "·{}^1.5"),
+    "n²": (lambda x: x**2, CostClass.QUADRATIC, "·{}²"),
+    "n³": (lambda x: x**3, CostClass.CUBIC, "·{}³"),
 }
-_GROWTH = {
-    "1": Growth.CONSTANT,
-    "log": Growth.LOGARITHMIC,
-    "sqrt": Growth.POWER,
-    "n": Growth.LINEAR,
-    "n log": Growth.N_LOG_N,
-    "n^1.5": Growth.POWER,
-    "n²": Growth.QUADRATIC,
-    "n³": Growth.CUBIC,
-}
-_SPELT = {"1": "", "log": "·log {}", "sqrt": "·√{}", "n": "·{}", "n log": "·{0}·log {0}", "n^1.5": "·{}^1.5", "n²": "·{}²", "n³": "·{}³"}
+FUNCTIONS = {name: function for name, (function, _, _) in _SHAPES.items()}
 # The paper fits the leading term alone; what real loops add to it are lower orders, the fastest growing term last.
 CANDIDATES: tuple[Terms, ...] = (
     ("1",),
@@ -88,15 +80,6 @@ BLOCK = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
-    """The class of a cost's growth with its coefficients in words, and the `fitted` costs (points,), 1 at points that are not known."""
-
-    growth: Growth
-    says: str
-    fitted: Floats
-
-
-@dataclass(frozen=True, slots=True)
 class _Contest:
     """What all candidates leave of each cost: `scores` (candidates, costs) by BIC, and the fits; the free power and two phases beside them.
 
@@ -112,24 +95,11 @@ class _Contest:
     phases: Fitted
     last: Floats
 
-    def of(self, row: int) -> _Contest:
-        """Return the contest over one cost alone."""
-        only = slice(row, row + 1)
-        fits = tuple(each.rows(only) for each in self.fits)
-        return _Contest(
-            self.costs.rows(only),
-            self.scores[:, only],
-            fits,
-            self.power_scores[only],
-            self.power.rows(only),
-            self.phase_scores[only],
-            self.phases.rows(only),
-            self.last[only],
-        )
 
-
-def laws(feature: str, x: Floats, costs: Floats) -> tuple[Law | None, ...]:
+def laws(feature: str, x: Floats, costs: Floats) -> tuple[Described | None, ...]:
     """Return the law of each row of `costs` (costs, points) over the feature's values `x` (points,); None where too few points are known.
+
+    That is the class of its growth, and the law with its coefficients in words.
 
     Candidates are compared by BIC, corrected for few points (McQuarrie and Tsai 1998), with errors of logarithms after Student's t, either
     of one relative size or like those of counts of chances. Of nested candidates the plainest stands that no other beats by `MARGIN`. Where
@@ -140,13 +110,13 @@ def laws(feature: str, x: Floats, costs: Floats) -> tuple[Law | None, ...]:
     safe = np.where(usable, x, 1.0)
     distinct = np.array([len(np.unique(x[row])) for row in known], dtype=np.int64)
     told = np.flatnonzero((distinct >= 2) & (known.sum(axis=1) >= FEWEST_POINTS))
-    found: list[Law | None] = [None] * len(costs)
+    found: list[Described | None] = [None] * len(costs)
     for start in range(0, len(told), BLOCK):
         places = told[start : start + BLOCK]
         prepared, bent = _with_noise(safe, even(costs[places], known[places]))
         contest = _contest(safe, prepared, distinct[places])
         for row, place in enumerate(places):
-            found[place] = _chosen(feature, safe, float(bent[row]), contest.of(row))
+            found[place] = _chosen(feature, safe, float(bent[row]), contest, row)
     return tuple(found)
 
 
@@ -195,25 +165,32 @@ def _contest(x: Floats, costs: Costs, distinct: Ints) -> _Contest:
     )
 
 
-def _chosen(feature: str, x: Floats, bent: float, contest: _Contest) -> Law:
-    """Return the law of a contest's only cost. What a `bent` power law, by its score, tells as well has no place where it breaks."""
-    scores, power = contest.scores[:, 0], float(contest.power_scores[0])
+def _chosen(feature: str, x: Floats, bent: float, contest: _Contest, row: int) -> Described:
+    """Return the law of one of a contest's costs. What a `bent` power law, by its score, tells as well has no place where it breaks."""
+    scores, power, known = contest.scores[:, row], float(contest.power_scores[row]), x[contest.costs.known[row]]
     best = _plainest(scores)
     own = float(scores[best])
-    if contest.phase_scores[0] < min(own, power, bent) - PHASES_MARGIN:
-        said = _phases_in_words(feature, x[contest.costs.known[0]], float(contest.last[0]), contest.phases.coefficients[0])
-        return Law(Growth.PIECEWISE, said, contest.phases.values[0])
+    if contest.phase_scores[row] < min(own, power, bent) - PHASES_MARGIN:
+        return CostClass.PIECEWISE, _phases_in_words(feature, known, float(contest.last[row]), contest.phases.coefficients[row])
     if not np.isfinite(own) or power < own - MARGIN or _is_rivalled(scores, best, power):
-        level, exponent = contest.power.coefficients[0]
-        return Law(Growth.POWER, power_in_words(feature, float(np.exp(level)), float(exponent)), contest.power.values[0])
+        level, exponent = contest.power.coefficients[row]
+        return CostClass.POWER, power_in_words(feature, float(np.exp(level)), float(exponent))
     terms, fitted = CANDIDATES[best], contest.fits[best]
-    if terms == ("1",) and fitted.scale[0] > UNTOLD_SCALE:
-        return Law(Growth.NONE, f"not told by {feature}", fitted.values[0])
-    at = far_values(x[contest.costs.known[0]])[-1]
-    parts = fitted.coefficients[0] * np.array([float(FUNCTIONS[term](np.array([at]))[0]) for term in terms])
+    if terms == ("1",) and fitted.scale[row] > UNTOLD_SCALE:
+        return CostClass.NONE, f"not told by {feature}"
+    at = far_values(known)[-1]
+    parts = fitted.coefficients[row] * np.array([float(FUNCTIONS[term](np.array([at]))[0]) for term in terms])
     dominant = np.flatnonzero(parts >= DOMINANT_SHARE * parts.sum())
     leading = terms[int(dominant[-1])] if len(dominant) else terms[-1]
-    return Law(_GROWTH[leading], in_words([_SPELT[term].format(feature) for term in terms], fitted.coefficients[0]), fitted.values[0])
+    return _class_of(leading), in_words([_spelt(term, feature) for term in terms], fitted.coefficients[row])
+
+
+def _class_of(term: str) -> CostClass:
+    return _SHAPES[term][1]
+
+
+def _spelt(term: str, feature: str) -> str:
+    return _SHAPES[term][2].format(feature)
 
 
 def _plainest(scores: Floats) -> int:
@@ -236,7 +213,7 @@ def _is_rivalled(scores: Floats, best: int, power: float) -> bool:
     if not is_extended and (power <= scores[best] + MARGIN or not np.isfinite(power)):
         return True
     return any(
-        scores[place] <= scores[best] + MARGIN and _GROWTH[others[-1]] is not _GROWTH[terms[-1]] and not set(terms) <= set(others)
+        scores[place] <= scores[best] + MARGIN and _class_of(others[-1]) is not _class_of(terms[-1]) and not set(terms) <= set(others)
         for place, others in enumerate(CANDIDATES)
     )
 
@@ -321,7 +298,7 @@ def plain_power(feature: str, level: float, exponent: float, x: Floats) -> str:
 def power_in_words(feature: str, factor: float, exponent: float) -> str:
     """Return a power law in words: `2.1·n^1.29`, `0.5·n²`."""
     plain = dict(zip(_PLAIN_EXPONENTS, ("1", "n", "n²", "n³"), strict=True)).get(exponent)
-    return _times(factor, _SPELT[plain].format(feature) if plain else f"·{feature}^{exponent:.2f}")
+    return _times(factor, _spelt(plain, feature) if plain else f"·{feature}^{exponent:.2f}")
 
 
 def in_words(spelt: Sequence[str], coefficients: Floats) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from perfdiff.models.annotation import Annotation, Condition, CostClass, Levels, Operator, Scope, Trend
+from perfdiff.models.annotation import ANNOTATED, Annotation, Condition, CostClass, Levels, Operator, Scope, Trend
 from perfdiff.models.costs import Costs
 from perfdiff.models.growth import growth_class, order
 from perfdiff.models.notation import FUNCTION, LABEL, METRIC, PLACES, RESERVED, exact
@@ -213,7 +213,7 @@ class Parser:
         self._reader.skip()
         start = self._reader.at
         found = self._reader.match(_WORDS)
-        return CostClass(found) if found in list(CostClass) else self._reader.fail("a class: " + ", ".join(CostClass), start)
+        return CostClass(found) if found in ANNOTATED else self._reader.fail("a class: " + ", ".join(ANNOTATED), start)
 
     def _trend(self) -> Trend:
         self._reader.skip()

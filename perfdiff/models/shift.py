@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff.models.loglines import ROUNDING_SD, Contrast, LogLines, exponential, sign_draws
-from perfdiff.models.powerlaw import CONFIDENCE, power_laws
 from perfdiff.models.trend import Interval
+from perfdiff.models.trendlines import CONFIDENCE, power_laws
 from perfdiff.records.schema import Floats
 
 # A program has up to 30 costly clusters (the paper's largest), each of which is asked: together they may err in 5 % (Bonferroni).
@@ -86,7 +86,7 @@ def _is_of_lower_order(x: Floats, base: Floats, head: Floats, lines: LogLines, s
     known = lines.known[0]
     x, base, head = x[known], base[known], head[known]
     columns = [base, np.ones(len(x))]
-    exponents = [law.b for law in power_laws(x, np.stack([base, head]), seed=seed) if law is not None]
+    exponents = [law.b for law in power_laws("", x, np.stack([base, head]), seed=seed) if law is not None]
     if max(exponents) >= ABOVE_A_LINE:
         columns.append(x)
     fitted, own = _relative_fit(np.stack(columns, axis=1), head)

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
+
+import numpy as np
+
+from perfdiff.models.annotation import CostClass
+from perfdiff.records.schema import Floats
 
 Interval = tuple[float, float]
 
-
-class Growth(StrEnum):
-    """Classes of growth that counts of whole runs are told apart by, in rising order."""
-
-    CONSTANT = "constant"
-    LOGARITHMIC = "logarithmic"
-    LINEAR = "linear"
-    N_LOG_N = "n log n"
-    QUADRATIC = "quadratic"
-    CUBIC = "cubic"
-    POWER = "power law"  # an exponent that none of the above has
-    PIECEWISE = "piecewise"  # two phases
-    NONE = "none"  # no feature tells it
+# The paper predicts at so many times the 95th percentile of the feature.
+FAR = (2.0, 10.0)
+PERCENTILE = 95.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +26,7 @@ class Prediction:
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class Law:
     """The power law a·x^b of a cost over a feature, by least squares of logarithms, and what is beside it.
 
     `r2` is that of the logarithms. `ignored` points have no cost or no feature above 0, and have no logarithm; `n` are left. `ci_a` and
@@ -50,7 +44,7 @@ class Fit:
     n: int
     ignored: int
     predictions: tuple[Prediction, ...]
-    growth: Growth
+    growth: CostClass
     says: str
     diagnosis: str = ""
 
@@ -62,3 +56,9 @@ class Joint:
     features: tuple[str, ...]
     says: str
     r2: float
+
+
+def far_values(x: Floats) -> tuple[float, ...]:
+    """Return the values of a feature at which costs are predicted: 2·f95 and 10·f95 (trend-prof §4.2); none where no value is above 0."""
+    usable = x[np.isfinite(x) & (x > 0)]
+    return tuple(factor * float(np.percentile(usable, PERCENTILE)) for factor in FAR) if len(usable) else ()

@@ -1,4 +1,4 @@
-"""The outcome of a check against annotations, as text and as JSON."""
+"""The outcome of a check against annotations or saved trends, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -6,196 +6,285 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from perfdiff import units
-from perfdiff.analysis.annotations.assertion import Assertion, AssertionStanding, Outside
-from perfdiff.analysis.annotations.checking import Checked
+from perfdiff.analysis.annotations.assertion import Assertion, Outside
 from perfdiff.analysis.findings import Ratio
+from perfdiff.analysis.series import BETTER, Checked, Standing
+from perfdiff.analysis.trends.assertions import GrowthAssertion, SavedExponent
 from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Items, Sentence, Table, Tone
-from perfdiff.report.printable import printable
+from perfdiff.report.printable import printable, shortened
 from perfdiff.report.terminal import render_blocks
+from perfdiff.report.trends import wording as growing
+from perfdiff.report.wording import ABSENT, plural
 
 SCHEMA = "perfdiff.check/1"
+SCHEMA_OF_TRENDS = "perfdiff.check-trends/1"
 
-_ORDER = list(AssertionStanding)
-_TONES = {
-    AssertionStanding.VIOLATED: Tone.REGRESSION,
-    AssertionStanding.OPEN: Tone.INCONCLUSIVE,
-    AssertionStanding.FASTER: Tone.IMPROVEMENT,
-}
+AnyAssertion = Assertion | GrowthAssertion
+AnyChecked = Checked[Assertion] | Checked[GrowthAssertion]
+
+_ORDER = list(Standing)
+_TONES = {Standing.VIOLATED: Tone.REGRESSION, Standing.OPEN: Tone.INCONCLUSIVE, **dict.fromkeys(BETTER, Tone.IMPROVEMENT)}
 _MOST_NAMES = 3
+_LONGEST = 80  # characters of a line that a sentence quotes
 _OWN = "self_ns"
 
 
-def text(checked: Checked, *, width: int = 100, colour: bool = False) -> str:
+def text(checked: AnyChecked, *, width: int = 100, colour: bool = False) -> str:
     """Return the answer in sentences, then a line for each assertion, then what could not be judged."""
     return render_blocks(list(_blocks(checked)), width=width, colour=colour)
 
 
-def answer(checked: Checked) -> str:
-    """Return what became of the annotations in one sentence or two."""
+def answer(checked: AnyChecked) -> str:
+    """Return what became of the annotations, or of the trends, in one sentence or two."""
     judged, total, revision = len(checked.judged), len(checked.assertions), printable(wording.revision(checked.revision))
-    violated, missing = len(checked.those(AssertionStanding.VIOLATED)), total - judged
-    left = f" {wording.plural(missing, 'assertion')} could not be judged." if missing and judged else ""
+    missing = total - judged
+    left = f" {plural(missing, 'assertion')} could not be judged." if missing and judged else ""
+    about, on = (" on growth", f" on growth, on {revision}") if checked.saved else ("", f" on {revision}")
     if not judged:
-        return f"Not judged: none of {wording.plural(total, 'assertion')} could be held against {revision}."
-    if violated:
-        return f"Violated: {violated} of {wording.plural(judged, 'assertion')} on {revision}.{left}"
-    if still := len(checked.those(AssertionStanding.OPEN)):
-        return f"Inconclusive: {still} of {wording.plural(judged, 'assertion')} on {revision}, none violated for certain.{left}"
+        return f"Not judged: none of {plural(total, 'assertion')}{about} could be held against {revision}."
+    if violated := checked.those(Standing.VIOLATED):
+        first = f"; {_growth_violation(violated[0])}" if isinstance(violated[0], GrowthAssertion) else ""
+        return f"Violated: {len(violated)} of {plural(judged, 'assertion')}{on}{first}.{left}"
+    if still := len(checked.those(Standing.OPEN)):
+        return f"Inconclusive: {still} of {plural(judged, 'assertion')}{on}, none violated for certain.{left}"
+    if checked.saved:
+        saved = wording.revision(checked.saved)
+        return f"Nothing that was judged grows by a higher power on {revision} than on {saved}: {judged} of {total}.{left}"
     return f"Every assertion that was judged holds on {revision}: {judged} of {total}.{left}"
 
 
-def json_document(checked: Checked) -> dict[str, Any]:
+def json_document(checked: AnyChecked) -> dict[str, Any]:
     """Return what `check --format json` writes; what is absent is None."""
+    saved = checked.saved
+    limits = {"min_effect": checked.config.min_effect, "fdr": checked.config.fdr}
     return {
-        "schema": SCHEMA,
+        "schema": SCHEMA_OF_TRENDS if saved else SCHEMA,
         "verdict": checked.verdict.value,
         "revision": {"rev": checked.revision.rev, "commit": checked.revision.commit},
-        "min_effect": checked.config.min_effect,
-        "fdr": checked.config.fdr,
-        "assertions": [_assertion(each) for each in _ordered(checked)],
-        "unannotated": list(checked.unannotated),
+        **({"saved": {"rev": saved.rev, "commit": saved.commit}} if saved else limits),
+        "assertions": [
+            _assertion(assertion) if isinstance(assertion, Assertion) else _growth(assertion) for assertion in _ordered(checked)
+        ],
+        **({} if saved else {"unannotated": list(checked.unannotated)}),
         "notes": [{"slug": note.slug, "text": note.text} for note in checked.notes],
     }
 
 
-def _ordered(checked: Checked) -> list[Assertion]:
+def _ordered(checked: AnyChecked) -> list[AnyAssertion]:
     """Return the assertions in the order of interest: those violated by a function's own cost come before those of its callers."""
     inherited = _inherited(checked)
 
-    def place(each: Assertion) -> tuple[int, bool, float]:
-        return _ORDER.index(each.standing), id(each) in inherited, -(each.worst.low if each.worst else 0.0)
+    def place(assertion: AnyAssertion) -> tuple[int, bool, float]:
+        worst = assertion.worst if isinstance(assertion, Assertion) else None
+        return _ORDER.index(assertion.standing), id(assertion) in inherited, -(worst.low if worst else 0.0)
 
     return sorted(checked.assertions, key=place)
 
 
-def _inherited(checked: Checked) -> set[int]:
+def _inherited(checked: AnyChecked) -> set[int]:
     """Return the (ids of) violated assertions of times whose function keeps the one of its own time: a callee's cost shows there."""
-    own = {each.annotation.function: each.standing for each in checked.assertions if each.annotation.metric == _OWN}
-    keeps = (AssertionStanding.HOLDS, AssertionStanding.FASTER, AssertionStanding.NEGLIGIBLE)
+    timed = [assertion for assertion in checked.assertions if isinstance(assertion, Assertion)]
+    own = {assertion.annotation.function: assertion.standing for assertion in timed if assertion.annotation.metric == _OWN}
+    keeps = (Standing.HOLDS, Standing.FASTER, Standing.NEGLIGIBLE)
     return {
-        id(each)
-        for each in checked.those(AssertionStanding.VIOLATED)
-        if each.annotation.metric == "wall_ns" and own.get(each.annotation.function) in keeps
+        id(assertion)
+        for assertion in timed
+        if assertion.standing is Standing.VIOLATED
+        and assertion.annotation.metric == "wall_ns"
+        and own.get(assertion.annotation.function) in keeps
     }
 
 
-def _blocks(checked: Checked) -> Iterator[Block]:
+def _blocks(checked: AnyChecked) -> Iterator[Block]:
     yield Sentence(answer(checked), _TONES.get(checked.verdict, Tone.STRONG))
-    inherited = _inherited(checked)
-    ordered = _ordered(checked)
-    for each in ordered[:_MOST_NAMES]:
-        if each.standing is AssertionStanding.VIOLATED:
-            yield Sentence(_violation(each, inherited=id(each) in inherited))
-    faster = checked.those(AssertionStanding.FASTER)
-    if faster:
-        named = ", ".join(
-            f"`{printable(each.annotation.function)}` ({each.annotation.metric}, {_ratio(each.overall, each)})" for each in faster
-        )
-        yield Sentence(f"Cheaper than annotated: {named}. Annotate anew, so that the gain is kept.")
-    judged = [each for each in ordered if each.standing is not AssertionStanding.NOT_JUDGED]
+    ordered, inherited = _ordered(checked), _inherited(checked)
+    for place, assertion in enumerate(ordered[:_MOST_NAMES]):
+        if assertion.standing is Standing.VIOLATED:
+            if isinstance(assertion, Assertion):
+                yield Sentence(_violation(assertion, inherited=id(assertion) in inherited))
+            elif place:  # the answer tells of the first
+                yield Sentence(f"{_growth_violation(assertion)}.")
+    if better := checked.those(*BETTER):
+        yield Sentence(_gain(better))
+    judged = [assertion for assertion in ordered if assertion.standing is not Standing.NOT_JUDGED]
     if judged:
-        yield _table(judged)
-    reasons = [f"`{printable(each.annotation.function)}` ({each.annotation.metric}): {each.reason}" for each in ordered if each.reason]
-    if reasons:
-        yield Items("No answer", tuple(map(printable, reasons)))
-    outside = [each for each in judged if each.outside is not None]
-    if outside:
-        yield Items("Beyond the annotated inputs", tuple(_outside(each, each.outside) for each in outside if each.outside))
-    if checked.unannotated:
-        yield Items("Without annotation", tuple(f"`{printable(name)}`" for name in checked.unannotated))
-    if checked.notes:
-        yield Items("Notes", tuple(printable(f"{note.text} ({note.slug})") for note in checked.notes))
+        yield Table("", _COLUMNS_OF_TRENDS if checked.saved else _COLUMNS, tuple(map(_row, judged)))
+    listed = (
+        ("No answer", [f"{_name(assertion)}: {assertion.reason}" for assertion in ordered if assertion.reason]),
+        (
+            "Beyond the annotated inputs",
+            [_outside(timed, timed.outside) for timed in judged if isinstance(timed, Assertion) and timed.outside],
+        ),
+        ("Lines found again", [_again(counted) for counted in judged if isinstance(counted, GrowthAssertion) and counted.is_in_part]),
+        ("Without annotation", [f"`{name}`" for name in checked.unannotated]),
+        ("Notes", [f"{note.text} ({note.slug})" for note in checked.notes]),
+    )
+    yield from (Items(title, tuple(map(printable, lines))) for title, lines in listed if lines)
 
 
-def _violation(each: Assertion, *, inherited: bool) -> str:
-    metric, where = each.annotation.metric, f" at {printable(each.stratum)}" if each.stratum else ""
-    runs = len(each.passed)
-    passed = sum(passes for _, passes in each.passed)
-    costs = f"{wording.call_cost(metric, each.annotated)} a call by its annotation, {wording.call_cost(metric, measured(each))} measured"
+def _name(assertion: AnyAssertion) -> str:
+    if isinstance(assertion, GrowthAssertion):
+        return assertion.name
+    return f"`{printable(assertion.annotation.function)}` ({assertion.annotation.metric})"
+
+
+def _gain(better: Sequence[AnyAssertion]) -> str:
+    counted = [f"{each.name} ({_now(each)})" for each in better if isinstance(each, GrowthAssertion)]
+    timed = [
+        f"`{printable(each.annotation.function)}` ({each.annotation.metric}, {_ratio(each.overall, each)})"
+        for each in better
+        if isinstance(each, Assertion)
+    ]
+    if counted:
+        return f"Grows by a lower power than saved: {', '.join(counted)}. Save the trends anew, so that the gain is kept."
+    return f"Cheaper than annotated: {', '.join(timed)}. Annotate anew, so that the gain is kept."
+
+
+def _violation(assertion: Assertion, *, inherited: bool) -> str:
+    metric, where = assertion.annotation.metric, f" at {printable(assertion.stratum)}" if assertion.stratum else ""
+    annotated, seen = (wording.call_cost(metric, cost) for cost in (assertion.annotated, measured(assertion)))
     why = "; its own time holds, so a callee costs more" if inherited else ""
     return (
-        f"`{printable(each.annotation.function)}` costs {_ratio(each.worst, each)}{where} in {wording.metric_says(metric)}: {costs}; "
-        f"{passed} of {runs} runs pass{why}."
+        f"`{printable(assertion.annotation.function)}` costs {_ratio(assertion.worst, assertion)}{where} in {wording.metric_says(metric)}: "
+        f"{annotated} a call by its annotation, {seen} measured; {_passed(assertion)} runs pass{why}."
     )
 
 
-def measured(each: Assertion) -> float | None:
+def _growth_violation(assertion: GrowthAssertion) -> str:
+    line = f"`{shortened(assertion.place.text, _LONGEST)}`" if assertion.place else ABSENT
+    grows = f"grows as {assertion.fit.says if assertion.fit else ABSENT}: exponent {_now(assertion)}"
+    if assertion.saved is None:
+        return f"{assertion.name}, {line}, {grows}, a higher power than any that was saved"
+    at = f", most often {line} at {growing.where(assertion.place)}" if assertion.place else ""
+    return f"{assertion.name} {grows}, saved {_saved(assertion.saved)}{at}"
+
+
+def measured(assertion: Assertion) -> float | None:
     """Return the cost of a call as measured, at the inputs that `annotated` holds for."""
-    return None if each.annotated is None or each.worst is None else each.annotated * each.worst.value
+    return None if assertion.annotated is None or assertion.worst is None else assertion.annotated * assertion.worst.value
 
 
-def _ratio(ratio: Ratio | None, each: Assertion) -> str:
-    return wording.interval(ratio, each.annotation.metric)
+def _ratio(ratio: Ratio | None, assertion: Assertion) -> str:
+    return wording.interval(ratio, assertion.annotation.metric)
 
 
-def _table(judged: Sequence[Assertion]) -> Table:
-    columns = (
-        Column("function"),
-        Column("metric"),
-        Column("verdict"),
-        Column("measured / annotated", right=True),
-        Column("where"),
-        Column("runs pass", right=True),
-        Column("calls", right=True, minor=True),
-        Column("visible from", right=True, minor=True),
-    )
-    return Table("", columns, tuple(_row(each) for each in judged))
+def _passed(assertion: Assertion) -> str:
+    return f"{sum(passes for _, passes in assertion.passed)} of {len(assertion.passed)}"
 
 
-def _row(each: Assertion) -> tuple[Cell, ...]:
-    tone = _TONES.get(each.standing, Tone.PLAIN)
+def _now(assertion: GrowthAssertion) -> str:
+    return growing.exponent(assertion.fit) if assertion.fit else ABSENT
+
+
+def _saved(saved: SavedExponent) -> str:
+    return f"{saved.b:.2f} [{saved.ci[0]:.2f}, {saved.ci[1]:.2f}]"
+
+
+def _again(assertion: GrowthAssertion) -> str:
+    return f"{assertion.name}: {assertion.found:,} of {assertion.places:,}"
+
+
+_COLUMNS = (
+    Column("function"),
+    Column("metric"),
+    Column("verdict"),
+    Column("measured / annotated", right=True),
+    Column("where"),
+    Column("runs pass", right=True),
+    Column("calls", right=True, minor=True),
+    Column("visible from", right=True, minor=True),
+)
+_COLUMNS_OF_TRENDS = (
+    Column("cluster"),
+    Column("verdict"),
+    Column("exponent"),
+    Column("saved"),
+    Column("over"),
+    Column("growth"),
+    Column("largest cost", right=True, minor=True),
+    Column("lines", right=True, minor=True),
+)
+
+
+def _row(assertion: AnyAssertion) -> tuple[Cell, ...]:
+    tone = _TONES.get(assertion.standing, Tone.PLAIN)
+    verdict = Cell(assertion.standing.value, tone)
+    if isinstance(assertion, GrowthAssertion):
+        return (
+            Cell(assertion.name, code=True),
+            verdict,
+            Cell(_now(assertion), tone),
+            Cell(_saved(assertion.saved) if assertion.saved else "new"),
+            Cell(assertion.fit.feature if assertion.fit else ABSENT),
+            Cell(assertion.fit.says if assertion.fit else ABSENT),
+            Cell(ABSENT if assertion.largest is None else growing.amount(assertion.largest)),
+            Cell(f"{assertion.found or assertion.places:,}"),
+        )
     return (
-        Cell(printable(each.annotation.function), code=True),
-        Cell(each.annotation.metric),
-        Cell(each.standing.value, tone),
-        Cell(_ratio(each.worst, each), tone),
-        Cell(printable(each.stratum) or "all calls"),
-        Cell(f"{sum(passes for _, passes in each.passed)} of {len(each.passed)}"),
-        Cell(f"{each.calls:,}"),
-        Cell(f"×{each.visible:.2f}" if each.visible is not None else wording.ABSENT),
+        Cell(printable(assertion.annotation.function), code=True),
+        Cell(assertion.annotation.metric),
+        verdict,
+        Cell(_ratio(assertion.worst, assertion), tone),
+        Cell(printable(assertion.stratum) or "all calls"),
+        Cell(_passed(assertion)),
+        Cell(f"{assertion.calls:,}"),
+        Cell(f"×{assertion.visible:.2f}" if assertion.visible is not None else ABSENT),
     )
 
 
-def _outside(each: Assertion, outside: Outside) -> str:
-    ends = " to ".join(units.count(end) for end in outside.annotated), " to ".join(units.count(end) for end in outside.seen)
+def _outside(assertion: Assertion, outside: Outside) -> str:
+    annotated, seen = (" to ".join(units.count(end) for end in ends) for ends in (outside.annotated, outside.seen))
     return (
-        f"`{printable(each.annotation.function)}` ({each.annotation.metric}): {wording.percent(outside.share)} of calls not judged; "
-        f"`{printable(outside.feature)}` is annotated from {ends[0]}, and was {ends[1]}"
+        f"{_name(assertion)}: {wording.percent(outside.share)} of calls not judged; "
+        f"`{printable(outside.feature)}` is annotated from {annotated}, and was {seen}"
     )
 
 
-def _assertion(each: Assertion) -> dict[str, Any]:
+def _assertion(assertion: Assertion) -> dict[str, Any]:
+    outside, levels = assertion.outside, assertion.annotation.levels
     return {
-        "function": each.annotation.function,
-        "metric": each.annotation.metric,
-        "verdict": each.standing.value,
-        "reason": each.reason,
-        "where": each.stratum,
-        "annotated": wording.known(each.annotated),
-        "measured": wording.known(measured(each)),
-        "ratio": each.worst.value if each.worst else None,
-        "ci": _interval(each.worst),
-        "overall": {"ratio": each.overall.value, "ci": _interval(each.overall)} if each.overall else None,
-        "p": each.p if each.q is not None else None,
-        "q": each.q,
-        "visible": wording.known(each.visible),
-        "runs": len(each.passed),
-        "runs_annotated": each.annotation.levels.runs if each.annotation.levels else None,
-        "calls": each.calls,
-        "pass_rate": each.pass_rate,
-        "distance": each.distance,
-        "outliers": each.outliers,
-        "trimmed": each.trimmed,
-        "outside": _outside_document(each.outside),
+        "function": assertion.annotation.function,
+        "metric": assertion.annotation.metric,
+        "verdict": assertion.standing.value,
+        "reason": assertion.reason,
+        "where": assertion.stratum,
+        "annotated": wording.known(assertion.annotated),
+        "measured": wording.known(measured(assertion)),
+        "ratio": assertion.worst.value if assertion.worst else None,
+        "ci": _interval(assertion.worst),
+        "overall": {"ratio": assertion.overall.value, "ci": _interval(assertion.overall)} if assertion.overall else None,
+        "p": assertion.p if assertion.q is not None else None,
+        "q": assertion.q,
+        "visible": wording.known(assertion.visible),
+        "runs": len(assertion.passed),
+        "runs_annotated": levels.runs if levels else None,
+        "calls": assertion.calls,
+        "pass_rate": assertion.pass_rate,
+        "distance": assertion.distance,
+        "outliers": assertion.outliers,
+        "trimmed": assertion.trimmed,
+        "outside": outside
+        and {"share": outside.share, "feature": outside.feature, "annotated": list(outside.annotated), "seen": list(outside.seen)},
     }
-
-
-def _outside_document(outside: Outside | None) -> dict[str, Any] | None:
-    if outside is None:
-        return None
-    return {"share": outside.share, "feature": outside.feature, "annotated": list(outside.annotated), "seen": list(outside.seen)}
 
 
 def _interval(ratio: Ratio | None) -> list[float] | None:
     return None if ratio is None else [ratio.low, ratio.high]
+
+
+def _growth(assertion: GrowthAssertion) -> dict[str, Any]:
+    place, fit, saved = assertion.place, assertion.fit, assertion.saved
+    return {
+        "cluster": assertion.name,
+        "new": saved is None and assertion.standing is Standing.VIOLATED,
+        "verdict": assertion.standing.value,
+        "reason": assertion.reason,
+        "feature": fit.feature if fit else saved.feature if saved else None,
+        "saved": {"b": saved.b, "ci_b": list(saved.ci)} if saved else None,
+        "measured": {"b": fit.b, "ci_b": list(fit.ci_b), "says": fit.says, "largest": assertion.largest} if fit else None,
+        "limit": assertion.limit,
+        "place": place and {"function": place.function, "file": place.file, "line": place.line, "text": place.text},
+        "places": assertion.places,
+        "found": assertion.found,
+    }

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from perfdiff.analysis.annotations.checking import Checked
+from perfdiff.analysis.annotations.assertion import Assertion
 from perfdiff.analysis.annotations.sweep import Sweep
+from perfdiff.analysis.series import Checked
 from perfdiff.records.schema import Floats
 from perfdiff.report import wording
 from perfdiff.report.picture import COLOURS, saved, style
 from perfdiff.report.printable import printable
+from perfdiff.report.sweep import pass_rates
 
 _INCHES = (9.0, 3.8)
 _COLOUR = "#0072B2"
@@ -23,12 +25,12 @@ _LINES = ("-", "--", "-.", ":")
 _MOST_BARS, _LONGEST_NAME = 12, 32
 
 
-def draw(found: Checked | Sweep) -> str:
+def draw(found: Checked[Any] | Sweep) -> str:
     """Return an SVG; the same bytes each time. Texts of it are printable."""
     return _draw_check(found) if isinstance(found, Checked) else _draw_sweep(found)
 
 
-def _draw_check(checked: Checked) -> str:
+def _draw_check(checked: Checked[Assertion]) -> str:
     from matplotlib.figure import Figure
 
     with style():
@@ -69,16 +71,12 @@ def _answers(axes: Any, sweep: Sweep) -> None:
     axes.set_xlabel(printable(f"answers of {sweep.service} that a call waits for"), parse_math=False)
 
 
-def by_function(checked: Checked) -> Floats:
+def by_function(checked: Checked[Assertion]) -> Floats:
     """Return the share of runs that pass, for each function the least of its assertions', in rising order."""
-    least: dict[str, float] = {}
-    for each in checked.judged:
-        if each.pass_rate is not None:
-            least[each.annotation.function] = min(each.pass_rate, least.get(each.annotation.function, 1.0))
-    return np.sort(np.array(list(least.values())))
+    return np.sort(np.array(list(pass_rates(checked).values())))
 
 
-def by_run(checked: Checked) -> Floats:
+def by_run(checked: Checked[Assertion]) -> Floats:
     """Return the share of assertions that each run passes, in rising order."""
     passes: dict[int, list[bool]] = defaultdict(list)
     for each in checked.judged:

@@ -1,4 +1,4 @@
-"""A function over revisions, as text and as JSON, for `log`."""
+"""A function over revisions, as text and as JSON, for `log`: what its calls cost, or how what it executes grows."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from collections.abc import Iterator
 from typing import Any
 
 from perfdiff import units
-from perfdiff.analysis.annotations.history import SAME_CALLS, Cost, Entry, History, Step
-from perfdiff.models.annotation import coefficients, term_names
+from perfdiff.analysis.annotations.history import SAME_CALLS
+from perfdiff.analysis.series import Cost, Entry, History, Step
+from perfdiff.models.annotation import Annotation, coefficients, term_names
 from perfdiff.models.language import readable
+from perfdiff.models.shift import ExponentShift
+from perfdiff.models.trend import Law
 from perfdiff.records import codec
 from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, Items, Sentence, Table, Tone
 from perfdiff.report.machines import recorders_table
 from perfdiff.report.printable import printable_values, shortened
 from perfdiff.report.terminal import render_blocks
+from perfdiff.report.trends import wording as growing
 
 SCHEMA = "perfdiff.log/1"
 _LONGEST_FORMULA = 60
@@ -31,10 +35,9 @@ def text(history: History, *, width: int = 100, colour: bool = False) -> str:
 
 
 def answer(history: History) -> str:
-    """Return in a sentence where the costs of the function changed."""
+    """Return in a sentence where the costs of the function, or their growth, changed."""
     clean: History = printable_values(history)
-    changes = _all_changes(clean)
-    return f"{clean.function}: {'; '.join(changes)}" if changes else f"{clean.function}: {_no_change(clean)}"
+    return f"{clean.function}: {'; '.join(_all_changes(clean)) or _no_change(clean)}"
 
 
 def metrics_of(history: History) -> list[str]:
@@ -44,19 +47,18 @@ def metrics_of(history: History) -> list[str]:
 
 def _blocks(history: History) -> Iterator[Block]:
     yield Sentence(f"{history.function}  {history.file}", Tone.STRONG)
-    changes = _all_changes(history)
-    if changes:
-        yield Items("Change points", tuple(changes))
-    else:
-        yield Sentence(_no_change(history))
+    changes = tuple(_all_changes(history))
+    yield Items("Change points", changes) if changes else Sentence(_no_change(history))
     for metric in metrics_of(history):
-        yield _table(history, metric)
+        says = "how often lines of it run" if history.feature else wording.metric_says(metric)
+        rows = tuple(_row(entry, entry.costs.get(metric), metric, history) for entry in history.entries)
+        yield Table(says, _growth_columns(history) if history.feature else _COLUMNS, rows)
     if history.reference:
         at = ", ".join(f"{name} = {units.count(value)}" for name, value in history.reference.items())
         yield Facts((Fact("costs at", at),))
-    reasons = [f"{wording.revision(entry.revision)}: {entry.reason}" for entry in history.entries if entry.reason]
+    reasons = tuple(f"{wording.revision(entry.revision)}: {entry.reason}" for entry in history.entries if entry.reason)
     if reasons:
-        yield Items("Without costs", tuple(reasons))
+        yield Items("Without counts" if history.feature else "Without costs", reasons)
     machines = recorders_table(
         history.machines, [entry.machine for entry in history.entries], [entry.revision for entry in history.entries]
     )
@@ -71,58 +73,73 @@ def _all_changes(history: History) -> list[str]:
 
 
 def _no_change(history: History) -> str:
-    return f"No change beyond what can be told over {wording.plural(len(history.entries), 'revision')}."
+    of = "of growth" if history.feature else "beyond what can be told"
+    return f"No change {of} over {wording.plural(len(history.entries), 'revision')}."
 
 
 def _changes(history: History, metric: str) -> Iterator[str]:
+    before = ""
     for entry in history.entries:
         cost = entry.costs.get(metric)
-        if cost is not None and cost.step is not None:
+        if cost is None:
+            continue
+        if cost.step is not None:
             where = f" at {cost.step.stratum}" if cost.step.stratum else ""
-            ratio = step_says(cost.step, metric)
-            yield f"{wording.revision(entry.revision)}: {wording.metric_says(metric)} {ratio}, against {cost.step.since.rev}{where}"
+            change = f"{step_says(cost.step, metric)}, against {cost.step.since.rev}{where}"
+            of = f"{before} → {cost.law.says}, exponent" if isinstance(cost.law, Law) else wording.metric_says(metric)
+            yield f"{wording.revision(entry.revision)}: {of} {change}"
+        before = cost.law.says if isinstance(cost.law, Law) else ""
 
 
-def _table(history: History, metric: str) -> Table:
-    columns = (
-        Column("revision"),
-        Column("", minor=True),
-        Column("calls", right=True, minor=True),
-        Column("cost a call", right=True),
-        Column("growth"),
-        Column("change"),
-        Column("annotation", minor=True),
-    )
-    rows = tuple(_row(entry, entry.costs.get(metric), metric) for entry in history.entries)
-    return Table(wording.metric_says(metric), columns, rows)
+_COLUMNS = (
+    Column("revision"),
+    Column("", minor=True),
+    Column("calls", right=True, minor=True),
+    Column("cost a call", right=True),
+    Column("growth"),
+    Column("change"),
+    Column("annotation", minor=True),
+)
 
 
-def _row(entry: Entry, cost: Cost | None, metric: str) -> tuple[Cell, ...]:
-    name = Cell(wording.revision(entry.revision), code=True)
-    summary = Cell(shortened(entry.revision.summary, _LONGEST_SUMMARY), Tone.MUTED)
-    calls = Cell(wording.ABSENT if entry.calls is None else units.count(entry.calls))
-    if cost is None:
-        absent = Cell(wording.ABSENT)
-        reason = shortened(entry.reason or f"no {metric}", _LONGEST_REASON)
-        return name, summary, calls, absent, absent, Cell(reason, Tone.INCONCLUSIVE), absent
-    formula = "; ".join(wording.formulas(cost.annotation))
-    change, tone = _change(entry, cost, metric)
+def _growth_columns(history: History) -> tuple[Column, ...]:
     return (
-        name,
-        summary,
+        *_COLUMNS[:2],
+        Column(f"blocks at {history.at}", right=True),
+        Column("growth"),
+        Column(f"exponent over {history.feature}"),
+        Column("change"),
+    )
+
+
+def _row(entry: Entry, cost: Cost | None, metric: str, history: History) -> tuple[Cell, ...]:
+    named = Cell(wording.revision(entry.revision), code=True), Cell(shortened(entry.revision.summary, _LONGEST_SUMMARY), Tone.MUTED)
+    calls = Cell(wording.ABSENT if entry.calls is None else units.count(entry.calls))
+    absent = Cell(wording.ABSENT)
+    if cost is None:
+        reason = Cell(shortened(entry.reason or f"no {metric}", _LONGEST_REASON), Tone.INCONCLUSIVE)
+        return (*named, absent, absent, absent, reason) if history.feature else (*named, calls, absent, absent, reason, absent)
+    change = Cell(*_change(entry, cost, metric))
+    if isinstance(cost.law, Law):
+        return (*named, Cell(growing.amount(cost.count)), Cell(cost.law.says), Cell(growing.exponent(cost.law)), change)
+    formula = "; ".join(wording.formulas(cost.law))
+    return (
+        *named,
         calls,
         Cell(_cost(cost, metric)),
-        Cell(cost.annotation.growth.value),
-        Cell(change, tone),
+        Cell(cost.law.growth.value),
+        change,
         Cell(shortened(formula, _LONGEST_FORMULA), Tone.MUTED),
     )
 
 
 def step_says(step: Step, metric: str) -> str:
-    """Return a change as a ratio with its interval; none is told of a cost that was, or became, nothing."""
-    if not 1 / _NOTHING < step.ratio.value < _NOTHING:
-        return "from nothing" if step.ratio.value > 1 else "to nothing"
-    return wording.interval(step.ratio, metric)
+    """Return a change with its interval, of exponents or as a ratio; no ratio is told of a cost that was, or became, nothing."""
+    if isinstance(step.change, ExponentShift):
+        return f"{step.change.exponent:+.2f} [{step.change.ci[0]:.2f}, {step.change.ci[1]:.2f}]"
+    if not 1 / _NOTHING < step.change.value < _NOTHING:
+        return "from nothing" if step.is_rise else "to nothing"
+    return wording.interval(step.change, metric)
 
 
 def _cost(cost: Cost, metric: str) -> str:
@@ -136,7 +153,7 @@ def _change(entry: Entry, cost: Cost, metric: str) -> tuple[str, Tone]:
     says, tone = [], Tone.PLAIN
     if cost.step is not None:
         says.append(step_says(cost.step, metric))
-        tone = Tone.REGRESSION if cost.step.ratio.value > 1 else Tone.IMPROVEMENT
+        tone = Tone.REGRESSION if cost.step.is_rise else Tone.IMPROVEMENT
     if cost.broken:
         says.append(f"not comparable: {cost.broken}")
         tone = Tone.INCONCLUSIVE
@@ -147,34 +164,41 @@ def _change(entry: Entry, cost: Cost, metric: str) -> tuple[str, Tone]:
 
 
 def json_document(history: History) -> dict[str, Any]:
-    """Return what `log --format json` writes; what is absent is None."""
+    """Return what `log --format json` writes, of growth with one metric, `growth`; what is absent is None."""
+    timed = {
+        "reference": dict(history.reference),
+        "min_effect": history.config.min_effect,
+        "confidence": history.config.confidence,
+    }
+    machines = {"machines": [codec.encode(machine) for machine in history.machines]}
     return {
         "schema": SCHEMA,
         "function": history.function,
         "file": history.file,
-        "reference": dict(history.reference),
-        "min_effect": history.config.min_effect,
-        "confidence": history.config.confidence,
-        "revisions": [_entry(entry) for entry in history.entries],
-        "machines": [codec.encode(machine) for machine in history.machines],
+        **({"feature": history.feature, "at": history.at} if history.feature else timed),
+        "revisions": [_entry(entry, is_timed=not history.feature) for entry in history.entries],
+        **({} if history.feature else machines),
         "notes": [{"slug": note.slug, "text": note.text} for note in history.notes],
     }
 
 
-def _entry(entry: Entry) -> dict[str, Any]:
+def _entry(entry: Entry, *, is_timed: bool) -> dict[str, Any]:
     return {
         "rev": entry.revision.rev,
         "commit": entry.revision.commit,
         "summary": entry.revision.summary,
         "reason": entry.reason or None,
-        "machine": entry.machine or None,
+        **({"machine": entry.machine or None} if is_timed else {}),
         "calls": entry.calls,
-        "metrics": {metric: _metric(cost) for metric, cost in entry.costs.items()},
+        "metrics": {
+            metric: _metric(cost.law, cost) if isinstance(cost.law, Annotation) else _growth(cost.law, cost)
+            for metric, cost in entry.costs.items()
+        },
     }
 
 
-def _metric(cost: Cost) -> dict[str, Any]:
-    annotation, step = cost.annotation, cost.step
+def _metric(annotation: Annotation, cost: Cost) -> dict[str, Any]:
+    step = cost.step
     terms = zip(term_names(annotation), coefficients(annotation).tolist(), strict=True)
     return {
         "class": annotation.cost_class.value,
@@ -183,8 +207,22 @@ def _metric(cost: Cost) -> dict[str, Any]:
         "cost": wording.known(cost.value),
         "ci": [wording.known(cost.low), wording.known(cost.high)],
         "n": annotation.n,
-        "change": None
-        if step is None
-        else {"ratio": step.ratio.value, "ci": [step.ratio.low, step.ratio.high], "since": step.since.rev, "where": step.stratum},
+        "change": step
+        and {"ratio": step.ratio.value, "ci": [step.ratio.low, step.ratio.high], "since": step.since.rev, "where": step.stratum},
         "broken": cost.broken or None,
+    }
+
+
+def _growth(fit: Law, cost: Cost) -> dict[str, Any]:
+    step = cost.step
+    shift = step.change if step and isinstance(step.change, ExponentShift) else None
+    return {
+        "class": fit.growth.value,
+        "says": fit.says,
+        "exponent": cost.value,
+        "ci": [cost.low, cost.high],
+        "r2": fit.r2,
+        "n": fit.n,
+        "count": cost.count,
+        "change": {"shift": shift.exponent, "ci": list(shift.ci), "since": step.since.rev} if step and shift else None,
     }

@@ -13,7 +13,6 @@ from perfdiff.analysis.findings import (
     CoefficientShift,
     CountFinding,
     EndToEnd,
-    Findings,
     FunctionFinding,
     LineGrowth,
     MetricFinding,
@@ -36,10 +35,12 @@ SCHEMA = "perfdiff.report/1"
 
 def render(document: Document) -> str:
     """Return the findings as JSON. Absent and non-finite numbers are null; names of files are as they are, all other texts printable."""
-    return json_text(_report(document.leading)) + "\n"
+    return json_text(json_document(document)) + "\n"
 
 
-def _report(findings: Findings) -> dict[str, Any]:
+def json_document(document: Document) -> dict[str, Any]:
+    """Return what `--format json` writes; numbers may be NaN or infinite."""
+    findings = document.leading
     return {
         "schema": SCHEMA,
         "verdict": findings.verdict.value,

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from perfdiff import units
-from perfdiff.analysis.annotations.assertion import AssertionStanding
-from perfdiff.analysis.annotations.checking import Checked
+from perfdiff.analysis.annotations.assertion import Assertion
 from perfdiff.analysis.annotations.sweep import Sensitivity, Step, Sweep
+from perfdiff.analysis.series import Checked, Standing
 from perfdiff.report import check, wording
 from perfdiff.report.blocks import Block, Cell, Column, Items, Sentence, Table, Tone
 from perfdiff.report.printable import printable
@@ -70,12 +70,12 @@ def _step(step: Step) -> dict[str, Any]:
     }
 
 
-def _mean(checked: Checked) -> float | None:
+def _mean(checked: Checked[Assertion]) -> float | None:
     shares = [each.pass_rate for each in checked.judged if each.pass_rate is not None]
     return sum(shares) / len(shares) if shares else None
 
 
-def pass_rates(checked: Checked) -> Mapping[str, float]:
+def pass_rates(checked: Checked[Assertion]) -> Mapping[str, float]:
     """Return the share of runs that each function passes, the least of its assertions'."""
     least: dict[str, float] = {}
     for each in checked.judged:
@@ -102,7 +102,7 @@ def _sensitivity(each: Sensitivity) -> dict[str, Any]:
 
 def _blocks(sweep: Sweep) -> Iterator[Block]:
     first = sweep.steps[0]
-    tone = Tone.REGRESSION if first.delay_ms == 0 and first.checked.verdict is AssertionStanding.VIOLATED else Tone.STRONG
+    tone = Tone.REGRESSION if first.delay_ms == 0 and first.checked.verdict is Standing.VIOLATED else Tone.STRONG
     yield Sentence(answer(sweep), tone)
     for each in sweep.sensitive[:_MOST_SENTENCES]:
         yield Sentence(_waits(each, sweep.service))
@@ -145,7 +145,7 @@ def _delay_row(step: Step) -> tuple[Cell, ...]:
     return (
         Cell(delay(step.delay_ms)),
         Cell(wording.ABSENT if mean is None else wording.percent(mean)),
-        Cell(str(len(step.checked.those(AssertionStanding.VIOLATED)))),
+        Cell(str(len(step.checked.those(Standing.VIOLATED)))),
         Cell(str(len(step.checked.judged))),
         Cell(" to ".join(ends) or wording.ABSENT),
     )

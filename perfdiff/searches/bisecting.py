@@ -18,7 +18,7 @@ from perfdiff import __version__, clustered, pipeline, storage
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.analysis.search import posterior, symptom
 from perfdiff.analysis.search.ahead import asked_ahead
-from perfdiff.analysis.search.bisection import HIGHEST, Alike, Bisection, CommitStanding, Measured, Passed
+from perfdiff.analysis.search.bisection import HIGHEST, Bisection, CommitStanding, Measured
 from perfdiff.analysis.search.ends import SearchSubject, follow
 from perfdiff.analysis.search.posterior import Answer, Confirm, Knowledge, Reading, Search, Terms, Trial
 from perfdiff.analysis.search.symptom import Figure, Symptom, figures, ratio_of
@@ -37,18 +37,18 @@ from perfdiff.errors import (
 from perfdiff.outcome import Outcome
 from perfdiff.progress import Progress, Within
 from perfdiff.records import codec
-from perfdiff.records.schema import Note, Revision, Side
+from perfdiff.records.schema import Note, Side
 from perfdiff.request import Request
 from perfdiff.revisions.history import History, changed_files
 from perfdiff.revisions.pins import resolve
 from perfdiff.searches import state
 from perfdiff.searches.question import Question, Stretch, stretch
 from perfdiff.searches.state import Searched, Taken, Tried
+from perfdiff.searches.trail import Trail
 
 RUNS = 5  # of each side in one measurement: the least that the comparison can work with; weak evidence is measured again
 AGAIN = 0.5  # what measuring a commit again costs of measuring a new one: nothing is built
 FRESH = 1_000_000  # added to the seed of runs that confirm: their order is another one
-SHORT = 12  # digits by which the report names a commit; git itself takes as few where no two begin alike
 LIKELIER = 2.0  # times as likely as evenly shared, or as likely as not: less is not worth naming a commit for
 SURE = 0.95  # from here on a commit's own readings make it good or bad
 
@@ -84,8 +84,7 @@ class Hunt:
         self._followed = frozenset(
             (each.info.base.file, each.info.base.line) for each in ends.findings.functions if each.info.base is not None
         )
-        self._held = found.commits.ancestry()
-        self._numbers = {commit.id: number for number, commit in enumerate(found.commits.commits)}
+        self._trail = Trail(found.pins, found.commits)
         self._state = self._request.cache / "bisects" / f"{self._key()}.json"
         self._notes: list[Note] = []
         self._ahead: set[int] = set()  # commits that the workers of a cluster have been asked for
@@ -118,12 +117,12 @@ class Hunt:
             symptom=self._symptom,
             ends=ratio_of(self._symptom.expected, RUNS),
             commits=len(self._history.commits),
-            suspects=tuple(self._revision(self._history.commits[number].id) for number in suspects),
+            suspects=tuple(self._trail.revision(self._trail.id(number)) for number in suspects),
             confidence=answer.probability,
             certain=answer.certain,
             measured=tuple(self._measured()),
-            passed=tuple(Passed(self._revision(commit), reason) for commit, reason in self._records.skipped.items()),
-            alike=tuple(Alike(self._revision(one), self._revision(other)) for one, other in sorted(self._alike().items())),
+            passed=self._trail.passed(self._records.skipped),
+            alike=self._trail.alike(self._records.alike),
             findings=outcome.findings,
         )
         notes = (Note("bisected", f"{found.sentence}; {_plural(len(found.measured), 'commit')} measured"), *self._notes)
@@ -170,11 +169,11 @@ class Hunt:
         place = symptom.place_of(function.info.head) if function else None
         taken = Taken(taken.reading.joined(reading), taken.times + 1, place) if taken else Taken(reading, 1, place)
         self._records = replace(self._records, taken={**self._records.taken, commit: taken})
-        self._progress.note(f"{self._named(commit)} is {self._standing(taken.reading)}: {figures(taken.reading)}")
+        self._progress.note(f"{self._trail.named(commit)} is {self._standing(taken.reading)}: {figures(taken.reading)}")
 
     def _skip(self, commit: str, reason: str) -> None:
         self._records = replace(self._records, skipped={**self._records.skipped, commit: reason})
-        self._progress.note(f"{self._named(commit)} is skipped: {reason}")
+        self._progress.note(f"{self._trail.named(commit)} is skipped: {reason}")
 
     def _compared(self, revisions: tuple[str, str], seed: int, progress: Progress) -> Findings:
         return pipeline.compare(self._asked(revisions, seed), progress).findings
@@ -187,7 +186,9 @@ class Hunt:
         """Compare the last suspect with what stands before them, with fresh runs."""
         progress = Within(self._progress, self._announce(f"confirming {self._history.commits[max(suspects)].id[:10]}"))
         findings = self._step(suspects, progress).findings
-        place = self._records.taken[head].place if (head := self._last(suspects)) in self._records.taken else None
+        place = (
+            self._records.taken[head].place if (head := self._trail.last(suspects, self._records.skipped)) in self._records.taken else None
+        )
         if place is None and head == self._history.bad and (function := symptom.find(self._ends.findings, self._symptom)):
             place = symptom.place_of(function.info.head)
         reading = symptom.read(findings, self._symptom, place)
@@ -197,30 +198,14 @@ class Hunt:
             reading = Reading(shown, max(self._symptom.expected.error, abs(self._symptom.expected.effect) / 4))
         ids = frozenset(self._history.commits[number].id for number in suspects)
         self._records = replace(self._records, tried=(*self._records.tried, Tried(ids, reading)))
-        self._progress.note(f"{self._named(head)} against what stands before it: {figures(reading)}")
+        self._progress.note(f"{self._trail.named(head)} against what stands before it: {figures(reading)}")
 
     def _step(self, suspects: frozenset[int], progress: Progress) -> Outcome:
         config = self._request.config
         compare = replace(config.compare, seed=config.compare.seed + FRESH)
-        names = self._before(suspects)[:SHORT], self._last(suspects)[:SHORT]
+        names = self._trail.step(suspects, self._records.skipped)
         request = replace(self._request, revisions=names, config=replace(config, compare=compare))
         return pipeline.compare(request, progress)
-
-    def _last(self, suspects: frozenset[int]) -> str:
-        """Return the first commit that holds all suspects and can be measured."""
-        skipped = self._records.skipped
-        holding = (number for number, held in enumerate(self._held) if suspects <= held)
-        return next((commit for number in holding if (commit := self._history.commits[number].id) not in skipped), self._history.bad)
-
-    def _before(self, suspects: frozenset[int]) -> str:
-        """Return the nearest commit along first parents that is none of the suspects and can be measured."""
-        number = self._numbers.get(self._last(suspects), max(suspects))
-        while number in suspects or self._history.commits[number].id in self._records.skipped:
-            commit = self._history.commits[number]
-            if not commit.parents:
-                return self._history.good
-            number = commit.parents[0]
-        return self._history.commits[number].id
 
     def _twin(self, number: int, progress: Progress) -> str | None:
         """Return a neighbour that is known already and the same as a commit for what was probed, None where there is none."""
@@ -231,9 +216,13 @@ class Hunt:
 
     def _neighbours(self, number: int) -> list[str]:
         """Return the nearest known commits below and above: those that hold most, and least."""
-        known = [self._numbers[each] for each in (*self._records.taken, *self._records.alike)]
-        below = max((each for each in known if each in self._held[number]), key=lambda each: len(self._held[each]), default=None)
-        above = min((each for each in known if number in self._held[each]), key=lambda each: len(self._held[each]), default=None)
+        known = [self._trail.numbers[each] for each in (*self._records.taken, *self._records.alike)]
+        below = max(
+            (each for each in known if each in self._trail.held[number]), key=lambda each: len(self._trail.held[each]), default=None
+        )
+        above = min(
+            (each for each in known if number in self._trail.held[each]), key=lambda each: len(self._trail.held[each]), default=None
+        )
         return [
             self._history.good if below is None else self._history.commits[below].id,
             self._history.bad if above is None else self._history.commits[above].id,
@@ -266,13 +255,13 @@ class Hunt:
     def _search(self) -> Search:
         count = len(self._history.commits)
         contains = np.zeros((count, count), dtype=bool)
-        for number, held in enumerate(self._held):
+        for number, held in enumerate(self._trail.held):
             contains[number, list(held)] = True
         prior = np.array([float(same == number) for number, same in enumerate(self._history.same)])
         return Search(contains, prior / max(prior.sum(), 1.0), self._symptom.expected, self._symptom.exact)
 
     def _known(self) -> Knowledge:
-        numbers, records = self._numbers, self._records
+        numbers, records = self._trail.numbers, self._records
         return Knowledge(
             readings={numbers[commit]: taken.reading for commit, taken in records.taken.items()},
             skipped=[each for commit in records.skipped for each in self._same_as(numbers[commit])],
@@ -287,14 +276,14 @@ class Hunt:
 
     def _terms(self) -> Terms:
         count = len(self._history.commits)
-        ended = self._numbers.get(self._history.bad)
+        ended = self._trail.numbers.get(self._history.bad)
         known = {*self._records.skipped, *self._records.alike}
         eligible = np.array([same == number for number, same in enumerate(self._history.same)])
         for number, commit in enumerate(self._history.commits):
             if commit.id in known or (ended is not None and self._history.same[ended] == number):
                 eligible[number] = False
         cost = np.ones(count)
-        cost[[self._numbers[commit] for commit in self._records.taken]] = AGAIN
+        cost[[self._trail.numbers[commit] for commit in self._records.taken]] = AGAIN
         errors = [taken.reading.error * math.sqrt(taken.times) for taken in self._records.taken.values()]
         return Terms(eligible, cost, median(errors) if errors else self._symptom.expected.error, self._question.confidence)
 
@@ -315,11 +304,11 @@ class Hunt:
         return f"{doing} ({', '.join(said)})"
 
     def _measured(self) -> list[Measured]:
-        order = sorted(self._records.taken, key=self._numbers.__getitem__)
+        order = sorted(self._records.taken, key=self._trail.numbers.__getitem__)
         taken = self._records.taken
         return [
             Measured(
-                self._revision(commit),
+                self._trail.revision(commit),
                 self._standing(taken[commit].reading),
                 ratio_of(taken[commit].reading, RUNS * taken[commit].times),
                 taken[commit].times,
@@ -327,25 +316,9 @@ class Hunt:
             for commit in order
         ]
 
-    def _alike(self) -> dict[str, str]:
-        """Return the commits that are the same as another, by their files or by their functions."""
-        found = dict(self._records.alike)
-        for number, same in enumerate(self._history.same):
-            if same != number:
-                found[self._history.commits[number].id] = self._history.good if same is None else self._history.commits[same].id
-        return found
-
     def _standing(self, reading: Reading) -> CommitStanding:
         holds = self._search().holds(reading)
         return CommitStanding.BAD if holds >= SURE else CommitStanding.GOOD if holds <= 1 - SURE else CommitStanding.UNCLEAR
-
-    def _revision(self, commit: str) -> Revision:
-        number = self._numbers.get(commit)
-        summary = self._pins.base.revision.summary if number is None else self._history.commits[number].summary
-        return Revision(rev=commit, commit=commit, summary=summary)
-
-    def _named(self, commit: str) -> str:
-        return f"{commit[:10]} ({self._revision(commit).summary})"
 
     def _key(self) -> str:
         """Return what the state of this search is kept under: the question as it was put."""
@@ -376,7 +349,7 @@ class Hunt:
         if (kept.good, kept.bad) != (fresh.good, fresh.bad):
             self._rewritten("since the search was begun", kept.bad if kept.bad != fresh.bad else kept.good)
             return fresh
-        if not {*kept.taken, *kept.skipped, *kept.alike} <= self._numbers.keys():
+        if not {*kept.taken, *kept.skipped, *kept.alike} <= self._trail.numbers.keys():
             return fresh
         self._progress.note(f"going on with a search that has made {_plural(kept.measurements, 'measurement')}")
         return kept

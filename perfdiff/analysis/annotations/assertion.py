@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import numpy as np
 
 from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.policy import POLICY
+from perfdiff.analysis.series import Standing
 from perfdiff.analysis.stats.inference import Contrast, false_discovery
 from perfdiff.analysis.stats.panel import Bools
 from perfdiff.config import RUNS_FOR_TIME, CompareConfig
@@ -44,17 +44,6 @@ class Setting:
     config: CompareConfig
 
 
-class AssertionStanding(StrEnum):
-    """What became of an assertion."""
-
-    VIOLATED = "violated"
-    OPEN = "inconclusive"
-    FASTER = "faster"
-    NEGLIGIBLE = "negligible"  # it may be exceeded, but the function is no material part of any run
-    HOLDS = "holds"
-    NOT_JUDGED = "not judged"
-
-
 @dataclass(frozen=True, slots=True)
 class Outside:
     """Calls beyond the annotated inputs: their share of all calls, and the feature with the most of them, with both ranges."""
@@ -78,7 +67,7 @@ class Assertion:
     """
 
     annotation: Annotation
-    standing: AssertionStanding
+    standing: Standing
     reason: str = ""
     calls: int = 0
     annotated: float | None = None
@@ -125,7 +114,7 @@ class _Seen:
 def check(cases: Iterable[Case], setting: Setting) -> list[Assertion]:
     """Hold tables against annotations, all of them under one rate of false discoveries."""
     seen = [
-        Assertion(annotation, AssertionStanding.NOT_JUDGED, table) if isinstance(table, str) else _seen(annotation, table, setting)
+        Assertion(annotation, Standing.NOT_JUDGED, table) if isinstance(table, str) else _seen(annotation, table, setting)
         for annotation, table in cases
     ]
     q = iter(false_discovery([each.assertion.p for each in seen if isinstance(each, _Seen)]).tolist())
@@ -145,15 +134,15 @@ def _judged(seen: _Seen, q: float, config: CompareConfig) -> Assertion:
     low, high = seen.overall.interval(config.confidence)
     sure = q <= config.fdr and found.p <= POLICY.evidence and seen.resolved
     if sure and seen.material and seen.worst.interval(config.confidence, seen.tested)[0] > least:
-        return replace(found, standing=AssertionStanding.VIOLATED)
+        return replace(found, standing=Standing.VIOLATED)
     if sure and high < -least:
-        return replace(found, standing=AssertionStanding.FASTER)
+        return replace(found, standing=Standing.FASTER)
     if high <= least or not seen.resolved:
-        return replace(found, standing=AssertionStanding.HOLDS)
+        return replace(found, standing=Standing.HOLDS)
     if not seen.material:
-        return replace(found, standing=AssertionStanding.NEGLIGIBLE)
+        return replace(found, standing=Standing.NEGLIGIBLE)
     reason = _too_coarse(found) if low <= least else "it is exceeded, but not beyond chance: add runs"
-    return replace(found, standing=AssertionStanding.OPEN, reason=reason)
+    return replace(found, standing=Standing.OPEN, reason=reason)
 
 
 def _too_coarse(found: Assertion) -> str:
@@ -166,15 +155,15 @@ def _too_coarse(found: Assertion) -> str:
 def _seen(annotation: Annotation, table: SampleTable, setting: Setting) -> _Seen | Assertion:
     """Return what a table shows of an annotation, or an assertion that cannot be judged."""
     if annotation.metric not in table.metrics:
-        return Assertion(annotation, AssertionStanding.NOT_JUDGED, f"{annotation.metric} was not recorded")
+        return Assertion(annotation, Standing.NOT_JUDGED, f"{annotation.metric} was not recorded")
     calls = calls_of(table, annotation.metric)
     absent = [name for name in annotation.features if name not in calls.values]
     if absent:
-        return Assertion(annotation, AssertionStanding.NOT_JUDGED, f"its input `{absent[0]}` is not recorded any more")
+        return Assertion(annotation, Standing.NOT_JUDGED, f"its input `{absent[0]}` is not recorded any more")
     calls = calls.rows(np.isfinite(calls.cost))
     within, outside = _within(annotation, calls)
     known = calls.rows(within & judged(annotation, calls))
-    found = Assertion(annotation, AssertionStanding.NOT_JUDGED, calls=len(known), outside=outside)
+    found = Assertion(annotation, Standing.NOT_JUDGED, calls=len(known), outside=outside)
     if len(known) < POLICY.most * len(calls) or not len(known):
         return replace(found, reason="most of its calls have other inputs than were annotated: annotate anew")
     if len(np.unique(known.run)) < LEAST_RUNS:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from perfdiff.analysis.annotations.annotating import MOST_ROWS
-from perfdiff.analysis.annotations.assertion import Assertion, AssertionStanding, Case, Setting, check
+from perfdiff.analysis.annotations.assertion import Assertion, Case, Setting, check
 from perfdiff.analysis.compare.phases import with_phase
+from perfdiff.analysis.series import Checked
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import PHASE, Annotation
 from perfdiff.records.metrics import METRICS, metric_of
 from perfdiff.records.recorded import Recorded
-from perfdiff.records.schema import FunctionInfo, Note, Revision, SampleTable, Side, Totals
+from perfdiff.records.schema import FunctionInfo, Note, SampleTable, Side, Totals
 
 # Where so many functions are slower, and so large a share of them, it is rarely their code.
 _COMMON = 5
@@ -28,36 +29,7 @@ LEARNT_APART = Note(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """A revision held against annotations. `unannotated` are the functions that have calls and no annotation."""
-
-    revision: Revision
-    assertions: tuple[Assertion, ...]
-    unannotated: tuple[str, ...]
-    notes: tuple[Note, ...]
-    config: CompareConfig
-
-    @property
-    def judged(self) -> tuple[Assertion, ...]:
-        """Return the assertions that have an answer, or that more runs would give one."""
-        return tuple(each for each in self.assertions if each.standing is not AssertionStanding.NOT_JUDGED)
-
-    @property
-    def verdict(self) -> AssertionStanding:
-        """Return how the whole stands: violated if any assertion is, not judged if none is, else it holds only if each has an answer."""
-        if self.those(AssertionStanding.VIOLATED):
-            return AssertionStanding.VIOLATED
-        if not self.judged:
-            return AssertionStanding.NOT_JUDGED
-        return AssertionStanding.OPEN if self.those(AssertionStanding.OPEN, AssertionStanding.NOT_JUDGED) else AssertionStanding.HOLDS
-
-    def those(self, *which: AssertionStanding) -> tuple[Assertion, ...]:
-        """Return the assertions that stand so."""
-        return tuple(each for each in self.assertions if each.standing in which)
-
-
-def check_recorded(annotations: Sequence[Annotation], found: Recorded, side: Side, config: CompareConfig) -> Checked:
+def check_recorded(annotations: Sequence[Annotation], found: Recorded, side: Side, config: CompareConfig) -> Checked[Assertion]:
     """Hold one side of what was recorded against annotations; functions are the same where their names are."""
     experiment = found.experiment
     called = _called(found, side)

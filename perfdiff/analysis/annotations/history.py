@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
 from perfdiff.analysis.annotations.annotating import MOST_ROWS, USUAL, annotate, telling
-from perfdiff.analysis.annotations.assertion import Assertion, AssertionStanding, Setting, check
+from perfdiff.analysis.annotations.assertion import Assertion, Setting, check
 from perfdiff.analysis.annotations.checking import calls_against, whole_runs
-from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.policy import POLICY
+from perfdiff.analysis.series import Cost, Entry, History, Standing, Step
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.analysis.sums.profile import calls_of
 from perfdiff.config import CompareConfig
@@ -20,7 +20,7 @@ from perfdiff.models.annotation import PHASE, STEADY_CODE, Annotation
 from perfdiff.records.metrics import metric_of
 from perfdiff.records.recorded import Recorded
 from perfdiff.records.relay import Handover, Relay
-from perfdiff.records.schema import FunctionInfo, Machine, Note, Revision, SampleTable, Side
+from perfdiff.records.schema import FunctionInfo, Note, Revision, SampleTable, Side
 
 SAME_CALLS = 0.01  # where threads share work, the calls of a run vary a little
 TIMED_APART = Note(
@@ -38,59 +38,6 @@ ELSEWHERE = "another machine recorded it, and no revision before that has the fu
 
 # A revision with what was recorded of it, or the reason why there is nothing.
 Recording = tuple[Revision, Recorded | str]
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A change point: calls cost `ratio` times what they did from the revision `since` on. `stratum` names the inputs, "" for all."""
-
-    ratio: Ratio
-    since: Revision
-    stratum: str
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """One metric of a function in one revision.
-
-    `value` is the cost of a call at the history's reference input, `low` to `high` its interval over runs, both as the history's first
-    machine would have them. `broken` says why it could not be held against the revisions before.
-    """
-
-    annotation: Annotation
-    value: float
-    low: float
-    high: float
-    step: Step | None = None
-    broken: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A revision: the function's calls in one run of each workload point, and its costs by metric; `reason` says why there are none.
-
-    `calls_before` are those of the revision before on the same `machine`, which has a name where there are several.
-    """
-
-    revision: Revision
-    calls: float | None = None
-    costs: Mapping[str, Cost] = field(default_factory=dict)
-    reason: str = ""
-    calls_before: float | None = None
-    machine: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class History:
-    """A function over revisions, oldest first; `reference` are the inputs that costs are told at."""
-
-    function: str
-    file: str
-    entries: tuple[Entry, ...]
-    reference: Mapping[str, float]
-    config: CompareConfig
-    notes: tuple[Note, ...] = ()
-    machines: tuple[Machine, ...] = ()
 
 
 def history(  # noqa: PLR0913 (what is followed, through what, and how it is judged)
@@ -235,7 +182,7 @@ class _Levels:
     def _cost(self, annotation: Annotation, held: Assertion | None, revision: Revision) -> Cost:
         metric = annotation.metric
         step = _step(held, self._began[metric][1]) if held else None
-        broken = held.reason if held and held.standing is AssertionStanding.NOT_JUDGED else self._broken.pop(metric, "")
+        broken = held.reason if held and held.standing is Standing.NOT_JUDGED else self._broken.pop(metric, "")
         if held is None or step or broken:
             self._began[metric] = annotation, revision
         return Cost(annotation, math.nan, math.nan, math.nan, step, broken)
@@ -251,10 +198,10 @@ def _less(annotation: Annotation, held: Assertion) -> Annotation:
 
 
 def _step(assertion: Assertion, since: Revision) -> Step | None:
-    if assertion.standing is AssertionStanding.VIOLATED and assertion.worst is not None:
+    if assertion.standing is Standing.VIOLATED and assertion.worst is not None:
         return Step(assertion.worst, since, assertion.stratum)
-    if assertion.standing is AssertionStanding.FASTER and assertion.overall is not None:
-        return Step(assertion.overall, since, "")
+    if assertion.standing is Standing.FASTER and assertion.overall is not None:
+        return Step(assertion.overall, since)
     return None
 
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from perfdiff.analysis.annotations.annotating import MOST_ROWS, annotate
-from perfdiff.analysis.annotations.history import SAME_CALLS, History, Recording, Step, history, notes_of
+from perfdiff.analysis.annotations.history import SAME_CALLS, Recording, history, notes_of
 from perfdiff.analysis.policy import POLICY
+from perfdiff.analysis.series import History, Step
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.analysis.sums.profile import Line, Profile, profile
 from perfdiff.config import CompareConfig

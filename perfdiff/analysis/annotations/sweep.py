@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfdiff.analysis.annotations.checking import Checked, check_recorded
+from perfdiff.analysis.annotations.assertion import Assertion
+from perfdiff.analysis.annotations.checking import check_recorded
+from perfdiff.analysis.series import Checked, Standing
 from perfdiff.config import CompareConfig, Link
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.middle import median
@@ -68,7 +70,7 @@ class Step:
     """The annotations at one delay; `answers_a_run` by workload point, where a proxy counted them."""
 
     delay_ms: float
-    checked: Checked
+    checked: Checked[Assertion]
     answers_a_run: Mapping[str, float]
 
 
@@ -82,9 +84,32 @@ class Sweep:
     notes: tuple[Note, ...]
 
     @property
+    def verdict(self) -> Standing:
+        """Return how the whole stands; a sweep is an experiment: only what is violated without any delay is."""
+        first = self.steps[0]
+        if all(step.checked.verdict is Standing.NOT_JUDGED for step in self.steps):
+            return Standing.NOT_JUDGED
+        is_judged = first.delay_ms == 0 and first.checked.verdict is not Standing.NOT_JUDGED
+        return first.checked.verdict if is_judged else Standing.HOLDS
+
+    @property
     def sensitive(self) -> tuple[Sensitivity, ...]:
         """Return the functions whose calls wait for the service."""
         return tuple(each for each in self.sensitivities if each.is_sensitive)
+
+
+def check_worse(
+    annotations: Sequence[Annotation], recorded: Recorded, asked: Sequence[Link], config: CompareConfig
+) -> Checked[Assertion] | Sweep:
+    """Hold what was recorded, of services that were worse to reach as `asked`, against annotations: once, or at each delay of a sweep."""
+    swept = next((link for link in asked if link.delays_ms), None)
+    checked = (
+        sweep(annotations, recorded, swept.service, swept.parameter, config)
+        if swept
+        else check_recorded(annotations, recorded, recorded.sides[-1], config)
+    )
+    notes = told([link for link in asked if not link.delays_ms], recorded.experiment)
+    return replace(checked, notes=(*notes, *checked.notes))
 
 
 def sweep(annotations: Sequence[Annotation], found: Recorded, service: str, parameter: str, config: CompareConfig) -> Sweep:

@@ -7,7 +7,8 @@ from enum import StrEnum
 
 from perfdiff import units
 from perfdiff.analysis.findings import Findings, Ratio
-from perfdiff.analysis.search.symptom import Symptom
+from perfdiff.analysis.search.symptom import GrowthSymptom, Symptom
+from perfdiff.analysis.trends.findings import Difference, TrendFindings
 from perfdiff.records.schema import Revision
 
 HIGHEST = 0.999  # confidence that is shown at most: what the model of errors leaves out is not known better
@@ -23,12 +24,15 @@ class CommitStanding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A commit that was measured against the good end `times` times: the symptom's ratio with its 95 % interval."""
+    """A commit that was measured against the good end `times` times, or counted once, and what that showed of the symptom.
+
+    That is its ratio with the 95 % interval; of growth the difference that makes the commit bad, or what little there is of it, if any.
+    """
 
     revision: Revision
     standing: CommitStanding
-    ratio: Ratio
-    times: int
+    shown: Ratio | Difference | None
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,7 @@ class Passed:
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """A commit that needed no run: for what was probed it is the same as `other`."""
+    """A commit that needed no run: for what is run it is the same as `other`."""
 
     revision: Revision
     other: Revision
@@ -52,32 +56,35 @@ class Bisection:
     """The conclusion of a bisect.
 
     `suspects` hold the culprit with probability `confidence`, the newest last; there are several where no commit that can be measured
-    tells them apart, or, not `certain`, where measuring more would not help. `ends` is the symptom's ratio between good and bad,
-    `commits` how many the range has. `findings` compare the last suspect with what stands before the first, or the ends.
+    tells them apart, or, not `certain`, where measuring more would not help. `ends` is the symptom's ratio between good and bad, None of
+    growth, `commits` how many the range has. `findings` compare the last suspect with what stands before the first, or the ends.
     """
 
     good: Revision
     bad: Revision
-    symptom: Symptom
-    ends: Ratio
+    symptom: Symptom | GrowthSymptom
     commits: int
     suspects: tuple[Revision, ...]
-    confidence: float
-    certain: bool
     measured: tuple[Measured, ...]
     passed: tuple[Passed, ...]
     alike: tuple[Alike, ...]
-    findings: Findings
+    findings: Findings | TrendFindings
+    ends: Ratio | None = None
+    confidence: float = 1.0
+    certain: bool = True
+
+    @property
+    def is_counted(self) -> bool:
+        """Return whether growth was followed, which is counted and thereby exact."""
+        return isinstance(self.symptom, GrowthSymptom)
 
     @property
     def sentence(self) -> str:
         """Return the answer in a sentence."""
-        sure = f"{units.significant(100 * min(self.confidence, HIGHEST))} %"
         newest = self.suspects[-1]
+        sure = "" if self.is_counted else f", with {units.significant(100 * min(self.confidence, HIGHEST))} % confidence"
         if len(self.suspects) == 1:
-            named = f"{(newest.commit or '')[:10]} ({newest.summary})"
-            return (
-                f"Culprit: {named}, with {sure} confidence" if self.certain else f"Likeliest, not certain: {named}, with {sure} confidence"
-            )
-        among = f"one of {len(self.suspects)} commits up to {(newest.commit or '')[:10]}, with {sure} confidence"
-        return f"Culprit: {among}; no commit between them can be measured" if self.certain else f"Open: {among}"
+            return f"{'Culprit' if self.certain else 'Likeliest, not certain'}: {(newest.commit or '')[:10]} ({newest.summary}){sure}"
+        among = f"one of {len(self.suspects)} commits up to {(newest.commit or '')[:10]}{sure}"
+        how = "counted" if self.is_counted else "measured"
+        return f"Culprit: {among}; no commit between them can be {how}" if self.certain else f"Open: {among}"

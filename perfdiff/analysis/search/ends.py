@@ -19,13 +19,17 @@ class SearchSubject:
     bad: str
     function: str | None
     named: Callable[[str, str], bool] | None
-    metric: str | None
+    metric: str | None = None
+
+    def means(self, file: str, name: str) -> bool:
+        """Return whether a function is the one asked for; where none was, any is."""
+        return self.named is None or self.named(name, file)
 
     def functions(self, findings: Findings) -> list[FunctionFinding]:
         """Return the functions asked for; without one, those that got slower, the likeliest cause first."""
         if self.named is None:
             return sorted((each for each in findings.functions if each.rank is not None), key=lambda each: each.rank or 0)
-        return [each for each in findings.functions if self.named(each.info.name, each.info.file)]
+        return [each for each in findings.functions if self.means(each.info.file, each.info.name)]
 
 
 def follow(findings: Findings, wanted: SearchSubject) -> Symptom:

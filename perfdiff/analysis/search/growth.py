@@ -3,102 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.search.bisection import Alike, CommitStanding, Passed
+from perfdiff.analysis.search.bisection import CommitStanding
+from perfdiff.analysis.search.ends import SearchSubject
+from perfdiff.analysis.search.symptom import FunctionName, GrowthSymptom
 from perfdiff.analysis.trends.differences import differences
 from perfdiff.analysis.trends.findings import Difference, TrendFindings
 from perfdiff.analysis.trends.functions import Function, functions
 from perfdiff.errors import MeasurementError, PerfdiffError, UsageError
 from perfdiff.models.threads import one_thread
-from perfdiff.models.trend import Fit
+from perfdiff.models.trend import Law
 from perfdiff.records.places import Place, PlaceExperiment
-from perfdiff.records.schema import Revision, Side
-
-_Name = tuple[str, str]  # file and function
+from perfdiff.records.schema import Side
 
 
-@dataclass(frozen=True, slots=True)
-class WantedGrowth:
-    """What a bisect of growth is about: its ends by name, and the function, which `named(name, file)` knows, where one was given."""
-
-    good: str
-    bad: str
-    function: str | None
-    named: Callable[[str, str], bool] | None
-
-    def means(self, function: _Name) -> bool:
-        """Return whether a function is the one asked for; where none was, any is."""
-        file, name = function
-        return self.named is None or self.named(name, file)
-
-
-@dataclass(frozen=True, slots=True)
-class GrowthSymptom:
-    """A regression between the ends, which is looked for in the commits between.
-
-    It is followed in the function that the good end has as `base`, the bad end as `head`; `base` is None where it has none.
-    """
-
-    difference: Difference
-    base: _Name | None
-    head: _Name
-
-    @property
-    def says(self) -> str:
-        """Return the symptom in words."""
-        return f"growth of `{self.head[1]}`"
-
-
-@dataclass(frozen=True, slots=True)
-class GrowthReading:
-    """What a commit shows of the symptom: the difference to the good end that makes it bad, or what little there is of it, if any."""
-
-    revision: Revision
-    standing: CommitStanding
-    difference: Difference | None
-
-
-@dataclass(frozen=True, slots=True)
-class GrowthBisection:
-    """The conclusion of a bisect by growth.
-
-    `suspects` hold the culprit, the newest last; there are several where no commit that can be counted tells them apart. `commits` is how
-    many the range has. `findings` compare the last suspect with what stands before the first.
-    """
-
-    good: Revision
-    bad: Revision
-    symptom: GrowthSymptom
-    commits: int
-    suspects: tuple[Revision, ...]
-    measured: tuple[GrowthReading, ...]
-    passed: tuple[Passed, ...]
-    alike: tuple[Alike, ...]
-    findings: TrendFindings
-
-    @property
-    def sentence(self) -> str:
-        """Return which commit it is."""
-        newest = self.suspects[-1]
-        commit = (newest.commit or "")[:10]
-        if len(self.suspects) == 1:
-            return f"Culprit: {commit} ({newest.summary})"
-        return f"Culprit: one of {len(self.suspects)} commits up to {commit}; no commit between them can be counted"
-
-
-def name_of(place: Place) -> _Name:
+def name_of(place: Place) -> FunctionName:
     """Return the function that a place is in."""
     return place.file, place.function
 
 
-def follow(found: TrendFindings, wanted: WantedGrowth) -> GrowthSymptom:
+def follow(found: TrendFindings, wanted: SearchSubject) -> GrowthSymptom:
     """Return what grows faster in the bad end and will be looked for in the commits between; raise where nothing does."""
     sides = found.experiment.sides
-    if not any(wanted.means(name_of(place)) for counted in sides.values() for place in counted.places):
+    if not any(wanted.means(*name_of(place)) for counted in sides.values() for place in counted.places):
         raise UsageError(
             f"'{wanted.function}' is no function that ran in {wanted.good} or {wanted.bad}; "
             f"`perfdiff trends {wanted.good} {wanted.bad}` lists those whose growth differs",
@@ -107,7 +37,7 @@ def follow(found: TrendFindings, wanted: WantedGrowth) -> GrowthSymptom:
     for difference in found.differences:
         if difference.verdict is Verdict.REGRESSION:
             for symptom in _symptoms(found.experiment, difference):
-                if wanted.means(symptom.head) or (symptom.base is not None and wanted.means(symptom.base)):
+                if wanted.means(*symptom.head) or (symptom.base is not None and wanted.means(*symptom.base)):
                     return symptom
     raise _nothing_to_follow(found, wanted)
 
@@ -164,12 +94,12 @@ def _symptoms(experiment: PlaceExperiment, difference: Difference) -> Iterator[G
         yield GrowthSymptom(difference, before, name)
 
 
-def _home(base: Sequence[Place], known: Sequence[Function], name: _Name) -> Function:
+def _home(base: Sequence[Place], known: Sequence[Function], name: FunctionName) -> Function:
     """Return the function that most places of a function of base count for."""
     return max(known, key=lambda each: _names(base, each)[name])
 
 
-def _names(places: Sequence[Place], function: Function) -> Counter[_Name]:
+def _names(places: Sequence[Place], function: Function) -> Counter[FunctionName]:
     """Return the names in base of what became a function of head, with how many places each has there."""
     return Counter(name_of(places[number]) for number in function.base_places.tolist())
 
@@ -188,9 +118,9 @@ def _extra(difference: Difference) -> float:
     return difference.head_cost - difference.base_cost
 
 
-def _nothing_to_follow(found: TrendFindings, wanted: WantedGrowth) -> PerfdiffError:
+def _nothing_to_follow(found: TrendFindings, wanted: SearchSubject) -> PerfdiffError:
     good, bad = wanted.good, wanted.bad
-    own = [each for each in found.differences if wanted.means(name_of(each.place))]
+    own = [each for each in found.differences if wanted.means(*name_of(each.place))]
     about = f" in `{wanted.function}`" if wanted.function else ""
     better = next((each for each in own if each.verdict is Verdict.IMPROVEMENT), None)
     if better is not None:
@@ -217,5 +147,5 @@ def _grows(difference: Difference) -> str:
     return f"`{difference.place.function}` ({difference.place.file}:{difference.place.line}), {before} → {after}"
 
 
-def _says(fit: Fit | None) -> str:
+def _says(fit: Law | None) -> str:
     return "none" if fit is None else fit.says

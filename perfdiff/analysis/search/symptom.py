@@ -12,10 +12,12 @@ from perfdiff import units
 from perfdiff.analysis.findings import RUN, CountFinding, Findings, FunctionFinding, MetricFinding, PointStanding, Ratio, Rung
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.search.posterior import LAYOUT, Reading
+from perfdiff.analysis.trends.findings import Difference
 from perfdiff.models.workcounter import WORK_METRICS
 from perfdiff.records.metrics import metric_of
 from perfdiff.records.schema import Source
 
+FunctionName = tuple[str, str]  # file and function
 WORK = (*WORK_METRICS, "loads", "stores")  # counts that repeat to the last digit, the plainest first
 
 
@@ -59,6 +61,23 @@ class Symptom:
         if self.figure is Figure.WHOLE:
             return f"time of whole runs at {self.name}"
         return f"{metric_of(self.metric).says} of `{self.name}`, {self.figure.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class GrowthSymptom:
+    """A regression of growth between the ends, which is looked for in the commits between.
+
+    It is followed in the function that the good end has as `base`, the bad end as `head`; `base` is None where it has none.
+    """
+
+    difference: Difference
+    base: FunctionName | None
+    head: FunctionName
+
+    @property
+    def says(self) -> str:
+        """Return the symptom in words."""
+        return f"growth of `{self.head[1]}`"
 
 
 def symptoms(findings: Findings, function: FunctionFinding, metric: str | None) -> list[Symptom]:

@@ -8,30 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 
+from perfdiff.analysis.series import Checked, Standing
 from perfdiff.analysis.trends.again import found_again
 from perfdiff.analysis.trends.blocks import block_starts
 from perfdiff.analysis.trends.clusters import varying
 from perfdiff.analysis.trends.findings import Cluster, TrendFindings
+from perfdiff.config import CompareConfig
+from perfdiff.models.annotation import CostClass
 from perfdiff.models.shift import LEAST_SHIFT
 from perfdiff.models.threads import one_thread
-from perfdiff.models.trend import Fit, Growth, Interval
+from perfdiff.models.trend import Interval, Law
 from perfdiff.models.trendlines import fit
 from perfdiff.records.places import Place, PlaceCounts
-from perfdiff.records.schema import Floats, Ints, Note, Revision, Side
-
-
-class Ruling(StrEnum):
-    """What became of an assertion on growth."""
-
-    VIOLATED = "violated"
-    OPEN = "inconclusive"
-    LESS = "grows less"
-    HOLDS = "holds"
-    NOT_JUDGED = "not judged"
+from perfdiff.records.schema import Floats, Ints, Revision, Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,55 +73,32 @@ class GrowthAssertion:
     """
 
     name: str
-    ruling: Ruling
+    standing: Standing
     saved: SavedExponent | None
     places: int
     found: int
     limit: float | None = None
     place: Place | None = None
-    fit: Fit | None = None
+    fit: Law | None = None
     largest: float | None = None
     reason: str = ""
 
-
-@dataclass(frozen=True, slots=True)
-class CheckedTrends:
-    """The saved trends of one revision, `saved`, held against another one."""
-
-    saved: Revision
-    revision: Revision
-    assertions: tuple[GrowthAssertion, ...]
-    notes: tuple[Note, ...]
-
     @property
-    def judged(self) -> tuple[GrowthAssertion, ...]:
-        """Return the assertions that have an answer, or that more points would give one."""
-        return tuple(each for each in self.assertions if each.ruling is not Ruling.NOT_JUDGED)
-
-    @property
-    def verdict(self) -> Ruling:
-        """Return how the whole stands: violated if any assertion is, not judged if none is, else it holds only if each has an answer."""
-        if self.those(Ruling.VIOLATED):
-            return Ruling.VIOLATED
-        if not self.judged:
-            return Ruling.NOT_JUDGED
-        return Ruling.OPEN if self.those(Ruling.OPEN, Ruling.NOT_JUDGED) else Ruling.HOLDS
-
-    def those(self, *which: Ruling) -> tuple[GrowthAssertion, ...]:
-        """Return the assertions that stand so."""
-        return tuple(each for each in self.assertions if each.ruling in which)
+    def is_in_part(self) -> bool:
+        """Return whether some of the saved lines are not there any more."""
+        return self.saved is not None and self.found < self.places
 
 
 @one_thread()
-def check_trends(saved: SavedTrends, found: TrendFindings, *, seed: int) -> CheckedTrends:
+def check_trends(saved: SavedTrends, found: TrendFindings, config: CompareConfig) -> Checked[GrowthAssertion]:
     """Hold one revision against saved trends: an assertion for each costly cluster, and one for each new one that is steeper than all."""
-    held = _Held(saved, found.experiment.sides[Side.BASE], seed)
+    held = _Held(saved, found.experiment.sides[Side.BASE], config.seed)
     judged = [held.judged(cluster) for cluster in saved.clusters if cluster.is_costly]
-    higher = [blocks for assertion, blocks in judged if assertion.ruling in {Ruling.VIOLATED, Ruling.OPEN}]
+    higher = [blocks for assertion, blocks in judged if assertion.standing in {Standing.VIOLATED, Standing.OPEN}]
     told = np.concatenate([np.empty(0, dtype=np.int64), *higher])
     steeper = held.steeper(found.sides[Side.BASE].clusters, told)
     assertions = (*(assertion for assertion, _ in judged), *steeper)
-    return CheckedTrends(saved.revision, found.experiment.revisions[Side.BASE], assertions, found.experiment.notes)
+    return Checked(found.experiment.revisions[Side.BASE], assertions, found.experiment.notes, config, saved=saved.revision)
 
 
 class _Held:
@@ -148,7 +117,7 @@ class _Held:
         exponent = next(iter(cluster.exponents), None)
 
         def unjudged(reason: str) -> tuple[GrowthAssertion, Ints]:
-            return GrowthAssertion(cluster.name, Ruling.NOT_JUDGED, exponent, len(cluster.places), len(places), reason=reason), blocks
+            return GrowthAssertion(cluster.name, Standing.NOT_JUDGED, exponent, len(cluster.places), len(places), reason=reason), blocks
 
         if exponent is None:
             return unjudged("no feature told how it grew")
@@ -160,11 +129,11 @@ class _Held:
         now = fit(exponent.feature, self._within_range(exponent.feature), costs, seed=self._seed)
         if now is None:
             return unjudged(f"fewer than three sizes with a count lie in the range of {exponent.feature} that was saved")
-        ruling, reason = self._ruling(cluster, exponent, now, costs)
+        standing, reason = self._standing(cluster, exponent, now, costs)
         place = self._counted.places[places[int(np.argmax(self._counted.counts[places].max(axis=1)))]]
         return GrowthAssertion(
             name=cluster.name,
-            ruling=ruling,
+            standing=standing,
             saved=exponent,
             places=len(cluster.places),
             found=len(places),
@@ -179,7 +148,7 @@ class _Held:
         """Return the costly clusters that grow by a higher power than every saved one; not those whose blocks are all `told` already."""
         found = []
         for cluster in clusters:
-            best = next((each for each in cluster.fits if each.growth is not Growth.NONE), None)
+            best = next((each for each in cluster.fits if each.growth is not CostClass.NONE), None)
             limit = self._steepest(best.feature) if best else None
             blocks = np.unique(self._starts[list(cluster.members)])
             if not cluster.is_costly or best is None or limit is None or np.isin(blocks, told).all():
@@ -189,7 +158,7 @@ class _Held:
                 place = self._counted.places[cluster.members[0]]
                 places = len(cluster.members)
                 name = cluster.name if cluster.place is None else f"{cluster.place.function} ({cluster.name})"
-                found.append(GrowthAssertion(name, Ruling.VIOLATED, None, places, 0, limit, place, now, cluster.largest))
+                found.append(GrowthAssertion(name, Standing.VIOLATED, None, places, 0, limit, place, now, cluster.largest))
         return found
 
     def _steepest(self, feature: str) -> float | None:
@@ -206,18 +175,21 @@ class _Held:
         ]
         return max(bounds) + LEAST_SHIFT if bounds else None
 
-    def _ruling(self, cluster: SavedCluster, exponent: SavedExponent, now: Fit, costs: Floats) -> tuple[Ruling, str]:
+    def _standing(self, cluster: SavedCluster, exponent: SavedExponent, now: Law, costs: Floats) -> tuple[Standing, str]:
         low, high = exponent.ci
         limit = high + LEAST_SHIFT
         if now.ci_b[0] > limit:
             if self._costs_more(cluster, exponent.feature, costs):
-                return Ruling.VIOLATED, ""
-            return Ruling.OPEN, "its exponent is higher, but the largest run that was saved costs no more: something of lower order is gone"
+                return Standing.VIOLATED, ""
+            return (
+                Standing.OPEN,
+                "its exponent is higher, but the largest run that was saved costs no more: something of lower order is gone",
+            )
         if now.ci_b[1] < low - LEAST_SHIFT:
-            return Ruling.LESS, ""
+            return Standing.LESS, ""
         if now.ci_b[1] <= limit:
-            return Ruling.HOLDS, ""
-        return Ruling.OPEN, f"its exponent may be up to {now.ci_b[1]:.2f}: add inputs of more sizes"
+            return Standing.HOLDS, ""
+        return Standing.OPEN, f"its exponent may be up to {now.ci_b[1]:.2f}: add inputs of more sizes"
 
     def _costs_more(self, cluster: SavedCluster, feature: str, costs: Floats) -> bool:
         """Return whether it costs more than was saved at the largest point of both; so it is taken to where they have none in common."""

@@ -13,8 +13,8 @@ from perfdiff.analysis.trends.blocks import block_counts
 from perfdiff.analysis.trends.findings import COSTLY_SHARE, Cluster, Trends
 from perfdiff.models.clusters import ALPHA, clustered, least_variation
 from perfdiff.models.joint import joint
-from perfdiff.models.trend import Fit
-from perfdiff.models.trendlines import fits, power_fits
+from perfdiff.models.trend import Law
+from perfdiff.models.trendlines import fits, power_laws
 from perfdiff.records.places import PlaceCounts, PlaceExperiment
 from perfdiff.records.schema import Floats, Side
 
@@ -65,11 +65,11 @@ def varying(features: Mapping[str, Floats]) -> dict[str, Floats]:
     return {name: x for name, x in features.items() if len(np.unique(x[np.isfinite(x) & (x > 0)])) > 1}
 
 
-def _fits(features: Mapping[str, Floats], sums: Floats, costly: npt.NDArray[np.bool_], seed: int) -> list[tuple[Fit, ...]]:
+def _fits(features: Mapping[str, Floats], sums: Floats, costly: npt.NDArray[np.bool_], seed: int) -> list[tuple[Law, ...]]:
     """Return the trends of costs (clusters, points) over all features, the best first; only of `costly` ones with their classes."""
-    found: list[list[Fit]] = [[] for _ in sums]
+    found: list[list[Law]] = [[] for _ in sums]
     for name, x in features.items():
-        for rows, fitted in ((np.flatnonzero(costly), fits), (np.flatnonzero(~costly), power_fits)):
+        for rows, fitted in ((np.flatnonzero(costly), fits), (np.flatnonzero(~costly), power_laws)):
             for row, each in zip(rows, fitted(name, x, sums[rows], seed=seed), strict=True):
                 found[row] += [each] if each else []
     return [tuple(sorted(each, key=lambda fit: -fit.r2)) for each in found]

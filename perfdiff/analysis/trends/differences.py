@@ -17,9 +17,8 @@ from perfdiff.analysis.trends.clusters import shared, varying
 from perfdiff.analysis.trends.findings import COSTLY_SHARE, Cause, Difference, DifferenceKind
 from perfdiff.analysis.trends.functions import Function, functions
 from perfdiff.models.clusters import ALPHA, LEAST_SD
-from perfdiff.models.powerlaw import PERCENTILE, far_values
 from perfdiff.models.shift import LEAST_SHIFT, cost_ratio, exponent_shift
-from perfdiff.models.trend import Fit, Interval
+from perfdiff.models.trend import PERCENTILE, Interval, Law, far_values
 from perfdiff.models.trendlines import fit
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.schema import Floats, Side
@@ -38,8 +37,8 @@ class _Growth:
     """
 
     feature: str
-    base: Fit | None
-    head: Fit | None
+    base: Law | None
+    head: Law | None
     ci: Interval | None
     steeper: int
     at: float
@@ -227,7 +226,7 @@ def _vary_together(one: Function, other: Function) -> bool:
     return float(np.corrcoef(extra)[0, 1]) ** 2 > 1 - ALPHA
 
 
-def _far_cost(found: Fit | None) -> float:
+def _far_cost(found: Law | None) -> float:
     return found.predictions[-1].cost if found and found.predictions else 0.0
 
 

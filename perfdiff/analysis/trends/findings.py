@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from perfdiff.analysis.findings import Verdict
-from perfdiff.models.trend import Fit, Interval, Joint
+from perfdiff.models.trend import Interval, Joint, Law
 from perfdiff.records.places import Place, PlaceExperiment
 from perfdiff.records.schema import Floats, Side
 
@@ -29,7 +29,7 @@ class Cluster:
     costs: Floats
     largest: float
     share: float
-    fits: tuple[Fit, ...]
+    fits: tuple[Law, ...]
     joint: Joint | None = None
     overtakes: float | None = None
 
@@ -93,8 +93,8 @@ class Difference:
     feature: str
     base_counts: Floats
     head_counts: Floats
-    base: Fit | None
-    head: Fit | None
+    base: Law | None
+    head: Law | None
     ci: Interval | None
     at: float
     base_cost: float

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from perfdiff.analysis.series import GROWTH, Cost, Entry, History, Step
 from perfdiff.analysis.trends.blocks import block_counts
 from perfdiff.analysis.trends.clusters import varying
-from perfdiff.models.shift import ExponentShift, exponent_shift
+from perfdiff.config import CompareConfig
+from perfdiff.models.shift import exponent_shift
 from perfdiff.models.threads import one_thread
-from perfdiff.models.trend import Fit
-from perfdiff.models.trendlines import fit
+from perfdiff.models.trend import Law
+from perfdiff.models.trendlines import best_fit, fit
 from perfdiff.records.places import PlaceCounts
 from perfdiff.records.schema import Floats, Revision
 
@@ -20,41 +21,8 @@ from perfdiff.records.schema import Floats, Revision
 Counted = tuple[Revision, PlaceCounts | str]
 
 
-@dataclass(frozen=True, slots=True)
-class GrowthStep:
-    """A change point: the exponent is another than from the revision `since` on."""
-
-    shift: ExponentShift
-    since: Revision
-
-
-@dataclass(frozen=True, slots=True)
-class GrowthEntry:
-    """A revision: how the blocks that the function executes grow, and how many a run executes at the largest point.
-
-    `reason` says why there is no fit.
-    """
-
-    revision: Revision
-    fit: Fit | None = None
-    largest: float | None = None
-    step: GrowthStep | None = None
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class GrowthHistory:
-    """A function over revisions, oldest first; growth is over `feature`, whose largest value was run at the point called `at`."""
-
-    function: str
-    file: str
-    feature: str
-    at: str
-    entries: tuple[GrowthEntry, ...]
-
-
 @one_thread()
-def growth_history(function: str, file: str, counted: Sequence[Counted], *, seed: int) -> GrowthHistory | None:
+def growth_history(function: str, file: str, counted: Sequence[Counted], config: CompareConfig) -> History | None:
     """Return the history of the function of this name, that of `file` where a revision has several; None where no feature tells its growth.
 
     Each revision is held against the one that began the current level, so that small shifts add up: it begins a new level where the paired
@@ -63,27 +31,28 @@ def growth_history(function: str, file: str, counted: Sequence[Counted], *, seed
     """
     counted = [(revision, found if isinstance(found, str) else found.at(found.known)) for revision, found in counted]
     costs = [found if isinstance(found, str) else _costs(function, file, found) for _, found in counted]
-    feature = next((name for name in map(_telling, reversed(counted), reversed(costs), [seed] * len(costs)) if name), None)
+    feature = next((law.feature for law in map(_telling, reversed(counted), reversed(costs), [config.seed] * len(costs)) if law), None)
     if feature is None:
         return None
     level: tuple[Revision, Floats, Floats] | None = None
     entries = []
     for (revision, found), cost in zip(counted, costs, strict=True):
         if isinstance(found, str) or isinstance(cost, str):
-            entries.append(GrowthEntry(revision, reason=str(cost)))
+            entries.append(Entry(revision, reason=str(cost)))
             continue
         x = varying(found.features).get(feature)
-        trend = None if x is None else fit(feature, x, cost, seed=seed)
+        trend = None if x is None else fit(feature, x, cost, seed=config.seed)
         if x is None or trend is None:
             says = f"{feature} is no feature of its runs" if x is None else f"it runs at fewer than three values of {feature}"
-            entries.append(GrowthEntry(revision, reason=says))
+            entries.append(Entry(revision, reason=says))
             continue
-        shift = exponent_shift(level[1], level[2], cost, seed=seed) if level else None
-        step = GrowthStep(shift, level[0]) if level and shift and shift.is_new else None
+        shift = exponent_shift(level[1], level[2], cost, seed=config.seed) if level else None
+        step = Step(shift, level[0]) if level and shift and shift.is_new else None
         if level is None or step or shift is None:
             level = revision, x, cost
-        entries.append(GrowthEntry(revision, trend, float(cost[int(np.nanargmax(x))]), step))
-    return GrowthHistory(function, file, feature, _largest_point(feature, counted), tuple(entries))
+        told = Cost(trend, trend.b, *trend.ci_b, step=step, count=float(cost[int(np.nanargmax(x))]))
+        entries.append(Entry(revision, costs={GROWTH: told}))
+    return History(function, file, tuple(entries), config, feature=feature, at=_largest_point(feature, counted))
 
 
 def _costs(function: str, file: str, found: PlaceCounts) -> Floats | str:
@@ -99,13 +68,12 @@ def _costs(function: str, file: str, found: PlaceCounts) -> Floats | str:
     return costs
 
 
-def _telling(counted: Counted, cost: Floats | str, seed: int) -> str | None:
-    """Return the feature that tells most of a function's cost in a revision, None where none does."""
-    _, found = counted
-    if isinstance(found, str) or isinstance(cost, str):
+def _telling(counted: Counted, cost: Floats | str, seed: int) -> Law | None:
+    """Return the trend that tells most of a function's cost in a revision, None where none does."""
+    _, places = counted
+    if isinstance(places, str) or isinstance(cost, str):
         return None
-    trends = [each for name, x in varying(found.features).items() if (each := fit(name, x, cost, seed=seed))]
-    return max(trends, key=lambda each: each.r2).feature if trends else None
+    return best_fit(varying(places.features), cost, seed=seed)
 
 
 def _largest_point(feature: str, counted: Sequence[Counted]) -> str:

@@ -14,9 +14,10 @@ from perfdiff.analysis.findings import LineGrowth
 from perfdiff.analysis.trends.blocks import block_counts
 from perfdiff.analysis.trends.clusters import shared, varying
 from perfdiff.analysis.trends.counterparts import FEW, carried_over, counterparts
+from perfdiff.models.annotation import CostClass
 from perfdiff.models.laws import plain_power
 from perfdiff.models.shift import LEAST_SHIFT
-from perfdiff.models.trend import Fit, Growth, Interval
+from perfdiff.models.trend import Interval, Law
 from perfdiff.models.trendlines import fits
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.schema import Floats, FunctionInfo, Ints, Side, Source
@@ -190,7 +191,7 @@ class _Telling:
         points = self.experiment.points
         return counts[:, [point.workload == points[self.point].workload for point in points]]
 
-    def _best(self, counts: Floats) -> tuple[str | None, Floats, Sequence[Fit | None]]:
+    def _best(self, counts: Floats) -> tuple[str | None, Floats, Sequence[Law | None]]:
         """Return the feature that tells head's count best, its values, and the fits of all `counts` (counts, points) over it."""
         features = varying({name: self._own(x[None, :])[0] for name, x in shared(self.experiment).items()})
         own = self._own(counts)
@@ -200,18 +201,18 @@ class _Telling:
         return best or (None, np.empty(0), [None] * len(counts))
 
 
-def _exponent(found: Fit | None, counts: Floats) -> Interval | None:
+def _exponent(found: Law | None, counts: Floats) -> Interval | None:
     """Return the interval of a count's exponent, 0 of one that is the same everywhere; None where the points do not tell it."""
     if counts.any() and not np.ptp(counts):
         return 0.0, 0.0
-    if found is None or found.growth is Growth.NONE or found.ci_b[1] - found.ci_b[0] > 2 * _TOLD_WITHIN:
+    if found is None or found.growth is CostClass.NONE or found.ci_b[1] - found.ci_b[0] > 2 * _TOLD_WITHIN:
         return None
     return found.ci_b
 
 
-def _says(x: Floats, counts: Floats, found: Fit | None) -> str:
+def _says(x: Floats, counts: Floats, found: Law | None) -> str:
     """Return how a count grows, in words."""
     if found is None or not np.ptp(counts):
         return units.count(float(counts[0]))
     known = x[np.isfinite(x) & (x > 0)]
-    return plain_power(found.feature, float(np.log(found.a)), found.b, known) if found.growth is Growth.POWER else found.says
+    return plain_power(found.feature, float(np.log(found.a)), found.b, known) if found.growth is CostClass.POWER else found.says

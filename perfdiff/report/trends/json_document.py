@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from perfdiff.analysis.trends.findings import Cluster, Difference, Move, TrendFindings
-from perfdiff.models.trend import Fit
+from perfdiff.models.trend import Law
 from perfdiff.records.places import Place, PlaceCounts
 from perfdiff.records.schema import Revision, Side
 from perfdiff.report.json_text import finite
@@ -99,7 +99,7 @@ def _instances(place: int, counted: PlaceCounts) -> dict[str, Any]:
     return {"instances": largest} if len(numbers) > 1 else {}
 
 
-def _fit(fit: Fit) -> dict[str, Any]:
+def _fit(fit: Law) -> dict[str, Any]:
     return {
         "feature": fit.feature,
         "a": fit.a,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from perfdiff.analysis.trends.findings import COSTLY_SHARE, Cluster, Difference, TrendFindings
-from perfdiff.models.trend import Fit, Prediction
+from perfdiff.models.trend import Law, Prediction
 from perfdiff.records.schema import Side
 from perfdiff.report import wording as names
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, Items, Plot, Table
@@ -45,7 +45,7 @@ class Row:
     rank: int
     target: str
     cluster: Cluster
-    fit: Fit | None
+    fit: Law | None
     furthest: Prediction | None
     words: str
 
@@ -245,7 +245,7 @@ _FIT_COLUMNS = (
 )
 
 
-def _fit(fit: Fit) -> tuple[Cell, ...]:
+def _fit(fit: Law) -> tuple[Cell, ...]:
     ignored = f" of {fit.n + fit.ignored:,}" if fit.ignored else ""
     return (
         Cell(fit.says),

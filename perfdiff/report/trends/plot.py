@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from perfdiff.analysis.trends.findings import Cluster, Difference, TrendFindings
-from perfdiff.models.trend import Fit
+from perfdiff.models.trend import Law
 from perfdiff.records.places import Place
 from perfdiff.records.schema import Floats, Side
 from perfdiff.report.blocks import Calls, Plot, Series
@@ -23,7 +23,7 @@ class _Counted:
 
     side: Side
     counts: Floats | None
-    fit: Fit | None
+    fit: Law | None
 
 
 def cluster_plot(found: TrendFindings, cluster: Cluster, most: int) -> Plot | None:
@@ -116,7 +116,7 @@ def _others(features: Mapping[str, Floats], feature: str) -> Iterator[tuple[str,
     yield from told[:MOST_INPUTS]
 
 
-def _ratios(x: Floats, y: Floats, fit: Fit | None) -> tuple[float | None, ...]:
+def _ratios(x: Floats, y: Floats, fit: Law | None) -> tuple[float | None, ...]:
     """Return the measured over the fitted count of each point, None where one of them has no logarithm."""
     if fit is None:
         return (None,) * len(x)
@@ -137,5 +137,5 @@ def _line(found: TrendFindings, counted: _Counted, feature: str) -> Iterator[Ser
     yield Series(counted.side, "", tuple(map(float, grid)), tuple(float(_law(counted.fit, at)) for at in grid), line=True)
 
 
-def _law(fit: Fit, at: float) -> float:
+def _law(fit: Law, at: float) -> float:
     return float(fit.a * at**fit.b)

@@ -11,7 +11,7 @@ import numpy as np
 
 from perfdiff.analysis.trends.assertions import SavedCluster, SavedExponent, SavedTrends
 from perfdiff.errors import RecordingError, UsageError
-from perfdiff.models.trend import Growth
+from perfdiff.models.annotation import CostClass
 from perfdiff.records import bounds, codec
 from perfdiff.records.places import Place
 from perfdiff.records.schema import Floats, Revision
@@ -27,7 +27,7 @@ class _Fit:
     feature: str
     b: float | None
     ci_b: tuple[float | None, ...]
-    growth: Growth
+    growth: CostClass
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ def _exponent(fit: _Fit) -> SavedExponent | None:
     if len(fit.ci_b) != 2:
         raise ValueError("an interval has two ends")
     values = [math.nan if value is None else value for value in (fit.b, *fit.ci_b)]
-    if fit.growth is Growth.NONE or not all(map(math.isfinite, values)):
+    if fit.growth is CostClass.NONE or not all(map(math.isfinite, values)):
         return None
     return SavedExponent(fit.feature, values[0], (values[1], values[2]))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from perfdiff.analysis.trends.findings import TrendFindings
 from perfdiff.report import markdown as tickets
 from perfdiff.report import terminal
-from perfdiff.report.blocks import Sentence, Tone
+from perfdiff.report.blocks import Block, Sentence, Tone
 from perfdiff.report.trends import wording
 from perfdiff.report.trends.clean import clean
 from perfdiff.report.trends.document import answered, blocks, title
@@ -16,13 +16,20 @@ def answer(found: TrendFindings) -> str:
     return wording.answer(clean(found))
 
 
-def text(found: TrendFindings, *, width: int = 100, colour: bool = False) -> str:
-    """Return the report as text of at most `width` columns where names allow it, with ANSI colours only if `colour`."""
+def text(found: TrendFindings, *, width: int = 100, colour: bool = False, search: tuple[Block, ...] = ()) -> str:
+    """Return the report as text of at most `width` columns where names allow it, with ANSI colours only if `colour`.
+
+    The `search` that led to it stands ahead.
+    """
     shown = clean(found)
-    return terminal.render_blocks([Sentence(title(shown), Tone.MUTED), answered(shown), *blocks(shown)], width=width, colour=colour)
+    told = [*search, Sentence(title(shown), Tone.MUTED), answered(shown), *blocks(shown)]
+    return terminal.render_blocks(told, width=width, colour=colour, all_rows=bool(search))
 
 
-def markdown(found: TrendFindings) -> str:
+def markdown(found: TrendFindings, search: tuple[Block, ...] = ()) -> str:
     """Return the report as Markdown for a ticket: at most 60,000 bytes, the answer first."""
     shown = clean(found)
-    return tickets.render_blocks(answered(shown), title(shown), blocks(shown))
+    told: list[Block] = [*search, answered(shown), *blocks(shown)]
+    first, *rest = told
+    assert isinstance(first, Sentence)
+    return tickets.render_blocks(first, title(shown), tuple(rest))

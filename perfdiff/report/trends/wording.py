@@ -11,7 +11,8 @@ from perfdiff import units
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.trends.blocks import block_counts
 from perfdiff.analysis.trends.findings import COSTLY_SHARE, Cluster, Difference, DifferenceKind, TrendFindings, Trends
-from perfdiff.models.trend import Fit, Growth, Interval, Prediction
+from perfdiff.models.annotation import CostClass
+from perfdiff.models.trend import Interval, Law, Prediction
 from perfdiff.records.places import Place, PlaceCounts
 from perfdiff.records.schema import Floats, Side
 from perfdiff.report.printable import shortened
@@ -51,12 +52,12 @@ def amounts(interval: Interval) -> str:
     return f"[{amount(low, digits)}, {amount(high, digits)}]"
 
 
-def exponent(fit: Fit) -> str:
+def exponent(fit: Law) -> str:
     """Return a fit's exponent with its interval: `2.00 [1.98, 2.02]`."""
     return f"{fit.b:.2f} [{fit.ci_b[0]:.2f}, {fit.ci_b[1]:.2f}]"
 
 
-def coefficient(fit: Fit) -> str:
+def coefficient(fit: Law) -> str:
     """Return a fit's coefficient with its interval."""
     low, high = (units.significant(bound) for bound in fit.ci_a)
     return f"{units.significant(fit.a)} [{low}, {high}]"
@@ -90,15 +91,15 @@ def and_others(cluster: Cluster) -> str:
     return f" and {plural(others, 'more place')}" if cluster.place is not None and others else ""
 
 
-def steepest(trends: Trends) -> tuple[Cluster, Fit] | None:
+def steepest(trends: Trends) -> tuple[Cluster, Law] | None:
     """Return the costly cluster that surely grows most, by the lower end of its exponent's interval; None where no feature tells of any."""
     told = [(cluster, fit) for cluster in trends.clusters if cluster.is_costly and (fit := best(cluster)) is not None]
     return max(told, key=lambda each: each[1].ci_b[0], default=None)
 
 
-def best(cluster: Cluster) -> Fit | None:
+def best(cluster: Cluster) -> Law | None:
     """Return the fit that tells a cluster's growth, None where no feature does."""
-    return next((fit for fit in cluster.fits if fit.growth is not Growth.NONE), None)
+    return next((fit for fit in cluster.fits if fit.growth is not CostClass.NONE), None)
 
 
 def grows(cluster: Cluster) -> str:
@@ -107,7 +108,7 @@ def grows(cluster: Cluster) -> str:
     return ABSENT if fit is None else fit.says
 
 
-def reach(found: TrendFindings, fit: Fit, side: Side) -> str:
+def reach(found: TrendFindings, fit: Law, side: Side) -> str:
     """Return the values of a fit's feature that were run: `n from 100 to 10,000`."""
     return spans(fit.feature, found.experiment.sides[side].features.get(fit.feature, np.array([])))
 
@@ -213,7 +214,7 @@ def change(difference: Difference) -> str:
     return f"{_says(difference.base)} → {_says(difference.head)}"
 
 
-def _says(fit: Fit | None) -> str:
+def _says(fit: Law | None) -> str:
     return ABSENT if fit is None else fit.says
 
 
