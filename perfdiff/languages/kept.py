@@ -67,7 +67,7 @@ class FactsCache(Generic[T]):
     def facts(self, content: bytes, read: Callable[[], T]) -> T:
         """Return what a content tells, by `read` where that is not kept yet."""
         text = self._texts.text(content)
-        with contextlib.suppress(msgspec.DecodeError):
+        with contextlib.suppress(msgspec.DecodeError, RecursionError):
             if text is not None:
                 return msgspec.json.decode(text, type=self._kind)
         facts = read()
