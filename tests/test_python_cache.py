@@ -67,7 +67,7 @@ def test_a_file_is_parsed_again_where_its_content_or_place_or_depth_is_another(t
 def test_a_damaged_entry_is_made_again(tmp_path: Path) -> None:
     tree, cache = write(tmp_path / "tree", FILES), tmp_path / "cache"
     fresh = index(tree, depth=2, cache=cache)
-    for text in ("", "[]", '{"a": 1}', "[" * 10):
+    for text in ("", "[]", '{"a": 1}', "[" * 10, '{"a":' + "[" * 100_000):
         for entry in cache.rglob("*.json"):
             entry.write_text(text)
         assert index(tree, depth=2, cache=cache) == fresh

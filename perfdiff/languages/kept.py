@@ -33,7 +33,7 @@ def decoded(kind: type[T], text: str) -> T:
     """Return the value of a kind that a text holds; raise ValueError where it holds none."""
     try:
         return msgspec.json.decode(text, type=kind, dec_hook=lambda to, value: to(value))
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:  # the latter where it is nested without end
         raise ValueError(str(error)) from error
 
 

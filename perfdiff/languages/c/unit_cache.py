@@ -39,7 +39,10 @@ class UnitCache:
     def load(self, unit: front.Unit) -> UnitFacts | None:
         """Return the facts of a unit, or None where it has to be parsed."""
         for path in sorted(self._entries(unit).glob("*.json")):
-            with contextlib.suppress(OSError, ValueError, KeyError, TypeError, msgspec.DecodeError), path.open(encoding="utf-8") as lines:
+            with (
+                contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError, msgspec.DecodeError),
+                path.open(encoding="utf-8") as lines,
+            ):
                 if self._is_valid(json.loads(lines.readline())):
                     facts = msgspec.json.decode(lines.readline(), type=UnitFacts)
                     os.utime(path)

@@ -246,5 +246,5 @@ def _decoded(text: str) -> Class | str | None:
     try:
         told = json.loads(text)  # which takes texts that are no Unicode, as constants of classes may be
         return str(told["problem"]) if "problem" in told else msgspec.convert(told, Class)
-    except (ValueError, TypeError, msgspec.ValidationError):
+    except (ValueError, TypeError, RecursionError, msgspec.ValidationError):
         return None
