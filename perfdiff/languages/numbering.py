@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
 from perfdiff.languages.digest import digest
-from perfdiff.languages.protocol import FunctionDefinition
+from perfdiff.languages.protocol import FunctionDefinition, Program
 
 Tokens = Callable[[FunctionDefinition], Sequence[str]]
 _ALIKE = 0.5  # share of tokens that two units must have in common where their order does not tell which is which
@@ -82,6 +82,28 @@ class Alignment:
             stem: [_Unit(prefix, number, tuple(group)) for (number, prefix), group in sorted(units.items())]
             for stem, units in groups.items()
         }
+
+
+def rekeyed(
+    head: Program, keys: Mapping[str, str], named: Callable[[FunctionDefinition, str], FunctionDefinition]
+) -> tuple[Program, Mapping[str, FunctionDefinition]]:
+    """Return head with the keys that its functions have in base, and its functions as they were by these keys.
+
+    `named` returns a function with the names that it has because of its key in base. Nothing changes where two would have one key.
+    """
+    if all(key == now for key, now in keys.items()) or len(set(keys.values())) < len(keys):
+        return head, head.functions
+    functions = {}
+    for key, now in keys.items():
+        calls = frozenset(keys.get(callee, callee) for callee in head.functions[key].calls)
+        functions[now] = named(replace(head.functions[key], key=now, calls=calls), now)
+    return replace(head, functions=functions), {now: head.functions[key] for key, now in keys.items()}
+
+
+def with_name(function: FunctionDefinition, before: FunctionDefinition | None) -> FunctionDefinition:
+    """Return a function to which its name in base is one of its own: another number or parameter is no other name."""
+    is_known = before is None or before.name in function.names
+    return function if is_known or before is None else replace(function, names=(*function.names, before.name))
 
 
 def _pairs(base: Sequence[_Unit], head: Sequence[_Unit], tokens: Tokens) -> dict[int, int]:

@@ -17,10 +17,10 @@ from perfdiff.languages.identifiers import names_a_file
 from perfdiff.languages.java import types
 from perfdiff.languages.java.classes import FINAL, INTERFACE, SYNTHETIC, Class, Field, Method
 from perfdiff.languages.java.hierarchy import Hierarchy
+from perfdiff.languages.planning import nearest
 from perfdiff.languages.protocol import FeaturePlan, Load
 from perfdiff.records.schema import Origin
 
-MAX_FEATURES = 30  # what annotations are made to sort out within a second, as for C
 _LOADS = {
     **dict.fromkeys("BSIJ", Load.SIGNED),
     **dict.fromkeys("CZ", Load.UNSIGNED),
@@ -80,12 +80,7 @@ class _Value:
 
 def plan(inputs: Inputs, depth: int) -> tuple[FeaturePlan, ...]:
     """Return the features of a method, nearest first, at most `MAX_FEATURES`; paths have at most `depth` steps."""
-    if inputs.method.code is None:
-        return ()
-    planned: dict[str, FeaturePlan] = {}
-    for one in _plans(inputs, depth):
-        planned.setdefault(one.expression, one)
-    return tuple(planned.values())[:MAX_FEATURES]
+    return nearest(_plans(inputs, depth)) if inputs.method.code is not None else ()
 
 
 def _plans(inputs: Inputs, depth: int) -> Iterator[FeaturePlan]:

@@ -15,11 +15,11 @@ from tree_sitter import Node
 from perfdiff.languages.identifiers import names_a_file
 from perfdiff.languages.php.names import SUPERGLOBALS, Names
 from perfdiff.languages.php.naming import BUILT_IN
+from perfdiff.languages.planning import nearest
 from perfdiff.languages.protocol import FeaturePlan, Load
 from perfdiff.languages.syntax_trees import inner, text_of
 from perfdiff.records.schema import Origin
 
-MAX_FEATURES = 30  # what annotations are made to sort out within a second, as for C
 _NUMBERS = frozenset(("int", "float", "bool", "false", "true"))
 _SIZED = frozenset(("string", "array", "iterable"))
 _COLLECTIONS = frozenset(
@@ -78,10 +78,7 @@ def parameters(function: Node) -> Iterator[Parameter]:
 
 def plan_features(inputs: Inputs, depth: int) -> tuple[FeaturePlan, ...]:
     """Return the features of a function, nearest first, at most `MAX_FEATURES`; paths have at most `depth` steps."""
-    planned: dict[str, FeaturePlan] = {}
-    for plan in _plans(inputs, depth):
-        planned.setdefault(plan.expression, plan)
-    return tuple(planned.values())[:MAX_FEATURES]
+    return nearest(_plans(inputs, depth))
 
 
 def _plans(inputs: Inputs, depth: int) -> Iterator[FeaturePlan]:
