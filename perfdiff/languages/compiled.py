@@ -20,7 +20,7 @@ FLAGS = ("-D_GNU_SOURCE", "-O2", "-g", "-fPIC", "-fvisibility=hidden", "-fno-omi
 MODULE_FLAGS = ("-std=gnu11", *FLAGS, "-Wno-missing-field-initializers")  # of what engines of other languages load
 
 
-def kept(cache: Path, name: str, make: Callable[[Path], None]) -> Path:
+def kept(cache: Path, name: str, make: Callable[[Path], object]) -> Path:
     """Return the folder `name` of the cache; at the first call `make` fills it.
 
     Equal requests share it, from two processes at once too. One that is not as it was made is made again.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
 from perfdiff.languages.digest import digest
+from perfdiff.languages.pairing import similarity
 from perfdiff.languages.protocol import FunctionDefinition, Program
 
 Tokens = Callable[[FunctionDefinition], Sequence[str]]
@@ -123,7 +124,7 @@ def _between(base: Sequence[_Unit], head: Sequence[_Unit], old: tuple[int, int],
         return dict(zip(range(*new), range(*old), strict=True))
     words = {("base", index): _words(base[index], tokens) for index in range(*old)}
     words |= {("head", index): _words(head[index], tokens) for index in range(*new)}
-    scored = sorted(((_likeness(words["base", i], words["head", j]), -i, -j) for i in range(*old) for j in range(*new)), reverse=True)
+    scored = sorted(((similarity(words["base", i], words["head", j]), -i, -j) for i in range(*old) for j in range(*new)), reverse=True)
     found: dict[int, int] = {}
     for score, i, j in scored:
         if score >= _ALIKE and -j not in found and -i not in found.values():
@@ -133,8 +134,3 @@ def _between(base: Sequence[_Unit], head: Sequence[_Unit], old: tuple[int, int],
 
 def _words(unit: _Unit, tokens: Tokens) -> Counter[str]:
     return Counter(token for one in unit.functions for token in tokens(one))
-
-
-def _likeness(base: Counter[str], head: Counter[str]) -> float:
-    """Return Dice's coefficient of two multisets, 0 to 1."""
-    return 2 * (base & head).total() / max(base.total() + head.total(), 1)

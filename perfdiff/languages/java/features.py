@@ -222,14 +222,11 @@ def _derived(value: _Value, inputs: Inputs, *, is_parameter: bool) -> Iterator[F
         yield FeaturePlan(f"file size({value.name})", Origin.DERIVED, Load.FILE, f"file {value.path}")
         yield FeaturePlan(f"path depth({value.name})", Origin.DERIVED, Load.DEPTH, f"depth {value.path}")
     is_holder = value.descriptor.startswith("[") or value.descriptor in _COLLECTIONS
-    if is_holder and any(_is_sized(types.erased(each)) for each in types.elements(value.generic)[-1:]):  # of a map its values
+    held = map(types.erased, types.elements(value.generic)[-1:])  # of a map its values
+    if is_holder and any(each.startswith("[") or each in _TEXTS or each in _COLLECTIONS for each in held):
         yield FeaturePlan(f"total size({value.name})", Origin.DERIVED, Load.UNSIGNED, f"nested {value.path}")
     if is_parameter:
         yield from _types(value, inputs)
-
-
-def _is_sized(descriptor: str) -> bool:
-    return descriptor.startswith("[") or descriptor in _TEXTS or descriptor in _COLLECTIONS
 
 
 def _types(value: _Value, inputs: Inputs) -> Iterator[FeaturePlan]:

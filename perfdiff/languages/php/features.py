@@ -145,17 +145,13 @@ def _derived(one: Parameter, names: Names) -> Iterator[FeaturePlan]:
     """Yield what can be told of a parameter beyond its own number or length, where the body asks for it."""
     name = one.name
     is_text = not one.types or bool(one.types & {"string", "mixed"})
-    if not one.is_variadic and is_text and (_is_path(name) or name in names.opened):
+    if not one.is_variadic and is_text and (names_a_file(name, "uri") or name in names.opened):
         yield FeaturePlan(f"filesize({name})", Origin.DERIVED, Load.FILE, f"file {name}")
         yield FeaturePlan(f"path depth({name})", Origin.DERIVED, Load.DEPTH, f"depth {name}")
     if name in names.iterated and (not one.types or bool(one.types & {"array", "iterable", "mixed"})):
         yield FeaturePlan(f"sum(count({name}[]))", Origin.DERIVED, Load.UNSIGNED, f"nested {name}")
     if name in names.asked and not one.is_variadic:
         yield FeaturePlan(f"{name}::class", Origin.DERIVED, Load.TYPE, f"type {name}", category=True)
-
-
-def _is_path(name: str) -> bool:
-    return names_a_file(name, "uri")
 
 
 def _kinds(one: Parameter) -> tuple[bool, bool]:
