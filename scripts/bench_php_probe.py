@@ -18,7 +18,7 @@ from pathlib import Path
 import figures
 
 from perfdiff.languages.c import runtime_library
-from perfdiff.languages.counted_code import Places
+from perfdiff.languages.line_counts import Places
 from perfdiff.languages.php import extension, interpreters, places, start
 from perfdiff.records import plan
 from perfdiff.records.plan import Entry, Mode
@@ -138,7 +138,7 @@ def bench(php: interpreters.Php, folder: Path) -> Bench:
     runtime = runtime_library.build("gcc", folder)
     (folder / "main.php").write_text(PROGRAM)
     counter = extension.build_lines(php, "gcc", folder)
-    reader = places.places(folder, ["main.php"], places.Host(php.executable, counter, os.environ, {}), folder / "counted-lines")
+    reader = places.places(folder, ["main.php"], places.Host(php.executable, counter, os.environ), folder / "counted-lines")
     probing, counting = (build(php, runtime, "gcc", folder) for build in (extension.build, extension.build_counting))
     return Bench(php, probing, counting, reader, folder)
 

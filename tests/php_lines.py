@@ -11,7 +11,7 @@ from pathlib import Path
 
 import php_programs
 import runtimes
-from perfdiff.languages.counted_code import Places
+from perfdiff.languages.line_counts import Places
 from perfdiff.languages.php import extension, places
 from perfdiff.records.places import Place
 
@@ -67,7 +67,7 @@ def project(room: Path, sources: Mapping[str, str]) -> Project:
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_text(text)
     (room / "runs").mkdir()
-    host = places.Host(php_programs.interpreter().executable, module(), os.environ, {})
+    host = places.Host(php_programs.interpreter().executable, module(), os.environ)
     return Project(tree, room / "runs", places.places(tree, list(sources), host, room / "lines.sheet"))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import python_programs
 import runtimes
-from perfdiff.languages.counted_code import Places
+from perfdiff.languages.line_counts import Places
 from perfdiff.languages.python import extension, places
 from perfdiff.records.places import Place
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from java_sources import by_name, features, program
-from perfdiff.languages.java.features import MAX_FEATURES
+from perfdiff.languages.planning import MAX_FEATURES
 from perfdiff.languages.protocol import Load, Program
 from perfdiff.records.schema import Origin
 

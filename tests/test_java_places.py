@@ -15,7 +15,8 @@ import runtimes
 from perfdiff.errors import RecordingError
 from perfdiff.languages.java import agent
 from perfdiff.languages.java.index import index
-from perfdiff.languages.java.places import Host, Places, places
+from perfdiff.languages.java.places import Host, places
+from perfdiff.languages.line_counts import Places
 
 pytestmark = pytest.mark.integration
 

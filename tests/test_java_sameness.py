@@ -16,7 +16,7 @@ from java_sources import compared, compile_all, helpers, jdk, write
 from perfdiff.languages.java import archive_bytes, class_bytes, sameness
 from perfdiff.languages.java.pack import Java
 from perfdiff.languages.java.traits import JavaConfig
-from perfdiff.languages.protocol import CodeComparison, Counterpart
+from perfdiff.languages.protocol import CodeComparison, Counterpart, Surroundings
 from perfdiff.languages.tree_files import all_differing
 
 ALIKE = {
@@ -300,7 +300,7 @@ class Tree:
 def test_libraries_of_other_versions_may_lie_outside_of_the_trees(tmp_path: Path) -> None:
     named = "<groupId>g</groupId><artifactId>a</artifactId><version>{}</version>"
     pom = f"<project><dependencies><dependency>{named}</dependency></dependencies></project>"
-    pack = Java(JavaConfig(str(jdk().home)), tmp_path, {}, helpers())
+    pack = Java(JavaConfig(str(jdk().home)), Surroundings(tmp_path, helpers(), {}))
     assert pack.workplace is not None
     builds = {}
     for name, version in (("base", 1), ("same", 1), ("head", 2)):

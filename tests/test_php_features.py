@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perfdiff.languages.php.features import MAX_FEATURES
+from perfdiff.languages.planning import MAX_FEATURES
 from php_sources import by_name, program
 
 # The text of a file, a function, and its features: what probes read, and how each is named.

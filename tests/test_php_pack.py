@@ -12,7 +12,7 @@ import pytest
 import runtimes
 from perfdiff.languages.php.pack import Php
 from perfdiff.languages.php.traits import PhpConfig
-from perfdiff.languages.protocol import CompileCommand, Probe
+from perfdiff.languages.protocol import CompileCommand, Probe, Surroundings
 from perfdiff.records.schema import Change, Phase
 from php_sources import write
 
@@ -45,7 +45,7 @@ def built(pack: Php, folder: Path, version: str, body: str) -> Built:
 
 @pytest.fixture
 def pack(tmp_path: Path) -> Php:
-    return Php(PhpConfig(), tmp_path, dict(os.environ), runtimes.lent_to(tmp_path / "cache"))
+    return Php(PhpConfig(), Surroundings(tmp_path, runtimes.lent_to(tmp_path / "cache"), dict(os.environ)))
 
 
 def test_a_package_is_the_projects_where_its_version_differs(pack: Php, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from perfdiff.build.failures import read_failure
 from perfdiff.config import BuildConfig, Config
 from perfdiff.errors import BuildError, StoreError
 from perfdiff.languages.dependencies import changes, keep
+from perfdiff.languages.protocol import Surroundings
 from perfdiff.languages.python import backends, environments, installing
 from perfdiff.languages.python.environments import Environment, Environments
 from perfdiff.languages.python.layout import Layout
@@ -420,7 +421,7 @@ def test_every_supported_interpreter_has_environments(ground: Ground, minor: int
 
 
 def test_probes_are_budgeted_by_how_the_interpreter_is_followed(tmp_path: Path) -> None:
-    pack = Python(Config(BuildConfig("true"), ()), tmp_path, {"PATH": ""}, tmp_path)
+    pack = Python(Config(BuildConfig("true"), ()), Surroundings(tmp_path, tmp_path, {"PATH": ""}))
     costs = {}
     for release in ("3.11.7", "3.12.1"):
         (tmp_path / release).mkdir()

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from perfdiff.languages.planning import MAX_FEATURES
 from perfdiff.languages.protocol import FeaturePlan, Load
-from perfdiff.languages.python.features import MAX_FEATURES
 from perfdiff.records.schema import Origin
 from python_sources import by_name, program
 

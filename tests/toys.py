@@ -23,8 +23,8 @@ from perfdiff.languages.protocol import (
     Counterpart,
     FeaturePlan,
     FunctionDefinition,
+    Language,
     Load,
-    PlaceReader,
     PlainBuild,
     Prepared,
     Probe,
@@ -142,7 +142,7 @@ class SameText(CodeComparison):
         return not self.is_same(pair)
 
 
-class Toys:
+class Toys(Language):
     """The pack."""
 
     name = "toy"
@@ -172,10 +172,6 @@ class Toys:
         """Return the interpreter."""
         return ("toy 1",)
 
-    def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
-        """Return nothing: toys use nothing else."""
-        return ()
-
     def same_code(
         self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], differing: Mapping[str, Mapping[int, Path]]
     ) -> SameText:
@@ -186,20 +182,12 @@ class Toys:
         """Return the way to the interpreter."""
         return {"PATH": f"{built.beside}{os.pathsep}{environment['PATH']}"}
 
-    def calm(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
-        """Return nothing: no thread runs that the program did not start."""
-        return {}
-
     def attach(self, phase: Phase, built: PlainBuild, probes: Sequence[Probe], folder: Path) -> Mapping[str, str]:
         """Write which function has which number, and whether its feature is read."""
         text = "".join(f"{probe.definition.name} {probe.id} {len(probe.features)}\n" for probe in probes)
         sheet = folder / f"toys-{hashlib.sha256(text.encode()).hexdigest()}"
         sheet.write_text(text)
         return {"TOY_SHEET": str(sheet)}
-
-    def places(self, built: PlainBuild) -> PlaceReader | None:
-        """Return nothing: nobody counts lines of toys."""
-        return None
 
 
 def _functions(path: Path) -> Iterator[FunctionDefinition]:

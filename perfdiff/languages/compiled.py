@@ -20,7 +20,7 @@ FLAGS = ("-D_GNU_SOURCE", "-O2", "-g", "-fPIC", "-fvisibility=hidden", "-fno-omi
 MODULE_FLAGS = ("-std=gnu11", *FLAGS, "-Wno-missing-field-initializers")  # of what engines of other languages load
 
 
-def kept(cache: Path, name: str, make: Callable[[Path], None]) -> Path:
+def kept(cache: Path, name: str, make: Callable[[Path], object]) -> Path:
     """Return the folder `name` of the cache; at the first call `make` fills it.
 
     Equal requests share it, from two processes at once too. One that is not as it was made is made again.
@@ -58,14 +58,14 @@ def c_driver(compiler: str) -> str:
 
 def fingerprint(driver: str | None, words: object, sources: Iterable[Path]) -> str:
     """Return a digest of what a compiler is told, in `words`, and of the files that it is given; raise BuildError where it does not run."""
-    digest = hashlib.sha256(_identity(driver) if driver else b"")
+    digest = hashlib.sha256(identity(driver) if driver else b"")
     digest.update(repr(words).encode())
     for source in sources:
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
     return digest.hexdigest()[:24]
 
 
-def _identity(driver: str) -> bytes:
+def identity(driver: str) -> bytes:
     """Return what tells a compiler from others, whichever of its names it is called by."""
     version = run([driver, "--version"]).partition(b" ")[2]  # behind the name that it was called by
     return os.fsencode(Path(driver).resolve()) + b"\0" + version

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from perfdiff.errors import store_errors
 from perfdiff.languages import line_counts
+from perfdiff.languages.line_counts import Places
 from perfdiff.records.places import Place
-from perfdiff.records.schema import Ints
 
 
 class Code(NamedTuple):
@@ -27,28 +29,6 @@ class Code(NamedTuple):
     name: str
     function: str
     lines: Sequence[int]
-
-
-@dataclass(frozen=True, slots=True)
-class Places:
-    """The counted lines of a tree, in order; with `variables` in its environment a process counts them, by `sheet`."""
-
-    places: tuple[Place, ...]
-    sources: Mapping[str, tuple[str, ...]]
-    variables: Mapping[str, str]
-    sheet: Path
-
-    def environment(self, folder: Path) -> dict[str, str]:
-        """Return the variables that make a run leave its counts in `folder`, which is there and empty."""
-        return {**self.variables, line_counts.FOLDER: str(folder)}
-
-    def read(self, folder: Path) -> Ints:
-        """Return how often each place ran in the run that wrote to `folder`, (places,), over all its processes; raise RecordingError."""
-        return line_counts.read(folder, len(self.places), line_counts.of_process)
-
-    def lost(self, folder: Path) -> int:
-        """Return of how many processes of the run not all is counted: they still run, had no room, or something else traced their lines."""
-        return line_counts.lost(folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +56,7 @@ def places(
     found = tuple(Place(function, file, line, line_counts.text_of(sources[file], line)) for file, line, function in index)
     with store_errors(sheet.parent):
         sheet.write_bytes(b"".join(os.fsencode(line) + b"\n" for line in _sheet(laid, codes, index)))
-    return Places(found, sources, variables, sheet)
+    return Places(found, sources, variables, sheet, np.arange(len(found)), len(found))
 
 
 def _sheet(laid: Laid, codes: Mapping[str, Sequence[Code]], index: Mapping[tuple[str, int, str], int]) -> Iterator[str]:

@@ -42,11 +42,6 @@ def _brought(point: EntryPoint) -> Traits | None:
     return None
 
 
-def traits_of(language: str) -> Traits | None:
-    """Return the traits of a language by its name, None where its package is not installed."""
-    return next((traits for traits in installed() if traits.name == language), None)
-
-
 def loaded(named: str) -> Any:
     """Return what `module:object` names, with the module loaded."""
     return pkgutil.resolve_name(named)

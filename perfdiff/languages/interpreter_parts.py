@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from perfdiff.languages.check import compiler
-from perfdiff.languages.protocol import PlainBuild, Probe
+from perfdiff.languages.protocol import PlainBuild, Probe, Surroundings
 from perfdiff.records.schema import Phase
 
 _SHARED = Path(__file__).parent / "interpreted"
@@ -24,9 +24,9 @@ class InterpreterParts:
     default: str
 
     @classmethod
-    def of(cls, name: str, cache: Path, environment: Mapping[str, str]) -> InterpreterParts:
+    def of(cls, name: str, around: Surroundings) -> InterpreterParts:
         """Return the parts of a pack, compiled with what the user's PATH has."""
-        return cls(name, cache / "runtime", compiler(environment))
+        return cls(name, around.cache / "runtime", compiler(around.environment))
 
     def compiler(self, built: PlainBuild) -> str:
         """Return what a module is compiled with: as the project's own modules are, so that all find the same runtime in a process."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
 from perfdiff.languages.digest import digest
-from perfdiff.languages.protocol import FunctionDefinition
+from perfdiff.languages.pairing import similarity
+from perfdiff.languages.protocol import FunctionDefinition, Program
 
 Tokens = Callable[[FunctionDefinition], Sequence[str]]
 _ALIKE = 0.5  # share of tokens that two units must have in common where their order does not tell which is which
@@ -84,6 +85,28 @@ class Alignment:
         }
 
 
+def rekeyed(
+    head: Program, keys: Mapping[str, str], named: Callable[[FunctionDefinition, str], FunctionDefinition]
+) -> tuple[Program, Mapping[str, FunctionDefinition]]:
+    """Return head with the keys that its functions have in base, and its functions as they were by these keys.
+
+    `named` returns a function with the names that it has because of its key in base. Nothing changes where two would have one key.
+    """
+    if all(key == now for key, now in keys.items()) or len(set(keys.values())) < len(keys):
+        return head, head.functions
+    functions = {}
+    for key, now in keys.items():
+        calls = frozenset(keys.get(callee, callee) for callee in head.functions[key].calls)
+        functions[now] = named(replace(head.functions[key], key=now, calls=calls), now)
+    return replace(head, functions=functions), {now: head.functions[key] for key, now in keys.items()}
+
+
+def with_name(function: FunctionDefinition, before: FunctionDefinition | None) -> FunctionDefinition:
+    """Return a function to which its name in base is one of its own: another number or parameter is no other name."""
+    is_known = before is None or before.name in function.names
+    return function if is_known or before is None else replace(function, names=(*function.names, before.name))
+
+
 def _pairs(base: Sequence[_Unit], head: Sequence[_Unit], tokens: Tokens) -> dict[int, int]:
     """Return by index in head which unit of base is the same: those that do the same in the same order, then what is left between."""
     before, after = [one.digest for one in base], [one.digest for one in head]
@@ -101,7 +124,7 @@ def _between(base: Sequence[_Unit], head: Sequence[_Unit], old: tuple[int, int],
         return dict(zip(range(*new), range(*old), strict=True))
     words = {("base", index): _words(base[index], tokens) for index in range(*old)}
     words |= {("head", index): _words(head[index], tokens) for index in range(*new)}
-    scored = sorted(((_likeness(words["base", i], words["head", j]), -i, -j) for i in range(*old) for j in range(*new)), reverse=True)
+    scored = sorted(((similarity(words["base", i], words["head", j]), -i, -j) for i in range(*old) for j in range(*new)), reverse=True)
     found: dict[int, int] = {}
     for score, i, j in scored:
         if score >= _ALIKE and -j not in found and -i not in found.values():
@@ -111,8 +134,3 @@ def _between(base: Sequence[_Unit], head: Sequence[_Unit], old: tuple[int, int],
 
 def _words(unit: _Unit, tokens: Tokens) -> Counter[str]:
     return Counter(token for one in unit.functions for token in tokens(one))
-
-
-def _likeness(base: Counter[str], head: Counter[str]) -> float:
-    """Return Dice's coefficient of two multisets, 0 to 1."""
-    return 2 * (base & head).total() / max(base.total() + head.total(), 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from perfdiff.languages.dialect import Dialect
 from perfdiff.languages.digest import digest
@@ -68,7 +69,7 @@ class _Pairing:
         base = {one.key: self._trigrams(one) for one in self._base.values() if self._is_large(one)}
         head = {one.key: self._trigrams(one) for one in self._head.values() if self._is_large(one)}
         scored = [
-            (_similarity(base[key], head[other]), self._base[key].name == self._head[other].name, key, other)
+            (similarity(base[key], head[other]), self._base[key].name == self._head[other].name, key, other)
             for key, others in _candidates(base, head).items()
             for other in others
         ]
@@ -107,9 +108,9 @@ def _unique(
     return {value: group[0] for value, group in groups.items() if len(group) == 1}
 
 
-def _similarity(base: Trigrams, head: Trigrams) -> float:
+def similarity(base: Counter[Any], head: Counter[Any]) -> float:
     """Return Dice's coefficient of two multisets, 0 to 1."""
-    return 2 * (base & head).total() / (base.total() + head.total())
+    return 2 * (base & head).total() / max(base.total() + head.total(), 1)
 
 
 def _candidates(base: dict[str, Trigrams], head: dict[str, Trigrams]) -> dict[str, list[str]]:

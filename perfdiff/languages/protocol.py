@@ -332,15 +332,15 @@ class Language(Protocol):
     """One language pack. Several of them may serve one tree (see `packs`): a function knows which one found it.
 
     `counts` says whether it can count the work of single calls without a clock, and `slowdown` how many times longer such a run takes, as a
-    rule. `draws` names variables that the order of things in a
-    process depends on, such as the seed of hashes: runs of a pair have the same number there, other pairs another one.
+    rule. `draws` names variables that the order of things in a process depends on, such as the seed of hashes: runs of a pair have the same
+    number there, other pairs another one. A pack says no more than what there is of its language: what stands here is that there is none.
     """
 
     name: str
-    workplace: Workplace | None
+    workplace: Workplace | None = None
     counts: bool
     slowdown: float
-    draws: tuple[str, ...]
+    draws: tuple[str, ...] = ()
 
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
         """Return the functions and declarations of a built tree; features lie up to `depth` steps from what a call is given.
@@ -359,11 +359,11 @@ class Language(Protocol):
 
     def runs_on(self, built: PlainBuild) -> tuple[str, ...]:
         """Return what the programs of a build run on, with versions: an interpreter, packages of other projects."""
-        ...
+        return ()
 
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
         """Return what else a reader must know of how two builds differ, such as versions of what they use."""
-        ...
+        return ()
 
     def same_code(
         self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], differing: Mapping[str, Mapping[int, Path]]
@@ -376,19 +376,19 @@ class Language(Protocol):
 
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return the variables that workloads of a build run with, besides their `environment`."""
-        ...
+        return {}
 
     def calm(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the variables with which threads of a runtime's own work while the program waits for them; none where it has no such."""
-        ...
+        """Return the variables with which threads of a runtime's own work while the program waits for them."""
+        return {}
 
     def attach(self, phase: Phase, built: PlainBuild, probes: Sequence[Probe], folder: Path) -> Mapping[str, str]:
         """Return the variables that put probes into the processes of a run, those that are not in its sources; files go to `folder`."""
-        ...
+        return {}
 
     def places(self, built: PlainBuild) -> PlaceReader | None:
         """Return what reads the counts of a placed build's lines, None where they cannot be counted."""
-        ...
+        return None
 
 
 class Compiled(Language, Protocol):

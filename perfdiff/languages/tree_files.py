@@ -1,12 +1,24 @@
-"""Files of two built trees that differ, whatever they are called and wherever they lie."""
+"""Files of built trees: those of one that a project has itself, and those of two that differ, whatever they are called."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from filecmp import cmp
 from pathlib import Path
+
+
+def own_files(tree: Path, is_left_out: Callable[[Path], bool]) -> Iterator[str]:
+    """Yield the paths in a tree of its regular files, in order, but for those in folders that are left out.
+
+    Links are left out: what they lead to has a path of its own.
+    """
+    for folder, folders, names in os.walk(tree):
+        folders[:] = sorted(name for name in folders if not is_left_out(Path(folder, name)))
+        for path in (Path(folder, name) for name in sorted(names)):
+            if not path.is_symlink() and path.is_file():
+                yield path.relative_to(tree).as_posix()
 
 
 def all_differing(base: Path, head: Path) -> Iterator[tuple[str, Mapping[int, Path]]]:

@@ -7,12 +7,27 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from perfdiff.errors import RecordingError
 from perfdiff.languages.c import cython
 
 _MOST_LINES_UP = 200  # a function's head stands above its body
 _COMMENT = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
 _ATTRIBUTE = re.compile(r"__attribute__\s*\(\(.*?\)\)|\[\[.*?\]\]")
 _HEAD = re.compile(r"^[A-Za-z_][^;#]*?(~?\w+)\s*\([^;]*$")
+
+
+def unusable(tool: str, why: str) -> RecordingError:
+    """Return that a tool of a compiler does not tell what was counted."""
+    return RecordingError(f"'{tool}' does not read the counts of lines: {why}", slug="places-tool", detail=why)
+
+
+def damaged(why: str) -> RecordingError:
+    """Return that what a run left of its counts is of no use."""
+    return RecordingError(
+        f"counts of lines cannot be read: {why}; a program that was killed while it wrote them leaves such files; run it again",
+        slug="places-damaged",
+        detail=why,
+    )
 
 
 @dataclass(frozen=True, slots=True)

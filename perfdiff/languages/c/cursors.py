@@ -127,12 +127,9 @@ class SourcePositions:
         native.clang_getExpansionLocation(location, *self._out)
         handle = self._file.value
         if handle is not None and handle not in self._files:
-            self._files[handle] = self._relative(handle)
+            self._files[handle] = self.relative(cindex.File(ctypes.cast(handle, cindex.c_object_p)).name)
         file = self._files[handle]
         return None if file is None else SourcePosition(file, self._offset.value, self._line.value)
-
-    def _relative(self, handle: int) -> str | None:
-        return self.relative(cindex.File(ctypes.cast(handle, cindex.c_object_p)).name)
 
     def relative(self, name: str) -> str | None:
         """Return a file's path below the tree, links followed; None where it lies outside."""

@@ -84,7 +84,8 @@ def lines(made: str, text: Sequence[str], tree: Path) -> dict[int, tuple[str, in
         elif place and line == "*/":
             told = place["file"]
             if told not in files:
-                files[told] = _relative(_source(told, made, tree), tree)
+                path = _source(told, made, tree)
+                files[told] = path.resolve().relative_to(tree.resolve()).as_posix() if path else None
             file = files[told]
             written = (file, int(place["line"])) if file else None
             place = None
@@ -93,10 +94,6 @@ def lines(made: str, text: Sequence[str], tree: Path) -> dict[int, tuple[str, in
         if line.startswith("}"):
             written = None
     return found
-
-
-def _relative(path: Path | None, tree: Path) -> str | None:
-    return path.resolve().relative_to(tree.resolve()).as_posix() if path else None
 
 
 def python_name(name: str) -> str | None:

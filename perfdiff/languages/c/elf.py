@@ -34,19 +34,9 @@ _HEADER_BYTES, _SECTION_BYTES, _MEMBER_BYTES = 64, 64, 60
 _MOST_SHARING = 64
 # What pyelftools raises on headers that contradict each other; it was not written for files of strangers.
 _RAISED = (
-    ELFError,
-    struct.error,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    AssertionError,
-    ArithmeticError,
-    MemoryError,
-    RecursionError,
-    OSError,
-    EOFError,
-)
+    ELFError, struct.error, ValueError, LookupError, TypeError, AttributeError, AssertionError, ArithmeticError, MemoryError,
+    RecursionError, OSError, EOFError,
+)  # fmt: skip
 
 
 class DamagedElfError(Exception):

@@ -33,10 +33,10 @@ from perfdiff.languages.c.layouts import (
 from perfdiff.languages.c.overwritten import THIS, overwritten_fields
 from perfdiff.languages.c.ranges import ranges
 from perfdiff.languages.identifiers import names_a_file
+from perfdiff.languages.planning import MAX_FEATURES, nearest
 from perfdiff.languages.protocol import FeaturePlan, Load
 from perfdiff.records.schema import Origin
 
-MAX_FEATURES = 30  # what annotations are made to sort out within a second; Freud's own program never finished on 30
 _ENOUGH = 4 * MAX_FEATURES  # wide structures are followed no further once there is this much to choose from
 
 _USES = (CursorKind.DECL_REF_EXPR.value, CursorKind.MEMBER_REF_EXPR.value)
@@ -117,10 +117,7 @@ class _Planner:
         found += [(1, plan) for plan in self._globals()]
         found += self._behind([*self._this(), *(target for parameter in self._parameters for target in self._objects_of(parameter))])
         found += self._template_fields()
-        nearest: dict[str, FeaturePlan] = {}
-        for _, plan in sorted(found, key=lambda pair: pair[0]):
-            nearest.setdefault(plan.name, plan)
-        return tuple(nearest.values())[:MAX_FEATURES]
+        return nearest((plan for _, plan in sorted(found, key=lambda pair: pair[0])), lambda plan: plan.name)
 
     def _arguments(self) -> Iterator[FeaturePlan]:
         """Yield what the parameters themselves tell: numbers, lengths, sizes, and ranges between two of them."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from perfdiff.errors import RecordingError
 from perfdiff.languages.c import naming
-from perfdiff.languages.c.coverage import Inventory, Line, Sources
+from perfdiff.languages.c.coverage import Inventory, Line, Sources, damaged, unusable
 from perfdiff.records.schema import Ints
 
 _MAGIC = (b"oncg", b"gcno")
@@ -58,7 +58,7 @@ class Gcov:
             if unit is None:
                 continue  # a configuration check's, or that of notes which the build removed
             if not _is_whole(path):
-                raise _damaged(path, "it ends too early")
+                raise damaged(f"{path}: it ends too early")
             notes = path.with_suffix(".gcno")
             if not notes.is_symlink():
                 notes.symlink_to(unit.notes)
@@ -68,7 +68,7 @@ class Gcov:
             for (unit, path), document in zip(pairs, documents, strict=True):
                 numbers = np.array([line["count"] for _, line in _lines(document)], dtype=np.int64)
                 if len(numbers) != len(unit.places):
-                    raise _damaged(path, "it does not fit the program")
+                    raise damaged(f"{path}: it does not fit the program")
                 inside = unit.places >= 0
                 np.add.at(counts, unit.places[inside], numbers[inside])
 
@@ -132,17 +132,17 @@ def _documents(tool: str, tree: Path, files: Sequence[Path], *, is_counted: bool
         try:
             ended = subprocess.run(command, capture_output=True, env={"LC_ALL": "C"}, cwd=tree, timeout=_TIMEOUT_S, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise _unusable(tool, str(error)) from error
+            raise unusable(tool, str(error)) from error
         told = ended.stderr.decode(errors="replace")
         damage = next((line for line in told.splitlines() if _DAMAGE.search(line)), None)
         if is_counted and damage is not None:
-            raise _damaged(None, damage)
+            raise damaged(damage)
         try:
             documents = [json.loads(line) for line in ended.stdout.splitlines() if line.strip()]
         except ValueError as error:
-            raise _unusable(tool, f"what it says is no JSON ({error})") from error
+            raise unusable(tool, f"what it says is no JSON ({error})") from error
         if len(documents) != len(part) or any("files" not in document for document in documents):
-            raise _unusable(tool, told.strip() or f"it says nothing of {len(part) - len(documents)} files")
+            raise unusable(tool, told.strip() or f"it says nothing of {len(part) - len(documents)} files")
         found += documents
     return found
 
@@ -213,16 +213,3 @@ def _beside(compiler: Path) -> Iterator[str]:
         match = _COMPILER.fullmatch(path.name)
         if match:
             yield str(path.with_name(f"{match['before']}gcov{match['behind'] or ''}"))
-
-
-def _unusable(tool: str, why: str) -> RecordingError:
-    return RecordingError(f"'{tool}' does not read the counts of lines: {why}", slug="places-tool", detail=why)
-
-
-def _damaged(path: Path | None, why: str) -> RecordingError:
-    where = f"{path}: " if path else ""
-    return RecordingError(
-        f"counts of lines cannot be read: {where}{why}; a program that was killed while it wrote them leaves such files; run it again",
-        slug="places-damaged",
-        detail=why,
-    )

@@ -44,7 +44,7 @@ def index(tree: Path, commands: Sequence[CompileCommand], *, depth: int, workers
     known = UnitCache(cache, tree, depth) if cache is not None else None
     facts = _all_facts(tree, units, depth, workers if workers is not None else min(_MOST_WORKERS, os.cpu_count() or 1), known)
     problems += [Skipped(Path(one.file).name, one.file, one.problem) for one in facts if one.problem is not None]
-    return _Merge(tree, facts, _flags(tree, present)).program(_without_repetition(problems))
+    return _Merge(tree, facts, _flags(tree, present)).program(tuple(dict.fromkeys(problems)))
 
 
 def _present(tree: Path, commands: Sequence[CompileCommand]) -> tuple[list[CompileCommand], list[Skipped]]:
@@ -59,10 +59,6 @@ def _present(tree: Path, commands: Sequence[CompileCommand]) -> tuple[list[Compi
             name = str(command.file.resolve().relative_to(root))
             problems.append(Skipped(command.file.name, name, "the file is gone after the build"))
     return present, problems
-
-
-def _without_repetition(problems: Iterable[Skipped]) -> tuple[Skipped, ...]:
-    return tuple(dict.fromkeys(problems))
 
 
 def _flags(tree: Path, commands: Iterable[CompileCommand]) -> dict[str, Dependency]:
@@ -208,8 +204,11 @@ class _Merge:
         instances = sorted(self._places[place], key=lambda one: one.key)
         first, *others = instances
         siblings = [one for other in self._made_with(place) for one in self._places[other]]
-        uses = frozenset(closure(self._declared({*self._flags[place]}.union(*(one.uses for one in instances))), self._used_by))
-        calls = {key for one in instances for key in one.calls} | {key for used in uses for key in self._dependencies[used].calls}
+        used = self._declared({*self._flags[place]}.union(*(one.uses for one in instances)))
+        uses = frozenset(closure(used, lambda key: self._declared(self._dependencies[key].uses)))
+        calls = {key for one in instances for key in one.calls} | {
+            key for declaration in uses for key in self._dependencies[declaration].calls
+        }
         source = self._source(first.file)
         text = source[first.start : first.end]
         found = replace(
@@ -251,9 +250,6 @@ class _Merge:
         if file not in self._sources:
             self._sources[file] = (self._tree / file).read_bytes()
         return self._sources[file]
-
-    def _used_by(self, key: str) -> set[str]:
-        return self._declared(self._dependencies[key].uses)
 
     def _declared(self, keys: Iterable[str]) -> set[str]:
         return {key for key in keys if key in self._dependencies}

@@ -20,17 +20,10 @@ from perfdiff.languages.protocol import Load
 _SIGNED = frozenset((TypeKind.CHAR_S, TypeKind.SCHAR, TypeKind.WCHAR, TypeKind.SHORT, TypeKind.INT, TypeKind.LONG, TypeKind.LONGLONG))
 _UNSIGNED = frozenset(
     (
-        TypeKind.BOOL,
-        TypeKind.CHAR_U,
-        TypeKind.UCHAR,
-        TypeKind.CHAR16,
-        TypeKind.CHAR32,
-        TypeKind.USHORT,
-        TypeKind.UINT,
-        TypeKind.ULONG,
+        TypeKind.BOOL, TypeKind.CHAR_U, TypeKind.UCHAR, TypeKind.CHAR16, TypeKind.CHAR32, TypeKind.USHORT, TypeKind.UINT, TypeKind.ULONG,
         TypeKind.ULONGLONG,
     )
-)
+)  # fmt: skip
 _FLOATING = frozenset((TypeKind.FLOAT, TypeKind.DOUBLE, TypeKind.LONGDOUBLE))
 _CHARACTERS = frozenset((TypeKind.CHAR_S, TypeKind.CHAR_U))
 _REFERENCES = frozenset((TypeKind.LVALUEREFERENCE, TypeKind.RVALUEREFERENCE))
@@ -44,17 +37,8 @@ _HIDDEN = re.compile(r"__|_[A-Z]")  # reserved names: the implementation's own s
 _TREES = ("map", "multimap", "set", "multiset")
 _TABLES = ("unordered_map", "unordered_multimap", "unordered_set", "unordered_multiset")
 _SEQUENCES = (
-    "vector",
-    "basic_string",
-    "basic_string_view",
-    "list",
-    "deque",
-    "queue",
-    "stack",
-    "priority_queue",
-    "span",
-    "initializer_list",
-)
+    "vector", "basic_string", "basic_string_view", "list", "deque", "queue", "stack", "priority_queue", "span", "initializer_list",
+)  # fmt: skip
 SIZED = frozenset((*_TREES, *_TABLES, *_SEQUENCES))
 
 # Where a container keeps its number of elements, by its name and bytes: libstdc++ since GCC 5 and libc++ (ABI 1), whose layouts are

@@ -21,7 +21,7 @@ import numpy as np
 from perfdiff.errors import RecordingError
 from perfdiff.languages.c import naming
 from perfdiff.languages.c.built_files import look_through
-from perfdiff.languages.c.coverage import Inventory, Line
+from perfdiff.languages.c.coverage import Inventory, Line, damaged, unusable
 from perfdiff.records.schema import Ints
 
 _MAPPING = b"__llvm_covmap"
@@ -80,7 +80,7 @@ class LlvmCov:
                 numbers = _exported(self.tools, program.path, files, folder)
                 found = np.array([region[4] for function in numbers for region in function["regions"]], dtype=np.int64)
                 if len(found) != program.total:
-                    raise _damaged(f"{files[0]} does not fit {program.path}")
+                    raise damaged(f"{files[0]} does not fit {program.path}")
                 found[found == _BELOW_ZERO] = 0
                 if len(program.places):
                     np.add.at(counts, program.places, np.maximum.reduceat(found[program.regions], program.starts))
@@ -153,7 +153,7 @@ def _exported(tools: _Tools, program: Path, raw: Sequence[Path], room: Path) -> 
     try:
         functions = json.loads(answer)["data"][0]["functions"]
     except (ValueError, LookupError, TypeError) as error:
-        raise _unusable(tools.cov, f"what it says cannot be read ({error})") from error
+        raise unusable(tools.cov, f"what it says cannot be read ({error})") from error
     return [function for function in functions if function["filenames"]]
 
 
@@ -161,11 +161,11 @@ def _ran(command: Sequence[str], *, is_counted: bool) -> bytes:
     try:
         ended = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise _unusable(command[0], str(error)) from error
+        raise unusable(command[0], str(error)) from error
     if ended.returncode == 0:
         return ended.stdout
     told = ended.stderr.decode(errors="replace").strip()
-    raise _damaged(told) if is_counted else _unusable(command[0], told)
+    raise damaged(told) if is_counted else unusable(command[0], told)
 
 
 def _head(path: Path) -> bytes:
@@ -196,15 +196,3 @@ def _tools(compilers: Sequence[str]) -> _Tools:
                 slug="places-tool",
             )
     return _Tools(*found)
-
-
-def _unusable(tool: str, why: str) -> RecordingError:
-    return RecordingError(f"'{tool}' does not read the counts of lines: {why}", slug="places-tool", detail=why)
-
-
-def _damaged(why: str) -> RecordingError:
-    return RecordingError(
-        f"counts of lines cannot be read: {why}; a program that was killed while it wrote them leaves such files; run it again",
-        slug="places-damaged",
-        detail=why,
-    )

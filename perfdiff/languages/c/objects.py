@@ -63,7 +63,11 @@ def gather(tree: Path, commands: Sequence[CompileCommand], files: BuiltFiles, *,
         return Objects({}, frozenset(), {"objects": Unknown(str(error))})
     for name in files.bitcode:
         collection.refuse(name, "compiled to bitcode, for the linker to optimise", (tree / name).read_bytes())
-    missing = [ways[0] for ways in _ways(commands).values() if collection.lacks(_relative(ways[0].file, tree), _outputs(ways, tree))]
+    missing = [
+        ways[0]
+        for ways in _ways(commands).values()
+        if collection.lacks(_relative(ways[0].file, tree), [_relative(_output(command), tree) for command in ways])
+    ]
     for command, answer in zip(missing, _compiled(missing) if again else [_GONE] * len(missing), strict=True):
         collection.take_again(_relative(command.file, tree), answer)
     return collection.objects()
@@ -182,10 +186,6 @@ def _ways(commands: Iterable[CompileCommand]) -> dict[tuple[Path, str, tuple[str
     for command in commands:
         found[command.file, command.compiler, tuple(_words(command.arguments))].append(command)
     return found
-
-
-def _outputs(commands: Iterable[CompileCommand], tree: Path) -> list[str]:
-    return [_relative(_output(command), tree) for command in commands]
 
 
 def _output(command: CompileCommand) -> Path:

@@ -14,6 +14,7 @@ from perfdiff.languages.c.probes import insert as insert_probes
 from perfdiff.languages.protocol import (
     CodeComparison,
     CompileCommand,
+    Compiled,
     Counterpart,
     NamedLine,
     PlaceReader,
@@ -22,10 +23,8 @@ from perfdiff.languages.protocol import (
     ProbeCosts,
     Program,
     Surroundings,
-    Workplace,
 )
 from perfdiff.records.hot_lines import HotLine
-from perfdiff.records.schema import Note, Phase
 
 
 def made(config: Config, surroundings: Surroundings) -> C:
@@ -33,14 +32,12 @@ def made(config: Config, surroundings: Surroundings) -> C:
     return C(surroundings.cache / "units")
 
 
-class C:
+class C(Compiled):
     """The language pack of C and C++. `units` is a folder that keeps what each translation unit told, from one revision to the next."""
 
     name = "c"
-    workplace: Workplace | None = None
     counts = True
     slowdown = 20.0  # some ten times in most programs, forty in those that mostly read and write memory
-    draws: tuple[str, ...] = ()
 
     def __init__(self, units: Path | None = None) -> None:
         self._units = units
@@ -59,31 +56,11 @@ class C:
         """
         return ProbeCosts(timed_ns=60.0, counted_ns=40.0, passed_ns=1.5, marked_ns=25.0)
 
-    def runs_on(self, built: PlainBuild) -> tuple[str, ...]:
-        """Return nothing: programs tell their libraries themselves."""
-        return ()
-
-    def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
-        """Return nothing: libraries of other projects are the machine's."""
-        return ()
-
     def same_code(
         self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], differing: Mapping[str, Mapping[int, Path]]
     ) -> CodeComparison:
         """Compare the machine code of two plain builds whose functions are `pairs`."""
         return machine_code.same_code(base, head, pairs, differing)
-
-    def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
-        """Return nothing: a program runs in the environment of its user."""
-        return {}
-
-    def calm(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
-        """Return nothing: no thread runs that the program did not start."""
-        return {}
-
-    def attach(self, phase: Phase, built: PlainBuild, probes: Sequence[Probe], folder: Path) -> Mapping[str, str]:
-        """Return nothing: all probes are in the sources."""
-        return {}
 
     def insert(self, tree: Path, probes: Sequence[Probe], made: Path | None = None) -> Path:
         """Write the probes into the sources of `tree`; return the header to be included ahead of every translation unit.

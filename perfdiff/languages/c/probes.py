@@ -115,13 +115,10 @@ def _insertions(probe: Probe, source: bytes) -> Iterator[_Insertion]:
     yield _Insertion(body, _BODY, 0, b"PD_%d%s" % (probe.id, gap))
     for number, index in enumerate(probe.branches):
         branch = probe.definition.branches[index]
-        gap = b" " if _continues_word(source[branch.start - 1 : branch.start]) else b""
+        before = source[branch.start - 1 : branch.start]
+        gap = b" " if before.isalnum() or before in (b"_", b"$") or before >= b"\x80" else b""  # else it would go on with a word
         yield _Insertion(branch.start, _OPENING, -branch.end, b"%sPD_B_%d_%d (" % (gap, probe.id, number))
         yield _Insertion(branch.end, _CLOSING, -branch.start, b") ? 1 : 0)")
-
-
-def _continues_word(byte: bytes) -> bool:
-    return byte.isalnum() or byte in (b"_", b"$") or byte >= b"\x80"
 
 
 def _all_definitions(probes: Sequence[Probe]) -> Iterator[str]:

@@ -130,10 +130,6 @@ def _archive(driver: str, archive: Path, objects: Sequence[str]) -> None:
     """Make an archive of one object, so that linking any part of it links its constructor too."""
     joined = str(archive.with_suffix(".o"))
     compiled.run([driver, "-r", "-nostdlib", *objects, "-o", joined])
-    compiled.run([_archiver(driver), "rcs", str(archive), joined])
+    archiver = compiled.run([driver, "-print-prog-name=ar"]).decode().strip() or "ar"
+    compiled.run([archiver, "rcs", str(archive), joined])
     Path(joined).unlink()
-
-
-def _archiver(driver: str) -> str:
-    named = compiled.run([driver, "-print-prog-name=ar"]).decode().strip()
-    return named or "ar"

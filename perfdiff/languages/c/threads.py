@@ -14,6 +14,7 @@ _STARTS = re.compile(
 )
 _INTERPRETER = b"/ld-"  # of a dynamically linked program
 _SYMBOLS = b".symtab"
+_EXECUTABLE = 2  # ET_EXEC
 _MOST_BYTES = 1 << 30  # of one file
 
 
@@ -25,7 +26,7 @@ def has_threads(tree: Path) -> bool:
     """
     files = look_through(tree)
     contents = [_content(tree / name) for name in files.programs]
-    if files.bitcode or not any(content and _is_program(content) for content in contents):
+    if files.bitcode or not any(content and (_INTERPRETER in content or content[16] == _EXECUTABLE) for content in contents):
         return True
     contents += [_content(tree / name) for name in (*files.objects, *files.archives)]
     return any(content is None or _STARTS.search(content) is not None or _hides_names(content) for content in contents)
@@ -36,10 +37,6 @@ def _content(path: Path) -> bytes | None:
         return path.read_bytes() if path.stat().st_size <= _MOST_BYTES else None
     except OSError:
         return None
-
-
-def _is_program(content: bytes) -> bool:
-    return _INTERPRETER in content or content[16] == 2  # ET_EXEC
 
 
 def _hides_names(content: bytes) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from perfdiff.languages.java.renaming import class_of, renamed_classes
-from perfdiff.languages.numbering import Alignment, Number, Tokens
+from perfdiff.languages.numbering import Alignment, Number, Tokens, rekeyed, with_name
 from perfdiff.languages.protocol import FunctionDefinition, Program
 
 PREFIX = "java:"
@@ -31,19 +31,7 @@ def aligned(base: Program, head: Program, tokens: Tokens) -> tuple[Program, Func
     """Return head with the keys that its functions have in base, and its functions as they were by these keys."""
     classes = renamed_classes(base.functions, head.functions)
     keys = _keys(base.functions, head.functions, classes, tokens)
-    if all(key == now for key, now in keys.items()) or len(set(keys.values())) < len(keys):
-        return head, head.functions
-    functions = {}
-    for key, now in keys.items():
-        one = replace(head.functions[key], key=now, calls=frozenset(keys.get(each, each) for each in head.functions[key].calls))
-        functions[now] = one if class_of(one) in classes else _with_name(one, base.functions.get(now))
-    return replace(head, functions=functions), {now: head.functions[key] for key, now in keys.items()}
-
-
-def _with_name(function: FunctionDefinition, before: FunctionDefinition | None) -> FunctionDefinition:
-    """Return a function to which its name in base is one of its own: another number or parameter is no other name."""
-    known = before is None or before.name in function.names
-    return function if known or before is None else replace(function, names=(*function.names, before.name))
+    return rekeyed(head, keys, lambda one, key: one if class_of(one) in classes else with_name(one, base.functions.get(key)))
 
 
 def _keys(base: Functions, head: Functions, classes: Mapping[str, str], tokens: Tokens) -> dict[str, str]:

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
+from operator import attrgetter
 
 ARCHIVES = (".jar", ".war", ".ear", ".zip")
 MOST_BYTES = 1 << 28  # of all entries that differ, of one side: larger ones are read in seconds
@@ -19,6 +20,10 @@ _PIECE = 1 << 20  # of an entry that is unpacked at once
 _LOCAL_BYTES, _LOCAL_MAGIC = 30, b"PK\3\4"
 _DESCRIBED, _UTF8 = 0x8, 0x800  # flags: the sizes follow behind the entry; its name's encoding
 _DESCRIPTIONS = (12, 16, 20, 24)  # bytes of such
+_TOLD = attrgetter(
+    *("orig_filename", "compress_type", "comment", "flag_bits", "create_system", "create_version", "extract_version"),
+    *("internal_attr", "external_attr"),
+)
 _TIMES = (0x5455, 0x000A)  # extra fields: of Unix and of NTFS
 
 AreAlike = Callable[[bytes, bytes], bool]
@@ -86,18 +91,7 @@ def _unpacked(archive: zipfile.ZipFile, one: zipfile.ZipInfo) -> bytes:
 
 def _described(one: zipfile.ZipInfo) -> tuple[object, ...]:
     """Return all that is said of an entry but for its time, size and place."""
-    return (
-        one.orig_filename,
-        one.compress_type,
-        one.comment,
-        one.flag_bits,
-        one.create_system,
-        one.create_version,
-        one.extract_version,
-        one.internal_attr,
-        one.external_attr,
-        _without_times(one.extra),
-    )
+    return (*_TOLD(one), _without_times(one.extra))
 
 
 def _without_times(extra: bytes) -> list[tuple[int, bytes]]:

@@ -8,18 +8,8 @@ from typing import NamedTuple
 
 LINES, DEBUG_EXTENSION, CODE = b"LineNumberTable", b"SourceDebugExtension", b"Code"
 UTF8, INTEGER, FLOAT, LONG, DOUBLE, CLASS, STRING = 1, 3, 4, 5, 6, 7, 8
-FIELD, METHOD, INTERFACE_METHOD, NAME_AND_TYPE, HANDLE, METHOD_TYPE, DYNAMIC, INVOKE_DYNAMIC, MODULE, PACKAGE = (
-    9,
-    10,
-    11,
-    12,
-    15,
-    16,
-    17,
-    18,
-    19,
-    20,
-)
+FIELD, METHOD, INTERFACE_METHOD, NAME_AND_TYPE = 9, 10, 11, 12
+HANDLE, METHOD_TYPE, DYNAMIC, INVOKE_DYNAMIC, MODULE, PACKAGE = 15, 16, 17, 18, 19, 20
 _MAGIC = b"\xca\xfe\xba\xbe"
 _BYTE, _SHORT, _LONG = struct.Struct(">B"), struct.Struct(">H"), struct.Struct(">I")
 _WIDE = (LONG, DOUBLE)  # take two numbers of the pool

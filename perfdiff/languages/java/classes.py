@@ -27,17 +27,8 @@ _SUFFIX = ".class"
 FOREIGN_FOLDERS = frozenset((".git", ".gradle", ".idea", ".mvn", "node_modules"))
 # Packages that a harness has made around the project's functions: their time is that of measuring.
 UNREAD_FOLDERS = FOREIGN_FOLDERS | {"jmh_generated"}
-STATIC, FINAL, SYNCHRONIZED, BRIDGE, NATIVE, INTERFACE, ABSTRACT, SYNTHETIC, ENUM = (
-    0x0008,
-    0x0010,
-    0x0020,
-    0x0040,
-    0x0100,
-    0x0200,
-    0x0400,
-    0x1000,
-    0x4000,
-)
+STATIC, FINAL, SYNCHRONIZED, BRIDGE, NATIVE, INTERFACE = 0x0008, 0x0010, 0x0020, 0x0040, 0x0100, 0x0200
+ABSTRACT, SYNTHETIC, ENUM = 0x0400, 0x1000, 0x4000
 
 
 @dataclass(frozen=True, slots=True)

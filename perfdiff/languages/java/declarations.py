@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from perfdiff.languages.digest import digest
 from perfdiff.languages.java import normal, types
-from perfdiff.languages.java.classes import ENUM, FINAL, STATIC, SYNTHETIC, Class, Field
+from perfdiff.languages.java.classes import ENUM, FINAL, STATIC, SYNTHETIC, Field
 from perfdiff.languages.java.hierarchy import Hierarchy
 from perfdiff.languages.java.joining import Joined
 from perfdiff.languages.java.syntax import MemberText, Role
@@ -59,7 +59,8 @@ def _of_class(joined: Joined) -> Iterator[tuple[str, Declaration]]:
     one = joined.one
     if joined.text.is_anonymous:
         return  # what it inherits from is in the name that it goes by, and what it captures in the code that makes it
-    yield _declared(CLASS, (EntityKind.RECORD, "class"), joined, [one.parent or "", *normal.meaningful(one.annotations)], _parent(one))
+    extends = f"class extends {types.simple(f'L{one.parent};')}" if one.parent not in (None, *_IMPLICIT) else "class"
+    yield _declared(CLASS, (EntityKind.RECORD, "class"), joined, [one.parent or "", *normal.meaningful(one.annotations)], extends)
     implemented = ", ".join(types.simple(f"L{name};") for name in one.interfaces) or "none"
     yield _declared(INTERFACES, (EntityKind.TYPE, "interfaces of"), joined, sorted(one.interfaces), implemented)
     own = sorted(field.descriptor for field in one.fields if not field.access & STATIC)
@@ -87,10 +88,6 @@ def overridden(function: FunctionDefinition) -> Declaration:
     return Declaration(
         f"{OVERRIDDEN}{function.name}", Entity(EntityKind.METHOD, "method", function.name), "", "", function.file, function.line
     )
-
-
-def _parent(one: Class) -> str:
-    return f"class extends {types.simple(f'L{one.parent};')}" if one.parent not in (None, *_IMPLICIT) else "class"
 
 
 def _of_fields(joined: Joined) -> Iterator[tuple[str, Declaration]]:

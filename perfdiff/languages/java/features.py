@@ -17,10 +17,10 @@ from perfdiff.languages.identifiers import names_a_file
 from perfdiff.languages.java import types
 from perfdiff.languages.java.classes import FINAL, INTERFACE, SYNTHETIC, Class, Field, Method
 from perfdiff.languages.java.hierarchy import Hierarchy
+from perfdiff.languages.planning import nearest
 from perfdiff.languages.protocol import FeaturePlan, Load
 from perfdiff.records.schema import Origin
 
-MAX_FEATURES = 30  # what annotations are made to sort out within a second, as for C
 _LOADS = {
     **dict.fromkeys("BSIJ", Load.SIGNED),
     **dict.fromkeys("CZ", Load.UNSIGNED),
@@ -80,12 +80,7 @@ class _Value:
 
 def plan(inputs: Inputs, depth: int) -> tuple[FeaturePlan, ...]:
     """Return the features of a method, nearest first, at most `MAX_FEATURES`; paths have at most `depth` steps."""
-    if inputs.method.code is None:
-        return ()
-    planned: dict[str, FeaturePlan] = {}
-    for one in _plans(inputs, depth):
-        planned.setdefault(one.expression, one)
-    return tuple(planned.values())[:MAX_FEATURES]
+    return nearest(_plans(inputs, depth)) if inputs.method.code is not None else ()
 
 
 def _plans(inputs: Inputs, depth: int) -> Iterator[FeaturePlan]:
@@ -227,14 +222,11 @@ def _derived(value: _Value, inputs: Inputs, *, is_parameter: bool) -> Iterator[F
         yield FeaturePlan(f"file size({value.name})", Origin.DERIVED, Load.FILE, f"file {value.path}")
         yield FeaturePlan(f"path depth({value.name})", Origin.DERIVED, Load.DEPTH, f"depth {value.path}")
     is_holder = value.descriptor.startswith("[") or value.descriptor in _COLLECTIONS
-    if is_holder and any(_is_sized(types.erased(each)) for each in types.elements(value.generic)[-1:]):  # of a map its values
+    held = map(types.erased, types.elements(value.generic)[-1:])  # of a map its values
+    if is_holder and any(each.startswith("[") or each in _TEXTS or each in _COLLECTIONS for each in held):
         yield FeaturePlan(f"total size({value.name})", Origin.DERIVED, Load.UNSIGNED, f"nested {value.path}")
     if is_parameter:
         yield from _types(value, inputs)
-
-
-def _is_sized(descriptor: str) -> bool:
-    return descriptor.startswith("[") or descriptor in _TEXTS or descriptor in _COLLECTIONS
 
 
 def _types(value: _Value, inputs: Inputs) -> Iterator[FeaturePlan]:

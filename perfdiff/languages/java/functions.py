@@ -86,7 +86,7 @@ class Functions:
             body=text.first.body if text.first.role is not Role.FIELD else text.start,
             end=text.end,
             text=joined.source.text(text.start, text.end),
-            signature=_signature(text.first),
+            signature=f"({', '.join(' '.join(filter(None, (kind, name))) for name, kind in text.first.parameters)})",
             tokens=normal.fingerprint(method, joined.one, self._known) if method.code is not None else "",
             features=() if is_namesake else features.plan(features.Inputs(joined.one, method, parameters, self._hierarchy), self._depth),
             branches=() if is_namesake else _branches(joined, method, text),
@@ -165,10 +165,6 @@ def parameter_names(joined: Joined, method: Method, member: MemberText) -> tuple
         named = captured(joined.source, member)
         names[:before] = named if len(named) == before else names[:before]
     return tuple("" if "$" in name else name for name in names)
-
-
-def _signature(member: MemberText) -> str:
-    return f"({', '.join(' '.join(filter(None, (kind, name))) for name, kind in member.parameters)})"
 
 
 def _obstacle(method: Method, *, is_namesake: bool) -> str | None:

@@ -82,19 +82,15 @@ def join(candidates: Iterable[Candidate], sources: Sequence[SourceFile]) -> tupl
     for candidate in candidates:
         by_name[candidate.one.name].append(candidate)
     # Outer classes first: what is inside of them is told by them.
-    for name in sorted(by_name, key=lambda name: (name.count("$"), _numbers(name), name)):
+    for name in sorted(by_name, key=lambda name: (name.count("$"), [*map(int, _NUMBER.findall(name))], name)):
         for candidate in by_name[name]:
             top = _top(name, declaring)
             if top is None:
                 continue
-            source = _nearest(candidate.place, declaring[top])
+            source = max(declaring[top], key=lambda one: _shared(candidate.place, one.file))
             if (name, source.file) not in found and (joined := _joined(candidate, source, top, found)) is not None:
                 found[name, source.file] = joined
     return tuple(found.values())
-
-
-def _numbers(name: str) -> tuple[int, ...]:
-    return tuple(map(int, _NUMBER.findall(name)))
 
 
 def _top(name: str, declaring: Mapping[str, object]) -> str | None:
@@ -103,12 +99,8 @@ def _top(name: str, declaring: Mapping[str, object]) -> str | None:
     return next((name[:end] for end in (*ends, len(name)) if name[:end] in declaring), None)
 
 
-def _nearest(place: str, sources: Sequence[SourceFile]) -> SourceFile:
-    """Return the source that a class file was made from: of several with that class the one that shares most of its path."""
-    return max(sources, key=lambda one: _shared(place, one.file))
-
-
 def _shared(place: str, file: str) -> tuple[int, int]:
+    """Return how much of its path a class file shares with a source: of several with that class it was made from the nearest."""
     pairs = zip(place.split("/"), file.split("/"), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs)), -file.count("/")
 

@@ -67,7 +67,9 @@ class _Linker:
         code = function.method.code
         if code is None:
             return function.definition
-        uses = closure(self._uses(function, code), self._following) | set(self._overrides(function))
+        uses = closure(
+            self._uses(function, code), lambda key: self.known.depends.get(key, frozenset()) | self._written.get(key, set())
+        ) | set(self._overrides(function))
         return replace(
             function.definition,
             uses=frozenset(uses),
@@ -92,7 +94,8 @@ class _Linker:
         for call in code.calls:
             for target in self._hierarchy.targets(call):
                 found |= self._through(target)
-        for owner in {*code.created, *self._owners_of_statics(code), *_static_owners(code.calls)} - {of.name}:
+        called = (call.split(" ")[1] for call in code.calls if call.startswith("s "))
+        for owner in {*code.created, *self._owners_of_statics(code), *called} - {of.name}:
             if (key := self._keys.get((owner, "<clinit>", "()V"))) is not None:
                 found.add(key)
         for created in code.created:
@@ -225,14 +228,7 @@ class _Linker:
                     found[key] = set(self._named_constants(joined, member.value)) - {key}
         return found
 
-    def _following(self, key: str) -> Iterable[str]:
-        return self.known.depends.get(key, frozenset()) | self._written.get(key, set())
-
 
 def _element(name: str) -> str:
     """Return the class that an array is of, or the class itself."""
     return name.lstrip("[").removeprefix("L").removesuffix(";") if name.startswith("[") else name
-
-
-def _static_owners(calls: Iterable[str]) -> Iterator[str]:
-    return (call.split(" ")[1] for call in calls if call.startswith("s "))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from perfdiff.languages.java import types
 from perfdiff.languages.java.classes import Method
 from perfdiff.languages.java.joining import Joined
-from perfdiff.languages.java.syntax import MemberText, Role
+from perfdiff.languages.java.syntax import Role
 
 
 @dataclass
@@ -34,21 +34,17 @@ def name_all(classes: Iterable[Joined]) -> dict[str, Names]:
 
 def _name(joined: Joined, names: Names, by_type: dict[tuple[str, int], Joined]) -> None:
     text = joined.text
+    around = by_type.get((joined.source.file, text.owner))
     if text.within < 0:
         joined.path = joined.one.name.replace("/", ".")
-        around = by_type.get((joined.source.file, text.owner))
         joined.shown = f"{around.shown}.{text.name}" if around is not None else joined.path
         return
-    path, shown = names.paths.get(text.within) or _fallback(by_type.get((joined.source.file, text.owner)))
+    path, shown = names.paths.get(text.within) or ((around.path, around.shown) if around is not None else ("", ""))
     label = "" if text.kind == "constant" else f".new {text.name}" if text.is_anonymous else f".{text.name}"
     names.counts[path + label] += 1
     number = names.counts[path + label]
     label += f"#{number}" if number > 1 else ""
     joined.path, joined.shown = path + label, shown + label
-
-
-def _fallback(around: Joined | None) -> tuple[str, str]:
-    return (around.path, around.shown) if around is not None else ("", "")
 
 
 def _name_members(joined: Joined, names: Names) -> None:
@@ -63,15 +59,12 @@ def _name_members(joined: Joined, names: Names) -> None:
             names.paths[index] = f"{joined.path}.{what}", f"{joined.shown}.{what}"
     for index, member in enumerate(joined.source.told.members):
         # References count where they are lambdas only: which of them are, compilers know.
-        if member.owner == joined.type_index and _is_lambda(joined, index, member):
+        is_lambda = member.role is Role.LAMBDA or (member.role is Role.REFERENCE and index in joined.lambdas.values())
+        if member.owner == joined.type_index and is_lambda:
             path, shown = names.paths.get(member.within, (joined.path, joined.shown))
             names.counts[f"{path}.lambda"] += 1
             number = names.counts[f"{path}.lambda"]
             names.paths[index] = f"{path}.lambda{number}", f"{shown}.lambda{number}"
-
-
-def _is_lambda(joined: Joined, index: int, member: MemberText) -> bool:
-    return member.role is Role.LAMBDA or (member.role is Role.REFERENCE and index in joined.lambdas.values())
 
 
 def named(joined: Joined, method: Method, written: int) -> tuple[str, str]:

@@ -41,11 +41,12 @@ def meaningful(annotations: tuple[str, ...]) -> list[str]:
 def normalised(text: str, of: Class, classes: Mapping[str, Class]) -> str:
     """Return instructions with numbers by order for lambdas, local and anonymous classes, and a sign for their own class."""
     if _SWITCH_MAP in text:
-        text = _with_names(text, classes)
+        text = "\n".join(_named_choices(text.split("\n"), classes))
     text = _own(text, of.name)
     if "$" not in text:
         return text
-    text = _numbered(text, _LAMBDA, "lambda")
+    seen: dict[str, str] = {}
+    text = _LAMBDA.sub(lambda found: seen.setdefault(found[0], f"lambda {len(seen)}"), text)
     text = _without_numbers(text, of, classes)
     if "access$" in text:
         text = _ACCESS.sub(lambda found: _accessor(found, of, classes), text)
@@ -67,11 +68,6 @@ def _renamed(text: str, name: str, other: str) -> str:
     escaped = re.escape(name)
     text = re.sub(rf"L{escaped}(?=[;$])", f"L{other}", text)
     return re.sub(rf"(?<![\w/$]){escaped}(?![\w/])", other, text)
-
-
-def _numbered(text: str, pattern: re.Pattern[str], what: str) -> str:
-    seen: dict[str, str] = {}
-    return pattern.sub(lambda found: seen.setdefault(found[0], f"{what} {len(seen)}"), text)
 
 
 def _without_numbers(text: str, of: Class, classes: Mapping[str, Class]) -> str:
@@ -99,12 +95,8 @@ def _accessor(found: re.Match[str], of: Class, classes: Mapping[str, Class]) -> 
     return f"{found[1]}.access {digest((method.code.text,))}" if method is not None and method.code is not None else found[0]
 
 
-def _with_names(text: str, classes: Mapping[str, Class]) -> str:
-    """Put names of constants for the numbers that compilers give them in the order in which a file's switches name them."""
-    return "\n".join(_named_choices(text.split("\n"), classes))
-
-
 def _named_choices(lines: list[str], classes: Mapping[str, Class]) -> Iterator[str]:
+    """Yield lines with names of constants for the numbers that compilers give them in the order in which a file's switches name them."""
     names: dict[str, str] = {}
     for line in lines:
         if line.startswith("getstatic ") and _SWITCH_MAP in line:

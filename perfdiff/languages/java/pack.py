@@ -20,6 +20,7 @@ from perfdiff.languages.java.traits import JavaConfig
 from perfdiff.languages.protocol import (
     CodeComparison,
     Counterpart,
+    Language,
     PlaceReader,
     PlainBuild,
     Probe,
@@ -39,30 +40,25 @@ def made(config: Config, surroundings: Surroundings) -> Java:
     """Return the pack of Java for a project."""
     settings = config.languages[Java.name]
     assert isinstance(settings, JavaConfig), "the value of its own section"
-    return Java(settings, surroundings.project, surroundings.environment, surroundings.cache)
+    return Java(settings, surroundings)
 
 
-class Java:
-    """The language pack of Java.
-
-    `project` is the folder of the user's checkout, `environment` the user's; `cache` keeps what several revisions share.
-    """
+class Java(Language):
+    """The language pack of Java."""
 
     name = "java"
     counts = True
     slowdown = 4.0  # 1.1 to 2.6 times for four of six programs, 5.5 and 6.8 for two that are calls of some ns (docs/figures.md)
-    draws: tuple[str, ...] = ()
 
-    def __init__(self, config: JavaConfig, project: Path, environment: Mapping[str, str], cache: Path) -> None:
-        self._config, self._project, self._environment, self._cache = config, project, environment, cache
-        self._compiler = compiler(environment)
-        self._classes = cache / "classes"
-        self._homes = Homes(config, project, environment)
+    def __init__(self, config: JavaConfig, around: Surroundings) -> None:
+        self._environment, self._compiler = around.environment, compiler(around.environment)
+        self._classes, self._kept = around.cache / "classes", around.cache / "runtime"
+        self._homes = Homes(config, around.project, around.environment)
         self.workplace: Workplace | None = self._homes
 
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
         """Return the methods of a built tree and what they depend on, from its class files and sources; raise BuildError."""
-        return index_program(built.tree, self._homes.jdk, depth=depth, cache=self._classes, helpers=self._cache / "runtime")
+        return index_program(built.tree, self._homes.jdk, depth=depth, cache=self._classes, helpers=self._kept)
 
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
         """Pair the methods of both revisions and say how each differs."""
@@ -106,7 +102,7 @@ class Java:
         """Weave the probes, and return the variables by which each JVM finds them."""
         if not probes:
             return {}
-        jdk, kept, given = self._homes.jdk, self._cache / "runtime", self._options(built)
+        jdk, kept, given = self._homes.jdk, self._kept, self._options(built)
         methods, runtime = [weaving.method_of(probe) for probe in probes], runtime_library.build(self._compiler, kept)
         if phase is Phase.COUNTED:
             woven = counting.weave(jdk, built.tree, methods, kept)
@@ -116,7 +112,7 @@ class Java:
 
     def places(self, built: PlainBuild) -> PlaceReader | None:
         """Return what reads the counts of lines."""
-        jdk, kept = self._homes.jdk, self._cache / "runtime"
+        jdk, kept = self._homes.jdk, self._kept
         host = Host(agent.build_lines(jdk, self._compiler, kept), self._options(built))
         return counted_places.places(jdk, built.tree, self.index(built, depth=0).functions.values(), host, kept)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ import numpy as np
 from perfdiff.languages import compiled, line_counts
 from perfdiff.languages.java import counting, start, tools, weaving
 from perfdiff.languages.java.jdks import Jdk
+from perfdiff.languages.line_counts import Places
 from perfdiff.languages.protocol import FunctionDefinition
 from perfdiff.records.places import Place
 from perfdiff.records.schema import Ints
@@ -34,33 +35,6 @@ class Host:
     options: str
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
-    """The counted lines of a tree, in order, and the sheet of the classes that count them.
-
-    `numbers` (places,) are theirs in the sheet, which has `counted` of them.
-    """
-
-    places: tuple[Place, ...]
-    sources: Mapping[str, tuple[str, ...]]
-    numbers: Ints
-    counted: int
-    sheet: Path
-    host: Host
-
-    def environment(self, folder: Path) -> dict[str, str]:
-        """Return the variables that make a run leave its counts in `folder`, which is there and empty."""
-        return {**start.lines(self.sheet, self.counted, self.host.agent, self.host.options), line_counts.FOLDER: str(folder)}
-
-    def read(self, folder: Path) -> Ints:
-        """Return how often each place ran in the run that wrote to `folder`, (places,), over all its processes; raise RecordingError."""
-        return line_counts.read(folder, self.counted, _sums)[self.numbers]
-
-    def lost(self, folder: Path) -> int:
-        """Return of how many processes of the run not all is counted: they still run, had no room, or other classes or threads."""
-        return line_counts.lost(folder)
-
-
 def places(jdk: Jdk, tree: Path, functions: Iterable[FunctionDefinition], host: Host, cache: Path) -> Places:
     """Return the places of a tree's `functions`, the same in each run of its programs.
 
@@ -76,7 +50,8 @@ def places(jdk: Jdk, tree: Path, functions: Iterable[FunctionDefinition], host: 
     found = tuple(
         Place(function.name, function.file, line, line_counts.text_of(sources[function.file], line)) for function, line, _ in rows
     )
-    return Places(found, sources, np.array([number for _, _, number in rows], dtype=np.int64), len(table), sheet, host)
+    numbers = np.array([number for _, _, number in rows], dtype=np.int64)
+    return Places(found, sources, start.lines(sheet, len(table), host.agent, host.options), sheet, numbers, len(table), _sums)
 
 
 def _woven(jdk: Jdk, tree: Path, methods: Sequence[str], cache: Path) -> tuple[Path, list[list[int]]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -13,6 +11,7 @@ from perfdiff.languages.java import decisions, syntax
 from perfdiff.languages.java.classes import UNREAD_FOLDERS
 from perfdiff.languages.java.syntax import SourceText
 from perfdiff.languages.kept import FactsCache
+from perfdiff.languages.tree_files import own_files
 
 _SUFFIX = ".java"
 
@@ -57,18 +56,10 @@ class SourceReader:
         self._kept = FactsCache(cache, SourceText, [Path(syntax.__file__), Path(decisions.__file__), Path(syntax_trees.__file__)])
 
     def read(self, tree: Path) -> tuple[SourceFile, ...]:
-        """Return the Java files of a tree, in order of their paths. Links are left out: what they lead to has a path of its own."""
-        return tuple(self._file(tree, file) for file in _java_files(tree))
+        """Return the Java files of a tree, in order of their paths."""
+        files = own_files(tree, lambda folder: folder.name in UNREAD_FOLDERS)
+        contents = {file: (tree / file).read_bytes() for file in files if file.endswith(_SUFFIX)}
+        return tuple(SourceFile(file, data, self._told(data)) for file, data in contents.items())
 
-    def _file(self, tree: Path, file: str) -> SourceFile:
-        data = (tree / file).read_bytes()
-        return SourceFile(file, data, self._kept.facts(data, partial(syntax.read, data)))
-
-
-def _java_files(tree: Path) -> Iterator[str]:
-    for folder, folders, names in os.walk(tree):
-        place = Path(folder)
-        folders[:] = sorted(name for name in folders if name not in UNREAD_FOLDERS)
-        for name in sorted(names):
-            if name.endswith(_SUFFIX) and not (place / name).is_symlink() and (place / name).is_file():
-                yield (place / name).relative_to(tree).as_posix()
+    def _told(self, data: bytes) -> SourceText:
+        return self._kept.facts(data, partial(syntax.read, data))

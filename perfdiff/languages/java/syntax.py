@@ -214,7 +214,8 @@ class _Walk:
         else:
             assert node.parent is not None, "a body stands in what it is the body of"
             what, shown = ("anonymous", node.parent) if kind == "anonymous" else ("constant", node.parent)
-            name = _simple(_word(shown.child_by_field_name("type"))) if kind == "anonymous" else _word(shown.child_by_field_name("name"))
+            named = _word(shown.child_by_field_name("type" if kind == "anonymous" else "name"))
+            name = re.sub(r"<.*>", "", named).rpartition(".")[2]  # of a type's name the last part
         self.types.append(TypeText(what, name, self._owner(), self._within(), node.start_byte, node.end_byte, line(shown), last_line(node)))
         self._open.append((node.end_byte, True, len(self.types) - 1))
 
@@ -224,7 +225,8 @@ class _Walk:
         named = node.child_by_field_name("name")
         body = node.child_by_field_name("body") or (node if kind == "instance" else child(node, "block") if kind != "field" else None)
         role = Role(node.type.removesuffix("_declaration").removesuffix("_constructor")) if kind == "method" else Role(kind)
-        words = _modifiers(declared)
+        modifiers = child(declared, "modifiers")
+        words = [word.type for word in modifiers.children] if modifiers is not None else []
         in_interface = declared.type == "constant_declaration"
         value = node.child_by_field_name("arguments" if kind == "constant" else "value") if kind in ("constant", "field") else None
         self.members.append(
@@ -265,21 +267,11 @@ def _word(node: Node | None) -> str:
     return "" if node is None else "".join(written(node).split())
 
 
-def _simple(name: str) -> str:
-    """Return the last part of a type's name, without what stands between `<` and `>`."""
-    return re.sub(r"<.*>", "", name).rpartition(".")[2]
-
-
 def _behind(body: Node | None, node: Node) -> int:
     """Return where the statements of a body begin; of what has none, its end."""
     if body is None:
         return node.end_byte
     return body.start_byte + (body.type in ("block", "constructor_body"))
-
-
-def _modifiers(node: Node) -> frozenset[str]:
-    found = child(node, "modifiers")
-    return frozenset(word.type for word in found.children) if found is not None else frozenset()
 
 
 def _parameters(node: Node) -> Iterator[tuple[str, str]]:

@@ -5,17 +5,7 @@ from __future__ import annotations
 import functools
 import re
 
-_PRIMITIVE = {
-    "B": "byte",
-    "C": "char",
-    "D": "double",
-    "F": "float",
-    "I": "int",
-    "J": "long",
-    "S": "short",
-    "Z": "boolean",
-    "V": "void",
-}
+_PRIMITIVE = dict(zip("BCDFIJSZV", ("byte", "char", "double", "float", "int", "long", "short", "boolean", "void"), strict=True))
 _DESCRIPTOR = re.compile(r"\[*(?:[BCDFIJSZV]|L[^;]+;)")
 _NESTED = re.compile(r"(?<=\w)\$(?=[^\W\d])")  # numbers of anonymous classes keep it
 

@@ -8,7 +8,6 @@ import struct
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path, PurePosixPath
 
 from perfdiff.languages import compiled
@@ -75,7 +74,11 @@ def weave(jdk: Jdk, tree: Path, methods: Sequence[ProbedMethod], cache: Path) ->
     files = class_files(tree, {method.owner for method in methods})
     request = listed(method.request for method in methods) + listed(sized(data) for data in files)
     name = hashlib.sha256(tools.build(jdk, cache, "loom").name.encode() + request).hexdigest()[:24]
-    return compiled.kept(cache, f"java-woven-{name}", partial(_make, jdk, cache, tree, request)) / SHEET
+
+    def make(made: Path) -> None:
+        (made / SHEET).write_bytes(tools.run(jdk, cache, _LOOM, (str(tree),), request))
+
+    return compiled.kept(cache, f"java-woven-{name}", make) / SHEET
 
 
 def class_files(tree: Path, names: Iterable[str]) -> list[bytes]:
@@ -117,10 +120,6 @@ def _archived(archive: Path | io.BytesIO, is_wanted: Callable[[str], bool], dept
                     yield from _archived(io.BytesIO(opened.read(name)), is_wanted, depth - 1)
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError):  # damaged, encrypted, packed in a way that is not known
         return
-
-
-def _make(jdk: Jdk, cache: Path, tree: Path, request: bytes, made: Path) -> None:
-    (made / SHEET).write_bytes(tools.run(jdk, cache, _LOOM, (str(tree),), request))
 
 
 def listed(parts: Iterable[bytes]) -> bytes:

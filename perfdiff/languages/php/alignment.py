@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 
-from perfdiff.languages.numbering import Alignment, Number, Tokens
+from perfdiff.languages.numbering import Alignment, Number, Tokens, rekeyed, with_name
 from perfdiff.languages.protocol import FunctionDefinition, Program
 
 # What has a number by its order among its like within a function; the first has none.
@@ -16,14 +15,7 @@ _UNIT = re.compile(r"::(?:\{closure\}|class@anonymous)(?:#(?P<number>\d+))?(?=::
 def aligned(base: Program, head: Program, tokens: Tokens) -> tuple[Program, Mapping[str, FunctionDefinition]]:
     """Return head with the keys that its functions have in base, and its functions as they were by these keys."""
     keys = dict(Alignment(_number, tokens).keys(list(base.functions.values()), list(head.functions.values())))
-    if all(key == now for key, now in keys.items()) or len(set(keys.values())) < len(keys):
-        return head, head.functions
-    functions = {}
-    for key, now in keys.items():
-        one, before = head.functions[key], base.functions.get(now)
-        names = one.names if before is None or before.name in one.names else (*one.names, before.name)
-        functions[now] = replace(one, key=now, names=names, calls=frozenset(keys.get(each, each) for each in one.calls))
-    return replace(head, functions=functions), {now: head.functions[key] for key, now in keys.items()}
+    return rekeyed(head, keys, lambda function, key: with_name(function, base.functions.get(key)))
 
 
 def _number(key: str, start: int) -> Number | None:

@@ -107,7 +107,8 @@ class Classes:
         for step in steps:
             if not owner:
                 return ""
-            owner = self._returned(owner, step[:-2]) if step.endswith("()") else self._held(owner, step)
+            held = (one.type for one in self.value("property", owner, step))
+            owner = self._returned(owner, step[:-2]) if step.endswith("()") else next(held, "")
         return owner
 
     def _returned(self, owner: str, name: str) -> str:
@@ -116,9 +117,6 @@ class Classes:
             return ""
         # What a method of a parent returns as its own class is an object of the class that it was called on.
         return owner if found.returns.lower() == found.owner.lower() else found.returns
-
-    def _held(self, owner: str, name: str) -> str:
-        return next((one.type for one in self.value("property", owner, name)), "")
 
     def first_owner(self, owner: str, name: str) -> str:
         """Return the class that declares a property: one name for what base and derived classes share."""

@@ -15,11 +15,11 @@ from tree_sitter import Node
 from perfdiff.languages.identifiers import names_a_file
 from perfdiff.languages.php.names import SUPERGLOBALS, Names
 from perfdiff.languages.php.naming import BUILT_IN
+from perfdiff.languages.planning import nearest
 from perfdiff.languages.protocol import FeaturePlan, Load
 from perfdiff.languages.syntax_trees import inner, text_of
 from perfdiff.records.schema import Origin
 
-MAX_FEATURES = 30  # what annotations are made to sort out within a second, as for C
 _NUMBERS = frozenset(("int", "float", "bool", "false", "true"))
 _SIZED = frozenset(("string", "array", "iterable"))
 _COLLECTIONS = frozenset(
@@ -78,10 +78,7 @@ def parameters(function: Node) -> Iterator[Parameter]:
 
 def plan_features(inputs: Inputs, depth: int) -> tuple[FeaturePlan, ...]:
     """Return the features of a function, nearest first, at most `MAX_FEATURES`; paths have at most `depth` steps."""
-    planned: dict[str, FeaturePlan] = {}
-    for plan in _plans(inputs, depth):
-        planned.setdefault(plan.expression, plan)
-    return tuple(planned.values())[:MAX_FEATURES]
+    return nearest(_plans(inputs, depth))
 
 
 def _plans(inputs: Inputs, depth: int) -> Iterator[FeaturePlan]:
@@ -148,17 +145,13 @@ def _derived(one: Parameter, names: Names) -> Iterator[FeaturePlan]:
     """Yield what can be told of a parameter beyond its own number or length, where the body asks for it."""
     name = one.name
     is_text = not one.types or bool(one.types & {"string", "mixed"})
-    if not one.is_variadic and is_text and (_is_path(name) or name in names.opened):
+    if not one.is_variadic and is_text and (names_a_file(name, "uri") or name in names.opened):
         yield FeaturePlan(f"filesize({name})", Origin.DERIVED, Load.FILE, f"file {name}")
         yield FeaturePlan(f"path depth({name})", Origin.DERIVED, Load.DEPTH, f"depth {name}")
     if name in names.iterated and (not one.types or bool(one.types & {"array", "iterable", "mixed"})):
         yield FeaturePlan(f"sum(count({name}[]))", Origin.DERIVED, Load.UNSIGNED, f"nested {name}")
     if name in names.asked and not one.is_variadic:
         yield FeaturePlan(f"{name}::class", Origin.DERIVED, Load.TYPE, f"type {name}", category=True)
-
-
-def _is_path(name: str) -> bool:
-    return names_a_file(name, "uri")
 
 
 def _kinds(one: Parameter) -> tuple[bool, bool]:

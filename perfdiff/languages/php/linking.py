@@ -10,7 +10,7 @@ from dataclasses import replace
 from perfdiff.languages.closure import Links, closure
 from perfdiff.languages.digest import digest
 from perfdiff.languages.php.classes import MOST_NAMESAKES, Classes
-from perfdiff.languages.php.facts import MAIN, ClassFacts, DeclaredKind, FileFacts, FunctionFacts, References, ValueFacts
+from perfdiff.languages.php.facts import MAIN, DeclaredKind, FileFacts, FunctionFacts, References, ValueFacts
 from perfdiff.languages.protocol import Declaration, FunctionDefinition, Program
 from perfdiff.records.differences import Entity, EntityKind, Skipped
 
@@ -77,14 +77,12 @@ class _Linker:
         for file in self._files:
             for one in file.functions:
                 links = self._links(one.references, file.file, one.owner)
-                if one.owner:
-                    links.uses |= self._class_keys(one.owner)
-                    links.uses.add(_strict_key(file.file))
+                used = links.uses | {_strict_key(file.file)} | (self._class_keys(one.owner) if one.owner else set())
                 definition = one.definition
                 is_main = one.name == MAIN
                 functions[definition.key] = replace(
                     definition,
-                    uses=frozenset(closure(links.uses | {_strict_key(file.file)}, self._following) & self._declarations.keys()),
+                    uses=frozenset(closure(used, lambda key: self._depends.get(key, ())) & self._declarations.keys()),
                     calls=frozenset(links.calls - {definition.key}),
                     reads=frozenset(links.reads - links.writes if is_main else links.reads),
                     writes=frozenset(links.writes),
@@ -172,7 +170,8 @@ class _Linker:
             self._declarations[_strict_key(file.file)] = Declaration(_strict_key(file.file), strict, word, word, file.file, 1)
             for one in file.classes:
                 key = _class_key(one.name)
-                self._declarations[key] = Declaration(key, _class_entity(one), one.fingerprint, one.summary, file.file, one.line)
+                entity = Entity(EntityKind.RECORD if one.kind == "class" else EntityKind.TYPE, one.kind, one.name)
+                self._declarations[key] = Declaration(key, entity, one.fingerprint, one.summary, file.file, one.line)
                 self._depends[key] = set()
             for imported in file.imports:
                 self._declarations[imported.key] = Declaration(
@@ -182,13 +181,6 @@ class _Linker:
                 key = _value_key(value)
                 self._declarations[key] = Declaration(key, _value_entity(value), value.fingerprint, value.summary, file.file, value.line)
                 self._depends[key] = self._links(value.references, file.file, value.owner).uses - {key}
-
-    def _following(self, key: str) -> set[str]:
-        return self._depends.get(key, set())
-
-
-def _class_entity(facts: ClassFacts) -> Entity:
-    return Entity(EntityKind.RECORD if facts.kind == "class" else EntityKind.TYPE, facts.kind, facts.name)
 
 
 def _value_entity(value: ValueFacts) -> Entity:

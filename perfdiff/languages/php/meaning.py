@@ -174,15 +174,11 @@ def _numbered(found: Sequence[str], parameters: frozenset[str]) -> list[str]:
     globals_ = {name for name in named if name in _KEPT} | _globals(found)
     result: list[str] = []
     for word, name in zip(found, named, strict=True):
-        if word.startswith(_LOCAL) and name not in parameters and name not in globals_ and not _is_property(result):
+        if word.startswith(_LOCAL) and name not in parameters and name not in globals_ and result[-1:] != ["::"]:
             result.append(numbers.setdefault(name, f"${len(numbers) + 1}"))
         else:
             result.append(name)
     return result
-
-
-def _is_property(before: Sequence[str]) -> bool:
-    return bool(before) and before[-1] == "::"
 
 
 def _globals(found: Sequence[str]) -> set[str]:

@@ -199,10 +199,7 @@ class Names:
         self._visit(scope)
         return self.known.type_of(scope)
 
-    def _member(self, node: Node) -> None:
-        self._touch(node, writes=False)
-
-    def _touch(self, node: Node, *, writes: bool) -> None:
+    def _touch(self, node: Node, *, writes: bool = False) -> None:
         """Take note of a value that is read or written."""
         kind = node.type
         if kind in MEMBERS:
@@ -242,9 +239,6 @@ class Names:
             self._path(node)
         if (self.top and name != THIS) or name in self.globals:
             (self.writes_globals if writes else self.reads_globals).add(name)
-
-    def _read_variable(self, node: Node) -> None:
-        self._variable(node)
 
     def _path(self, node: Node) -> None:
         if (path := self.known.path_of(node)) is not None:
@@ -293,9 +287,6 @@ class Names:
             self.methods.add(("", "__toString"))
         if right is not None:
             self._visit(right)
-
-    def _type(self, node: Node) -> None:
-        self.type_named(node)
 
     def _catch(self, node: Node) -> None:
         kind, name = node.child_by_field_name("type"), node.child_by_field_name("name")
@@ -388,7 +379,7 @@ class Names:
             self.imports.add(found.name)
 
 
-_VISITS: dict[str, Callable[[Names, Node], None]] = {
+_VISITS: dict[str, Callable[[Names, Node], object]] = {
     "attribute_list": Names._skip,
     "namespace_use_declaration": Names._skip,
     "declare_statement": Names._skip,
@@ -401,16 +392,16 @@ _VISITS: dict[str, Callable[[Names, Node], None]] = {
     "function_call_expression": Names._function_call,
     **dict.fromkeys(CALLS, Names._method_call),
     "scoped_call_expression": Names._scoped_call,
-    **dict.fromkeys(MEMBERS, Names._member),
-    "scoped_property_access_expression": Names._member,
-    "subscript_expression": Names._member,
-    "variable_name": Names._read_variable,
+    **dict.fromkeys(MEMBERS, Names._touch),
+    "scoped_property_access_expression": Names._touch,
+    "subscript_expression": Names._touch,
+    "variable_name": Names._variable,
     "class_constant_access_expression": Names._class_constant,
     "object_creation_expression": Names._create,
     "name": Names._name,
     "qualified_name": Names._name,
     "binary_expression": Names._binary,
-    "named_type": Names._type,
+    "named_type": Names.type_named,
     "catch_clause": Names._catch,
     "assignment_expression": Names._assign,
     "augmented_assignment_expression": Names._assign,

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from perfdiff.config import Config
 from perfdiff.languages.c import runtime_library
-from perfdiff.languages.counted_code import Places
 from perfdiff.languages.dependencies import DependencyChange, changes
 from perfdiff.languages.interpreter_parts import InterpreterParts
+from perfdiff.languages.line_counts import Places
 from perfdiff.languages.php import engines, extension, homes, owners, sameness, sheet, start
 from perfdiff.languages.php import places as counted_places
 from perfdiff.languages.php.engines import Engine
@@ -23,6 +23,7 @@ from perfdiff.languages.php.traits import PhpConfig
 from perfdiff.languages.protocol import (
     CodeComparison,
     Counterpart,
+    Language,
     PlaceReader,
     PlainBuild,
     Probe,
@@ -41,30 +42,26 @@ def made(config: Config, surroundings: Surroundings) -> Php:
     """Return the pack of PHP for a project."""
     settings = config.languages[Php.name]
     assert isinstance(settings, PhpConfig), "the value of its own section"
-    return Php(settings, surroundings.project, surroundings.environment, surroundings.cache)
+    return Php(settings, surroundings)
 
 
-class Php:
-    """The language pack of PHP.
-
-    `project` is the folder of the user's checkout, `environment` the user's; `cache` keeps what several revisions share.
-    """
+class Php(Language):
+    """The language pack of PHP."""
 
     name = "php"
     counts = True
     slowdown = 3.0  # a counted call costs three times one that is timed (`scripts/bench php_probe`)
-    draws: tuple[str, ...] = ()
 
-    def __init__(self, config: PhpConfig, project: Path, environment: Mapping[str, str], cache: Path) -> None:
-        self._environment, self._cache = environment, cache
-        self._parts = InterpreterParts.of(self.name, cache, environment)
-        self._homes = Homes(config, project, environment)
+    def __init__(self, config: PhpConfig, around: Surroundings) -> None:
+        self._environment, self._scripts = around.environment, around.cache / "scripts"
+        self._parts = InterpreterParts.of(self.name, around)
+        self._homes = Homes(config, around.project, around.environment)
         self.workplace: Workplace | None = self._homes
 
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
         """Parse the PHP files of a tree and return their functions and declarations, and those of packages that are not the same."""
         packages = {change.name for other in others for change in self._changes(other, built)}
-        return index_program(built.tree, depth=depth, cache=self._cache / "scripts", packages=packages)
+        return index_program(built.tree, depth=depth, cache=self._scripts, packages=packages)
 
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
         """Pair the functions of both revisions and say how each differs."""
@@ -102,10 +99,6 @@ class Php:
         """Return what makes the PHP of the configuration the one that workloads find."""
         return homes.variables(built.beside, environment)
 
-    def calm(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
-        """Return nothing: no thread runs that the program did not start."""
-        return {}
-
     def attach(self, phase: Phase, built: PlainBuild, probes: Sequence[Probe], folder: Path) -> Mapping[str, str]:
         """Write the sheet of the probes, and return the variables by which each PHP finds it, and our extension."""
         if not probes:
@@ -131,7 +124,7 @@ class Php:
         """Return the lines of a tree, and write which they are to a sheet."""
         php = self._homes.php
         module = extension.build_lines(php, self._parts.compiler(built), self._parts.cache)
-        host = Host(php.executable, module, self._given(built), {})
+        host = Host(php.executable, module, self._given(built))
         return counted_places.places(built.tree, [one.file for one in source_files(built.tree)], host, lines)
 
     def _given(self, built: PlainBuild) -> dict[str, str]:

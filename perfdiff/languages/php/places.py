@@ -11,7 +11,8 @@ from pathlib import Path
 from perfdiff import temporary
 from perfdiff.errors import RecordingError
 from perfdiff.languages import counted_code
-from perfdiff.languages.counted_code import Code, Laid, Places
+from perfdiff.languages.counted_code import Code, Laid
+from perfdiff.languages.line_counts import Places
 from perfdiff.languages.php import start
 
 _DESCRIBE = "PERFDIFF_DESCRIBE"
@@ -24,14 +25,12 @@ _CLOSURE = "{closure"
 class Host:
     """What runs a tree: a PHP, and the extension that counts lines under it (`extension.build_lines`).
 
-    `environment` are the variables that runs have without us. `copies` are absolute paths, besides that in the tree, that a file may be
-    loaded from.
+    `environment` are the variables that runs have without us.
     """
 
     php: Path
     extension: Path
     environment: Mapping[str, str]
-    copies: Mapping[str, Sequence[Path]]
 
 
 def places(tree: Path, files: Sequence[str], host: Host, sheet: Path) -> Places:
@@ -43,7 +42,7 @@ def places(tree: Path, files: Sequence[str], host: Host, sheet: Path) -> Places:
     tree = tree.resolve()
     codes = _codes(tree, files, host)
     variables = start.environment(sheet, host.extension, host.environment)
-    return counted_code.places(Laid(tree, host.copies), codes, _text, sheet, variables)
+    return counted_code.places(Laid(tree, {}), codes, _text, sheet, variables)
 
 
 def _codes(tree: Path, files: Sequence[str], host: Host) -> dict[str, list[Code]]:

@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from perfdiff.languages.tree_files import own_files
+
 FOREIGN_FOLDERS = frozenset((".git", ".svn", ".hg", "node_modules", ".phpunit.cache", "__pycache__"))
 _SUFFIXES = frozenset((".php", ".phtml", ".inc", ".php5", ".php7", ".php8"))
 _SCRIPT = re.compile(rb"#![^\n]*\bphp|\A<\?php\b")  # of a file without a suffix, such as `bin/console`
@@ -26,11 +28,9 @@ class SourceFile:
 
 
 def source_files(tree: Path, packages: Collection[str] = ()) -> tuple[SourceFile, ...]:
-    """Return the project's PHP files in order of their paths, and those of some `packages` (`vendor/name`) that Composer laid there.
-
-    Links are left out: what they lead to has a path of its own.
-    """
-    return tuple(_read(tree, packages))
+    """Return the project's PHP files in order of their paths, and those of some `packages` (`vendor/name`) that Composer laid there."""
+    sources = (SourceFile(file, (tree / file).read_bytes()) for file in _files(tree, packages))
+    return tuple(source for source in sources if _is_php(source.file, source.data))
 
 
 def aliases_in(tree: Path, probed: Iterable[str]) -> frozenset[str]:
@@ -43,21 +43,10 @@ def aliases_in(tree: Path, probed: Iterable[str]) -> frozenset[str]:
     return frozenset(os.fsdecode(name) for one in source_files(tree) for name in _ALIAS.findall(one.data))
 
 
-def _read(tree: Path, packages: Collection[str]) -> Iterator[SourceFile]:
-    for file in _files(tree, packages):
-        data = (tree / file).read_bytes()
-        if _is_php(file, data):
-            yield SourceFile(file, data)
-
-
 def _files(tree: Path, packages: Collection[str]) -> Iterator[str]:
-    for folder, folders, names in os.walk(tree):
-        place = Path(folder)
-        folders[:] = sorted(name for name in folders if name not in FOREIGN_FOLDERS and not _is_others(tree, place / name, packages))
-        for name in () if is_vendor(place) else sorted(names):  # there lies what Composer wrote itself
-            path = place / name
-            if may_be_php(name) and not path.is_symlink() and path.is_file():
-                yield path.relative_to(tree).as_posix()
+    for file in own_files(tree, lambda folder: folder.name in FOREIGN_FOLDERS or _is_others(tree, folder, packages)):
+        if may_be_php(file) and not is_vendor((tree / file).parent):  # there lies what Composer wrote itself
+            yield file
 
 
 def may_be_php(name: str) -> bool:

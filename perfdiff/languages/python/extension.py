@@ -62,8 +62,4 @@ def _built(python: Path, parts: Sequence[str], options: Sequence[str], compiler:
     name = f"python-{compiled.fingerprint(driver, words, files)}"
     includes = [argument for folder in interpreter.include for argument in ("-isystem", str(folder))]
     command = (driver, "-shared", *compiled.MODULE_FLAGS, *includes, *(str(file) for file in files if file.suffix == ".c"))
-    return compiled.kept(cache, name, lambda made: _make(command, made, options)) / MODULE
-
-
-def _make(command: Sequence[str], made: Path, options: Sequence[str]) -> None:
-    compiled.run([*command, "-o", str(made / MODULE), *options])
+    return compiled.kept(cache, name, lambda made: compiled.run([*command, "-o", str(made / MODULE), *options])) / MODULE

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from perfdiff.languages.identifiers import names_a_file
+from perfdiff.languages.planning import nearest
 from perfdiff.languages.protocol import FeaturePlan, Load
 from perfdiff.languages.python.names import Names
 from perfdiff.languages.python.normal import last_name
 from perfdiff.records.schema import Origin
 
-MAX_FEATURES = 30  # what annotations are made to sort out within a second, as for C
 _NUMBERS = frozenset(("int", "float", "bool", "complex"))
 _BUILT_IN = frozenset(
     ("str", "bytes", "bytearray", "memoryview", "list", "tuple", "dict", "set", "frozenset", "deque", "range", "array", "defaultdict")
@@ -54,10 +54,7 @@ class Inputs:
 
 def plan_features(inputs: Inputs, depth: int) -> tuple[FeaturePlan, ...]:
     """Return the features of a function, nearest first, at most `MAX_FEATURES`; paths have at most `depth` steps."""
-    planned: dict[str, FeaturePlan] = {}
-    for plan in _plans(inputs, depth):
-        planned.setdefault(plan.expression, plan)
-    return tuple(planned.values())[:MAX_FEATURES]
+    return nearest(_plans(inputs, depth))
 
 
 def _plans(inputs: Inputs, depth: int) -> Iterator[FeaturePlan]:

@@ -118,7 +118,7 @@ class Functions:
         yield FunctionFacts(
             self._definition(one, qualname, own),
             ".".join(filter(None, (scope.qualname, one.owner))) if one.owner else "",
-            tuple(text for decorator in decorators if (text := _decorator(decorator)) is not None),
+            tuple(text for call in decorators if (text := dotted_name(call.func if isinstance(call, ast.Call) else call)) is not None),
             refers,
         )
         yield from inside
@@ -268,7 +268,3 @@ def _self_name(one: Inner) -> str | None:
         return None
     positional = (*one.node.args.posonlyargs, *one.node.args.args)
     return positional[0].arg if positional else None
-
-
-def _decorator(decorator: ast.expr) -> str | None:
-    return dotted_name(decorator.func if isinstance(decorator, ast.Call) else decorator)

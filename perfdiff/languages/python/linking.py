@@ -128,13 +128,11 @@ class _Linker:
         links.uses |= {_variable_key(one) for one in attributes}
         if not methods:
             links.reads.add(self._attribute_of(owner, first))
-        if not methods and not attributes and not self._has_attribute(owner, first):
+        owners = self._owners.get(first, set())
+        if not methods and not attributes and owners.isdisjoint(self._names.lineage(owner)):
             self._add_loose(first, owner[0], links)
         for name in rest:
             self._add_loose(name, owner[0], links)
-
-    def _has_attribute(self, owner: Class, name: str) -> bool:
-        return any(one in self._owners.get(name, ()) for one in self._names.lineage(owner))
 
     def _add_loose(self, name: str, file: str, links: Links) -> None:
         if (name, file) not in self._loose:

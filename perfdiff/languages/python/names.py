@@ -10,21 +10,7 @@ from perfdiff.languages.python.facts import Imported
 from perfdiff.languages.python.meaning import bound_lambda
 from perfdiff.languages.python.normal import last_name
 
-_BINARY = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.Div: "truediv",
-    ast.FloorDiv: "floordiv",
-    ast.Mod: "mod",
-    ast.Pow: "pow",
-    ast.MatMult: "matmul",
-    ast.BitAnd: "and",
-    ast.BitOr: "or",
-    ast.BitXor: "xor",
-    ast.LShift: "lshift",
-    ast.RShift: "rshift",
-}
+_BINARY = {ast.Mult: "mul", ast.Div: "truediv", ast.MatMult: "matmul"}  # of those whose methods are not called as they are
 _COMPARING = {
     ast.Eq: ("__eq__",),
     ast.NotEq: ("__ne__", "__eq__"),
@@ -37,31 +23,19 @@ _COMPARING = {
 }
 _SUBSCRIPTS = {ast.Load: "__getitem__", ast.Store: "__setitem__", ast.Del: "__delitem__"}
 # Methods that built-in functions and statements call on what they are given.
+_WALKING = ("__iter__", "__next__")
 _BUILTIN_CALLS = {
-    "len": ("__len__",),
+    **{name: (f"__{name}__",) for name in ("len", "repr", "hash", "iter", "next", "abs", "int", "float", "bytes", "reversed")},
     "str": ("__str__", "__repr__"),
-    "repr": ("__repr__",),
     "bool": ("__bool__", "__len__"),
-    "hash": ("__hash__",),
-    "iter": ("__iter__",),
-    "next": ("__next__",),
-    "sorted": ("__lt__", "__iter__", "__next__"),
-    "min": ("__lt__", "__iter__", "__next__"),
-    "max": ("__gt__", "__iter__", "__next__"),
-    "list": ("__iter__", "__next__"),
-    "tuple": ("__iter__", "__next__"),
-    "set": ("__iter__", "__next__", "__hash__", "__eq__"),
-    "dict": ("__iter__", "__next__", "__hash__", "__eq__"),
-    "sum": ("__iter__", "__next__", "__add__", "__radd__"),
-    "any": ("__iter__", "__next__"),
-    "all": ("__iter__", "__next__"),
-    "abs": ("__abs__",),
-    "int": ("__int__",),
-    "float": ("__float__",),
-    "bytes": ("__bytes__",),
+    "sorted": ("__lt__", *_WALKING),
+    "min": ("__lt__", *_WALKING),
+    "max": ("__gt__", *_WALKING),
+    **dict.fromkeys(("list", "tuple", "any", "all"), _WALKING),
+    **dict.fromkeys(("set", "dict"), (*_WALKING, "__hash__", "__eq__")),
+    "sum": (*_WALKING, "__add__", "__radd__"),
     "format": ("__format__", "__str__"),
     "print": ("__str__",),
-    "reversed": ("__reversed__",),
 }
 _OPENING = frozenset(("open", "Path", "stat", "listdir", "scandir", "read_text", "read_bytes"))
 _ASKING = frozenset(("isinstance", "issubclass", "type", "singledispatch"))
@@ -334,5 +308,5 @@ def _plain_names(target: ast.expr) -> Iterator[str]:
 
 
 def _operators(operator: ast.operator, *, in_place: bool) -> tuple[str, ...]:
-    name = _BINARY[type(operator)]
+    name = _BINARY.get(type(operator)) or type(operator).__name__.lower().removeprefix("bit")
     return (f"__{name}__", f"__r{name}__", *((f"__i{name}__",) if in_place else ()))

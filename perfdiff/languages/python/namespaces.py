@@ -193,14 +193,11 @@ class Namespaces:
                 target
                 for base in each.bases
                 for target in self.meaning(file, base).classes
-                if target != (file, name) and self._ends_in(base, target)
+                # `Outer.Inner` leads over `Outer`, which is no base.
+                if target != (file, name) and ("." not in base or target[1].rpartition(".")[2] == base.rpartition(".")[2])
             )
             for (file, name), each in self.classes.items()
         }
-
-    def _ends_in(self, dotted: str, target: Class) -> bool:
-        # `Outer.Inner` leads over `Outer`, which is no base.
-        return "." not in dotted or target[1].rpartition(".")[2] == dotted.rpartition(".")[2]
 
     @cached_property
     def _below(self) -> Mapping[Class, frozenset[Class]]:

@@ -29,7 +29,7 @@ def _statements(statements: list[ast.AST], dropped: list[ast.AST], *, keeps_fiel
     """Return the statements that do something; others are added to `dropped`."""
     kept: list[ast.AST] = []
     for statement in statements:
-        if isinstance(statement, ast.If) and _is_for_type_checkers(statement.test):
+        if isinstance(statement, ast.If) and last_name(statement.test) == "TYPE_CHECKING":
             dropped += statement.body if statement.orelse else [statement]
             kept += _statements(list(statement.orelse), dropped, keeps_fields=keeps_fields)
         elif isinstance(statement, ast.AnnAssign) and not keeps_fields:
@@ -54,10 +54,6 @@ def _is_nothing(statement: ast.AST) -> bool:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             return any(last_name(decorator) == "overload" for decorator in statement.decorator_list)
     return _TYPE_ALIAS is not None and isinstance(statement, _TYPE_ALIAS)
-
-
-def _is_for_type_checkers(test: ast.expr) -> bool:
-    return last_name(test) == "TYPE_CHECKING"
 
 
 def last_name(node: ast.AST) -> str | None:

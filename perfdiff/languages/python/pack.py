@@ -8,12 +8,13 @@ from pathlib import Path
 
 from perfdiff.config import DRIVER, Config
 from perfdiff.languages.c import runtime_library
-from perfdiff.languages.counted_code import Places
 from perfdiff.languages.dependencies import DependencyChange, changes
 from perfdiff.languages.interpreter_parts import InterpreterParts
+from perfdiff.languages.line_counts import Places
 from perfdiff.languages.protocol import (
     CodeComparison,
     Counterpart,
+    Language,
     PlaceReader,
     PlainBuild,
     Probe,
@@ -41,35 +42,33 @@ _FOLLOWED = ProbeCosts(timed_ns=170.0, counted_ns=120.0, passed_ns=100.0, branch
 
 def made(config: Config, surroundings: Surroundings) -> Python:
     """Return the pack of Python for a project."""
-    return Python(config, surroundings.project, surroundings.environment, surroundings.cache)
+    return Python(config, surroundings)
 
 
-class Python:
-    """The language pack of Python.
-
-    `project` is the folder of the user's checkout, with its configuration, `environment` the user's; `cache` keeps what several revisions
-    share.
-    """
+class Python(Language):
+    """The language pack of Python."""
 
     name = "python"
     counts = True
     slowdown = 4.0  # 1.9 to 3.1 times, for jinja2, pyelftools and pygments under CPython 3.11 and 3.12
     draws: tuple[str, ...] = ("PYTHONHASHSEED",)
 
-    def __init__(self, config: Config, project: Path, environment: Mapping[str, str], cache: Path) -> None:
-        self._cache = cache
-        self._parts = InterpreterParts.of(self.name, cache, environment)
+    def __init__(self, config: Config, around: Surroundings) -> None:
+        self._modules = around.cache / "modules"
+        self._parts = InterpreterParts.of(self.name, around)
         commands = tuple(command for workload in config.workloads for command in workload.commands)
         settings, hook, drivers = config.languages.get(self.name, PythonConfig()), start.hook(), {DRIVER: _DRIVER}
         assert isinstance(settings, PythonConfig), "the value of its own section"
-        self.workplace: Workplace | None = Environments(settings, project, environment, cache / "python", hook, commands, drivers)
+        self.workplace: Workplace | None = Environments(
+            settings, around.project, around.environment, around.cache / "python", hook, commands, drivers
+        )
 
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
         """Parse the Python files of a tree and return their functions and declarations, and those of packages that are not the same."""
         made = environments.read(built.beside)
         names = {change.name for other in others for change in self._changes(other, built)}
         foreign_files = foreign.sources(made.folders, names) if names else ()
-        return index_program(built.tree, depth=depth, cache=self._cache / "modules", foreign=foreign_files)
+        return index_program(built.tree, depth=depth, cache=self._modules, foreign=foreign_files)
 
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
         """Pair the functions of both revisions and say how each differs."""
@@ -104,10 +103,6 @@ class Python:
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return what makes the environment of a build the active one."""
         return environments.variables(environments.read(built.beside).layout, environment)
-
-    def calm(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
-        """Return nothing: no thread runs that the program did not start."""
-        return {}
 
     def attach(self, phase: Phase, built: PlainBuild, probes: Sequence[Probe], folder: Path) -> Mapping[str, str]:
         """Write the sheet of the probes, and return the variables by which each interpreter finds it, and our extension module."""

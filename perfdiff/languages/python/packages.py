@@ -20,15 +20,9 @@ from perfdiff.languages.python.requirements import Requirements
 _ENVIRONMENT, _LINES, _CONSTRAINTS, _LOG, _FINISHED = "venv", "requirements.txt", "constraints.txt", "pip.log", "finished"
 # Variables of pip that decide which files it finds.
 _KEYED = (
-    "PIP_INDEX_URL",
-    "PIP_EXTRA_INDEX_URL",
-    "PIP_FIND_LINKS",
-    "PIP_NO_INDEX",
-    "PIP_CONSTRAINT",
-    "PIP_PRE",
-    "PIP_NO_BINARY",
+    "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX", "PIP_CONSTRAINT", "PIP_PRE", "PIP_NO_BINARY",
     "PIP_ONLY_BINARY",
-)
+)  # fmt: skip
 
 
 def obtain(wanted: Requirements, interpreter: Interpreter, environment: Mapping[str, str], cache: Path) -> Layout:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from perfdiff.errors import RecordingError
 from perfdiff.languages import counted_code
-from perfdiff.languages.counted_code import Code, Laid, Places
+from perfdiff.languages.counted_code import Code, Laid
+from perfdiff.languages.line_counts import Places
 from perfdiff.languages.python import start
 
 _DESCRIBING = Path(__file__).parent / "scripts" / "counted_lines.py"

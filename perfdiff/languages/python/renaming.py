@@ -28,7 +28,7 @@ def number_locals(tree: ast.AST) -> bool:
     own = [each for statement in tree.body for each in _own(statement)]
     bound = {each.id for each in own if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
     bound |= {each.name for each in own if isinstance(each, ast.ExceptHandler) and each.name}
-    bound -= _parameters(tree) | _bound_otherwise(nodes)
+    bound -= {each.arg for each in ast.walk(tree.args) if isinstance(each, ast.arg)} | _bound_otherwise(nodes)
     inside = (each for scope in own if isinstance(scope, _SCOPES) for each in ast.walk(scope))
     if any(isinstance(each, ast.Name) and each.id in bound for each in inside):
         return False
@@ -47,10 +47,6 @@ def _own(node: ast.AST) -> Iterator[ast.AST]:
     if not isinstance(node, _SCOPES):
         for child in ast.iter_child_nodes(node):
             yield from _own(child)
-
-
-def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    return {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}
 
 
 def _bound_otherwise(nodes: list[ast.AST]) -> set[str]:

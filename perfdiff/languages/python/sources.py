@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 import tokenize
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path, PurePosixPath
+
+from perfdiff.languages.tree_files import own_files
 
 # What tools put into a tree: environments of test runners, packages of other languages, copies that a build makes.
 _FOREIGN = frozenset((".git", "__pycache__", "node_modules", ".tox", ".nox", ".eggs"))
@@ -32,28 +32,17 @@ class SourceFile:
 
 
 def source_files(tree: Path) -> tuple[SourceFile, ...]:
-    """Return the project's Python files in order of their paths. Links are left out: what they lead to has a path of its own."""
-    names = list(_python_files(tree))
+    """Return the project's Python files in order of their paths."""
+    names = [name for name in own_files(tree, is_foreign) if name.endswith(".py")]
     packages = {str(PurePosixPath(name).parent) for name in names if PurePosixPath(name).name == _PACKAGE}
     return tuple(SourceFile(name, module_name(name, packages), (tree / name).read_bytes(), name.endswith(_PACKAGE)) for name in names)
 
 
-def _python_files(tree: Path) -> Iterator[str]:
-    for folder, folders, names in os.walk(tree):
-        place = Path(folder)
-        folders[:] = sorted(name for name in folders if not is_foreign(place, name))
-        for name in sorted(names):
-            if name.endswith(".py") and not (place / name).is_symlink() and (place / name).is_file():
-                yield (place / name).relative_to(tree).as_posix()
-
-
-def is_foreign(parent: Path, name: str) -> bool:
+def is_foreign(folder: Path) -> bool:
     """Return whether a folder holds what tools made or fetched, and nothing of the project's own."""
-    if name in _FOREIGN or name.endswith(".egg-info"):
+    if folder.name in _FOREIGN or folder.name.endswith(".egg-info"):
         return True
-    if parent.name == "build" and _BUILT_COPY.fullmatch(name):
-        return True
-    return (parent / name / _ENVIRONMENT).exists()
+    return (folder.parent.name == "build" and _BUILT_COPY.fullmatch(folder.name) is not None) or (folder / _ENVIRONMENT).exists()
 
 
 def module_name(file: str, packages: set[str] | frozenset[str]) -> str:
