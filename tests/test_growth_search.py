@@ -16,7 +16,7 @@ from perfdiff.analysis.search.bisection import Alike, Bisection, CommitStanding,
 from perfdiff.analysis.search.ends import SearchSubject
 from perfdiff.analysis.search.growth import follow, reading
 from perfdiff.analysis.search.halving import narrowed, next_commit
-from perfdiff.analysis.series import GROWTH, History
+from perfdiff.analysis.series import GROWTH, History, Lack, Reason
 from perfdiff.analysis.trends.findings import Difference, DifferenceKind, TrendFindings
 from perfdiff.analysis.trends.growth_history import Counted, growth_history
 from perfdiff.cli import log, trends
@@ -87,7 +87,8 @@ def test_a_constant_factor_is_no_change_of_growth() -> None:
 
 def test_a_revision_without_the_function_says_so() -> None:
     found = told(MAIN, GOOD)
-    assert [each.reason for each in found.entries] == ["no function of this name ran", ""]
+    assert [each.reason for each in found.entries] == [Reason(Lack.RUNS), ""]
+    assert "no function of this name ran" in report.text(found)
     assert growth_history("append", "append.c", counted(MAIN), CONFIG) is None
 
 

@@ -107,7 +107,7 @@ def test_a_command_that_perfdiff_would_refuse_is_noticed() -> None:
 @pytest.mark.parametrize("script", [compare_step(), gitlab_script()], ids=["github", "gitlab"])
 def test_reports_have_suffixes_that_choose_a_format(script: str) -> None:
     (names,) = re.findall(r"for report in (.*); do", script)
-    assert len({options.report_format(None, Path(name)) for name in names.split()}) == len(names.split())
+    assert len({options.report_format(None, Path(name), options.SUFFIXES) for name in names.split()}) == len(names.split())
 
 
 def test_both_revisions_and_the_whole_history_are_there() -> None:

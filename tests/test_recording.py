@@ -270,8 +270,9 @@ def test_counts_of_a_process_that_was_killed_before_it_counted_are_lost(tmp_path
     (tmp_path / "1-0.lines").write_bytes(whole.tobytes() + np.array([3, 4], "<u8").tobytes())
     for number, content in enumerate((b"", bytes(10), bytes(40))):
         (tmp_path / f"2-{number}.lines").write_bytes(content)
-    assert line_counts.read(tmp_path, 2, line_counts.of_process).tolist() == [3, 4]
-    assert line_counts.lost(tmp_path) == 3
+    places = line_counts.Places((), {}, {}, tmp_path, np.arange(2), counted=2)
+    assert places.read(tmp_path).tolist() == [3, 4]
+    assert places.lost(tmp_path) == 3
 
 
 def test_full_disk_is_incomplete(tmp_path: Path) -> None:

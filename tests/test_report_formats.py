@@ -28,11 +28,11 @@ def test_every_format_of_the_command_line_has_a_renderer() -> None:
     [("perf.sarif", "sarif"), ("perf.xml", "junit"), ("perf.prom", "openmetrics"), ("perf.sarif.json", "json"), ("PERF.XML", "junit")],
 )
 def test_the_suffix_chooses_the_format_that_machines_read(name: str, expected: str) -> None:
-    assert options.report_format(None, Path(name)) == expected
+    assert options.report_format(None, Path(name), options.SUFFIXES) == expected
 
 
 def test_the_format_given_wins_over_the_suffix() -> None:
-    assert options.report_format(options.Format.SARIF, Path("perf.json")) is options.Format.SARIF
+    assert options.report_format(options.Format.SARIF, Path("perf.json"), options.SUFFIXES) is options.Format.SARIF
 
 
 def test_each_of_several_files_gets_its_format(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -32,6 +32,30 @@ class Standing(StrEnum):
 BETTER = (Standing.FASTER, Standing.LESS)
 
 
+class Lack(StrEnum):
+    """What growth cannot be told for want of."""
+
+    GROWTH = "no feature told it"
+    FEATURE = "the feature is none"
+    VARIATION = "the feature is none, or does not vary"
+    LINES = "the lines are gone"
+    SIZES_IN_RANGE = "too few sizes within the range that was saved"
+    SIZES = "too few sizes"
+    COST = "a higher power at no higher cost"
+    PRECISION = "the interval is wide"
+    RUNS = "the function did not run"
+    NAME = "several functions have the name"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why growth is not told, with the feature that it is about and a figure, where there are any."""
+
+    lack: Lack
+    feature: str = ""
+    figure: float = 0.0
+
+
 class _Judged(Protocol):
     @property
     def standing(self) -> Standing: ...
@@ -127,7 +151,7 @@ class Entry:
     revision: Revision
     calls: float | None = None
     costs: Mapping[str, Cost] = field(default_factory=dict)
-    reason: str = ""
+    reason: str | Reason = ""
     calls_before: float | None = None
     machine: str = ""
 

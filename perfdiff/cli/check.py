@@ -209,11 +209,5 @@ def _report(found: AnyChecked | Sweep) -> Any:
 
 def _written(found: AnyChecked | Sweep, form: Form, output_file: Path | None) -> str:
     from perfdiff.report import check_plot
-    from perfdiff.report.json_text import json_text
 
-    match form:
-        case Form.JSON:
-            return json_text(_report(found).json_document(found))
-        case Form.SVG:
-            return check_plot.draw(found)
-    return str(_report(found).text(found, width=output.width(output_file), colour=output.colour(output_file)))
+    return check_plot.draw(found) if form is Form.SVG else output.told(_report(found), found, form, output_file)

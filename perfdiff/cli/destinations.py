@@ -20,7 +20,7 @@ class Destination:
 
 def chosen(form: Format | None, files: Sequence[Path] | None) -> tuple[Destination, ...]:
     """Return where reports go: `form` holds for each of the files, else the suffix of each; raise `UsageError` where that cannot be."""
-    found = tuple(Destination(options.report_format(form, file), file) for file in files or (None,))
+    found = tuple(Destination(options.report_format(form, file, options.SUFFIXES), file) for file in files or (None,))
     for destination in found:
         summary = output.step_summary() if destination.form is Format.GITHUB else None
         for written in filter(None, (destination.file, summary)):

@@ -94,7 +94,7 @@ def log(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
                 recorded = recordings.recorded(wanted, project.repository, project.cache_folder, overrides, progress)
                 progress.stage("annotating", None)
                 told = history_of(function, recorded.found, metrics, limits, recorded.relay)
-        write(told, chosen, output_file)
+        output.write(written(told, chosen, output_file), output_file)
         output.tell(_answer(told), output_file, quiet=project.quiet)
 
 
@@ -161,17 +161,10 @@ def _answer(told: History) -> str:
     return report.answer(told)
 
 
-def write(told: History, form: Form, output_file: Path | None) -> None:
-    """Write a history in a form of text or as a picture."""
-    from perfdiff.report import history as report
-    from perfdiff.report.json_text import json_text
+def written(told: History, form: Form, output_file: Path | None) -> str | bytes:
+    """Return a history in a form of text or as a picture."""
+    from perfdiff.report import history, history_plot
 
-    match form:
-        case Form.JSON:
-            output.write(json_text(report.json_document(told)), output_file)
-        case Form.SVG | Form.PNG:
-            from perfdiff.report import history_plot
-
-            output.write_picture(history_plot.draw(told, form.value), output_file)
-        case _:
-            output.write(report.text(told, width=output.width(output_file), colour=output.colour(output_file)), output_file)
+    if form in (Form.SVG, Form.PNG):
+        return history_plot.draw(told, form.value)
+    return output.told(history, told, form, output_file)

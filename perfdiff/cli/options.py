@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -14,6 +15,9 @@ from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
     from perfdiff.revisions.lineage import RevisionRange
+
+
+FormT = TypeVar("FormT")
 
 
 class Format(StrEnum):
@@ -29,7 +33,7 @@ class Format(StrEnum):
     OPENMETRICS = "openmetrics"
 
 
-_SUFFIXES = {
+SUFFIXES = {
     ".txt": Format.TEXT,
     ".md": Format.MARKDOWN,
     ".markdown": Format.MARKDOWN,
@@ -119,15 +123,15 @@ def cache_folder(given: Path | None) -> Path:
     return given.absolute() if given else storage.folder(os.environ)
 
 
-def report_format(given: Format | None, output: Path | None) -> Format:
-    """Return the format asked for, or the one that the output's suffix names; raise `UsageError` where neither says."""
+def report_format(given: FormT | None, output: Path | None, suffixes: Mapping[str, FormT]) -> FormT:
+    """Return the format asked for, or the one that the output's suffix names, text without either; `UsageError` where it names none."""
     if given or output is None:
-        return given or Format.TEXT
-    if output.suffix.lower() not in _SUFFIXES:
+        return given or suffixes[".txt"]
+    if output.suffix.lower() not in suffixes:
         raise UsageError(
-            f"'{output}' does not say which format it wants: give --format or one of {', '.join(_SUFFIXES)}", slug="format-unknown"
+            f"'{output}' does not say which format it wants: give --format or one of {', '.join(suffixes)}", slug="format-unknown"
         )
-    return _SUFFIXES[output.suffix.lower()]
+    return suffixes[output.suffix.lower()]
 
 
 def parameters(given: list[str] | None) -> dict[str, tuple[float | str, ...]]:

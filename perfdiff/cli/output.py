@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from perfdiff import units
 from perfdiff.errors import UsageError
@@ -14,11 +15,12 @@ from perfdiff.errors import UsageError
 _WIDTH = 100  # columns of text that is not for a terminal
 
 
-def write(text: str, output: Path | None = None) -> None:
-    """Write a result to `output`, or to standard output; a reader who closed the pipe early is no error."""
+def write(result: str | bytes, output: Path | None = None) -> None:
+    """Write a text or a picture to `output`, or as text to standard output; a reader who closed the pipe early is no error."""
     if output is not None:
-        _write_file(text, output)
+        _write_file(result, output)
         return
+    text = result if isinstance(result, str) else result.decode()
     try:
         sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
         sys.stdout.flush()
@@ -46,11 +48,15 @@ def tell_stages(seconds: Mapping[str, float]) -> None:
     sys.stderr.flush()
 
 
-def _write_file(text: str, output: Path) -> None:
+def _write_file(result: str | bytes, output: Path) -> None:
+    kind = "report" if isinstance(result, str) else "picture"
     try:
-        output.write_text(text if text.endswith("\n") else f"{text}\n", encoding="utf-8")
+        if isinstance(result, str):
+            output.write_text(result if result.endswith("\n") else f"{result}\n", encoding="utf-8")
+        else:
+            output.write_bytes(result)
     except OSError as error:
-        raise UsageError(f"the report cannot be written to '{output}': {error.strerror}", slug="output-unwritable") from error
+        raise UsageError(f"the {kind} cannot be written to '{output}': {error.strerror}", slug="output-unwritable") from error
 
 
 def append(text: str, output: Path) -> None:
@@ -68,17 +74,6 @@ def step_summary() -> Path | None:
     return Path(name) if name else None
 
 
-def write_picture(data: bytes, output: Path | None) -> None:
-    """Write a picture to `output`, or as text to standard output where it is one."""
-    if output is None:
-        write(data.decode())
-        return
-    try:
-        output.write_bytes(data)
-    except OSError as error:
-        raise UsageError(f"the picture cannot be written to '{output}': {error.strerror}", slug="output-unwritable") from error
-
-
 def check(output: Path) -> None:
     """Raise `UsageError` where `output` cannot be written, before the time for a comparison is spent."""
     writable = os.access(output, os.W_OK) and output.is_file() if output.exists() else os.access(output.parent, os.W_OK)
@@ -92,6 +87,15 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"'{folder}' cannot be written to: {error.strerror}", slug="output-unwritable") from error
+
+
+def told(report: Any, value: Any, form: str, output: Path | None, **more: Any) -> str:
+    """Return what a module of reports tells of a value: its JSON, or text for the width and the colours of where it goes."""
+    from perfdiff.report.json_text import json_text
+
+    if form == "json":
+        return json_text(report.json_document(value, **more))
+    return str(report.text(value, **more, width=width(output), colour=colour(output)))
 
 
 def colour(output: Path | None = None) -> bool:

@@ -67,7 +67,7 @@ def profile(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             limits = recordings.limits(project.repository, overrides)
             found = _profiles(recorded, limits, progress)
             written = _written(found, recorded.found, chosen, output_file, limits)
-        output.write_picture(written, output_file) if isinstance(written, bytes) else output.write(written, output_file)
+        output.write(written, output_file)
         output.tell(_answer(found), output_file, quiet=project.quiet)
 
 
@@ -94,17 +94,12 @@ def _answer(found: Profiles) -> str:
 
 def _written(found: Profiles, recorded: Sequence[Recording], form: Form, output_file: Path | None, limits: CompareConfig) -> str | bytes:
     from perfdiff.report import profile as report
-    from perfdiff.report.json_text import json_text
+    from perfdiff.report import profile_plot
 
-    match form:
-        case Form.JSON:
-            return json_text(report.json_document(found, _classes(recorded, limits)))
-        case Form.SVG | Form.PNG:
-            from perfdiff.report import profile_plot
-
-            return profile_plot.draw(found, form.value)
-    known = _classes(recorded, limits) if len(recorded) == 1 else {}
-    return report.text(found, known, width=output.width(output_file), colour=output.colour(output_file))
+    if form in (Form.SVG, Form.PNG):
+        return profile_plot.draw(found, form.value)
+    known = _classes(recorded, limits) if form is Form.JSON or len(recorded) == 1 else {}
+    return output.told(report, found, form, output_file, known=known)
 
 
 def _classes(recorded: Sequence[Recording], limits: CompareConfig) -> dict[int, CostClass]:

@@ -11,7 +11,6 @@ import typer
 
 from perfdiff.cli import comparison, exits, groups, options, output
 from perfdiff.cli.explain import is_named
-from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
     from perfdiff.analysis.trends.findings import TrendFindings
@@ -43,15 +42,7 @@ class Form(StrEnum):
     CSV = "csv"
 
 
-_SUFFIXES = {
-    ".txt": Form.TEXT,
-    ".md": Form.MARKDOWN,
-    ".markdown": Form.MARKDOWN,
-    ".html": Form.HTML,
-    ".htm": Form.HTML,
-    ".json": Form.JSON,
-    ".csv": Form.CSV,
-}
+_SUFFIXES = {suffix: Form(form) for suffix, form in options.SUFFIXES.items() if form.value in list(Form)} | {".csv": Form.CSV}
 
 
 @app.command(help=_HELP)
@@ -81,7 +72,9 @@ def trends(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 ) -> None:
     """Count places of one revision or two and tell their trends."""
     with exits.exceptions_become_codes():
-        chosen = _chosen(form, output_file)
+        if output_file:
+            output.check(output_file)
+        chosen = options.report_format(form, output_file, _SUFFIXES)
         overrides = comparison.overridden(context, project, workloads)
         with project.progress() as progress:
             from perfdiff import trending
@@ -92,19 +85,6 @@ def trends(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         output.write(rendered(found, chosen, output_file), output_file)
         output.tell(_answer(found), output_file, quiet=project.quiet)
         raise typer.Exit(exits.of_verdict(found.verdict, strict=strict))
-
-
-def _chosen(form: Form | None, output_file: Path | None) -> Form:
-    """Return the form asked for, or that of the output's suffix; raise UsageError where it cannot be written, or neither says."""
-    if output_file:
-        output.check(output_file)
-    if form or output_file is None:
-        return form or Form.TEXT
-    if output_file.suffix.lower() not in _SUFFIXES:
-        raise UsageError(
-            f"'{output_file}' does not say which format it wants: give --format or one of {', '.join(_SUFFIXES)}", slug="format-unknown"
-        )
-    return _SUFFIXES[output_file.suffix.lower()]
 
 
 def _answer(found: TrendFindings) -> str:

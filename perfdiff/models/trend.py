@@ -48,6 +48,10 @@ class Law:
     says: str
     diagnosis: str = ""
 
+    def at(self, x: float) -> float:
+        """Return the cost by the power law at a value of the feature."""
+        return float(self.a * x**self.b)
+
 
 @dataclass(frozen=True, slots=True)
 class Joint:

@@ -111,7 +111,7 @@ def _blocks(checked: AnyChecked) -> Iterator[Block]:
     if judged:
         yield Table("", _COLUMNS_OF_TRENDS if checked.saved else _COLUMNS, tuple(map(_row, judged)))
     listed = (
-        ("No answer", [f"{_name(assertion)}: {assertion.reason}" for assertion in ordered if assertion.reason]),
+        ("No answer", [f"{_name(assertion)}: {growing.why(assertion.reason)}" for assertion in ordered if assertion.reason]),
         (
             "Beyond the annotated inputs",
             [_outside(timed, timed.outside) for timed in judged if isinstance(timed, Assertion) and timed.outside],
@@ -279,7 +279,7 @@ def _growth(assertion: GrowthAssertion) -> dict[str, Any]:
         "cluster": assertion.name,
         "new": saved is None and assertion.standing is Standing.VIOLATED,
         "verdict": assertion.standing.value,
-        "reason": assertion.reason,
+        "reason": growing.why(assertion.reason),
         "feature": fit.feature if fit else saved.feature if saved else None,
         "saved": {"b": saved.b, "ci_b": list(saved.ci)} if saved else None,
         "measured": {"b": fit.b, "ci_b": list(fit.ci_b), "says": fit.says, "largest": assertion.largest} if fit else None,

@@ -56,7 +56,7 @@ def _blocks(history: History) -> Iterator[Block]:
     if history.reference:
         at = ", ".join(f"{name} = {units.count(value)}" for name, value in history.reference.items())
         yield Facts((Fact("costs at", at),))
-    reasons = tuple(f"{wording.revision(entry.revision)}: {entry.reason}" for entry in history.entries if entry.reason)
+    reasons = tuple(f"{wording.revision(entry.revision)}: {growing.why(entry.reason)}" for entry in history.entries if entry.reason)
     if reasons:
         yield Items("Without counts" if history.feature else "Without costs", reasons)
     machines = recorders_table(
@@ -117,7 +117,7 @@ def _row(entry: Entry, cost: Cost | None, metric: str, history: History) -> tupl
     calls = Cell(wording.ABSENT if entry.calls is None else units.count(entry.calls))
     absent = Cell(wording.ABSENT)
     if cost is None:
-        reason = Cell(shortened(entry.reason or f"no {metric}", _LONGEST_REASON), Tone.INCONCLUSIVE)
+        reason = Cell(shortened(growing.why(entry.reason) or f"no {metric}", _LONGEST_REASON), Tone.INCONCLUSIVE)
         return (*named, absent, absent, absent, reason) if history.feature else (*named, calls, absent, absent, reason, absent)
     change = Cell(*_change(entry, cost, metric))
     if isinstance(cost.law, Law):
@@ -187,7 +187,7 @@ def _entry(entry: Entry, *, is_timed: bool) -> dict[str, Any]:
         "rev": entry.revision.rev,
         "commit": entry.revision.commit,
         "summary": entry.revision.summary,
-        "reason": entry.reason or None,
+        "reason": growing.why(entry.reason) or None,
         **({"machine": entry.machine or None} if is_timed else {}),
         "calls": entry.calls,
         "metrics": {

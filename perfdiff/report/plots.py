@@ -144,7 +144,7 @@ def _spread(metric: str, tables: list[SampleTable], named: str) -> Plot | None:
         order = np.argsort(cost, kind="stable")
         share = np.cumsum(weight[order]) / weight.sum()
         picked = np.unique(np.linspace(0, len(order) - 1, CURVE_POINTS).round().astype(int))
-        series.append(Series(table.side, "", _floats(cost[order][picked]), _floats(100 * share[picked]), line=True))
+        series.append(Series(table.side, "", floats(cost[order][picked]), floats(100 * share[picked]), line=True))
     if not series:
         return None
     costs = np.concatenate([np.array(line.x) for line in series])
@@ -214,8 +214,8 @@ def _dots(calls: _Calls, regime: _Regime, told: tuple[str, ...]) -> Series:
     return Series(
         side=calls.side,
         label=regime.label,
-        x=_floats(calls.x[rows]),
-        y=_floats(calls.y[rows]),
+        x=floats(calls.x[rows]),
+        y=floats(calls.y[rows]),
         line=False,
         calls=Calls(
             point=tuple(calls.points[row] for row in rows),
@@ -244,7 +244,8 @@ def _visible(values: Floats, logarithmic: bool) -> Bools:
     return values > 0 if logarithmic else np.ones(len(values), dtype=np.bool_)
 
 
-def _floats(values: Floats) -> tuple[float, ...]:
+def floats(values: Floats) -> tuple[float, ...]:
+    """Return values (n,) as numbers of Python."""
     return tuple(map(float, values))
 
 
@@ -253,16 +254,16 @@ def _curve(calls: _Calls, regime: _Regime, feature: str) -> Iterator[Series]:
     x = calls.x[regime.rows]
     if calls.annotation is None or regime.others is None or not len(x):
         return
-    grid = _grid(x)
-    values = {feature: grid, **{name: np.full(len(grid), value) for name, value in regime.others.items()}}
+    places = grid(x)
+    values = {feature: places, **{name: np.full(len(places), value) for name, value in regime.others.items()}}
     predicted = calls.annotation.predict(values)
     low, high = interval(calls.annotation, values, COVERED)
     shown = np.isfinite(predicted) & np.isfinite(low) & np.isfinite(high)
-    band = Band(_floats(low[shown]), _floats(high[shown]))
-    yield Series(calls.side, regime.label, _floats(grid[shown]), _floats(predicted[shown]), line=True, band=band)
+    band = Band(floats(low[shown]), floats(high[shown]))
+    yield Series(calls.side, regime.label, floats(places[shown]), floats(predicted[shown]), line=True, band=band)
 
 
-def _grid(x: Floats) -> Floats:
+def grid(x: Floats) -> Floats:
     """Return places along an axis at which a curve looks smooth on a linear and on a logarithmic scale."""
     even = np.linspace(x.min(), x.max(), CURVE_POINTS // 2)
     positive = x[x > 0]

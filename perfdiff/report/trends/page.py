@@ -13,7 +13,7 @@ from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, Items, Plot
 from perfdiff.report.page import asset, environment, policy
 from perfdiff.report.trends import document, source, wording
 from perfdiff.report.trends.clean import clean
-from perfdiff.report.trends.plot import cluster_plot, difference_plot, index_of
+from perfdiff.report.trends.plot import cluster_plot, difference_plot
 from perfdiff.report.trends.source import Listing, PlacesByLine
 from perfdiff.report.wording import ABSENT, TONES, percent, plural
 
@@ -192,9 +192,8 @@ def _differing(found: TrendFindings) -> Iterator[Section]:
     lines = {side: source.lines_of(found, side) for side in found.sides} if shown else {}
     for rank, each in enumerate(shown, 1):
         side = each.side
-        index = index_of(found, each.place, side, of=side)
-        counts = None if index is None else found.experiment.sides[side].counts[index]
-        point = 0 if counts is None else source.telling_point(counts)
+        counted = found.experiment.sides[side]
+        point = source.telling_point(counted.counts[counted.places.index(each.place)]) if each.place in counted.places else 0
         yield Section(
             id=f"difference-{rank}",
             name=each.place.function,
