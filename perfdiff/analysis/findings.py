@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from perfdiff.analysis.acceptances import Acceptance
 from perfdiff.analysis.callgraph import CallGraph
+from perfdiff.analysis.claims import Said
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.kinds import DetectorKind
 from perfdiff.models.warmup import WarmUp
@@ -54,6 +55,11 @@ class Ratio:
     high: float
     runs_base: int
     runs_head: int
+
+    @property
+    def figures(self) -> tuple[float, float, float]:
+        """Return value, low and high end, as a fact of a claim."""
+        return self.value, self.low, self.high
 
     @property
     def is_unknown(self) -> bool:
@@ -300,7 +306,7 @@ class FunctionFinding:
 
     info: FunctionInfo
     verdict: Verdict
-    reason: str
+    reason: Said
     rank: int | None
     calls_base: float | None
     calls_head: float | None
@@ -309,7 +315,7 @@ class FunctionFinding:
     metrics: Mapping[str, MetricFinding]
     causes: tuple[Cause, ...]
     chain: tuple[str, ...]
-    happened: str
+    happened: Said
     counts: Mapping[str, CountFinding] = field(default_factory=dict)
     anomaly: Anomaly | None = None
     accepted: tuple[Acceptance, ...] = ()

@@ -17,6 +17,7 @@ from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, FunctionSection, Items, Listing, Plot, Span, Table, Tone
 from perfdiff.report.counts import anomaly_blocks, count_tables
 from perfdiff.report.diff import MOST_LINES, Counted, source_diff
+from perfdiff.report.sentences.catalogue import say
 
 # Of more reasons the first tell enough: those of the function's own text come first.
 _REASONS = 3
@@ -89,7 +90,7 @@ def answer_facts(finding: FunctionFinding, confidence: float, points: int = 1, r
     facts += [Fact("cause", cause.says) for cause in finding.causes[:1]]
     facts += [Fact("line", wording.line_growth(line, finding.info)) for line in finding.lines]
     if finding.verdict is Verdict.INCONCLUSIVE:
-        facts.append(Fact("unclear", finding.reason, Tone.INCONCLUSIVE))
+        facts.append(Fact("unclear", say(finding.reason), Tone.INCONCLUSIVE))
         facts += [Fact("remedy", text) for text in _remedy(metric)]
     facts.append(Fact("change", change(finding.info)))
     return Facts(tuple(facts))
@@ -117,7 +118,7 @@ def change(info: FunctionInfo) -> str:
 
 def _verdict(finding: FunctionFinding, standing: str) -> Iterator[Fact]:
     if finding.reason and finding.verdict is not Verdict.INCONCLUSIVE:
-        yield Fact("verdict", f"{standing}: {finding.reason}", wording.TONES[finding.verdict])
+        yield Fact("verdict", f"{standing}: {say(finding.reason)}", wording.TONES[finding.verdict])
     for entry in finding.accepted:
         yield Fact("accepted", f"{entry.metric} {units.ratio(entry.ratio)}{f' until {entry.until}' if entry.until else ''}: {entry.reason}")
 

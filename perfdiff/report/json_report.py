@@ -30,6 +30,7 @@ from perfdiff.records.witnessed import PointBehaviour, SideBehaviour
 from perfdiff.report import wording
 from perfdiff.report.document import Document
 from perfdiff.report.json_text import json_text
+from perfdiff.report.sentences.catalogue import say
 
 SCHEMA = "perfdiff.report/1"
 
@@ -176,7 +177,7 @@ def _function(finding: FunctionFinding, labels: Mapping[int, str]) -> dict[str, 
         "culprits": list(map(str, info.culprits)),
         "verdict": finding.verdict.value,
         "accepted": _accepted(finding.accepted),
-        "reason": finding.reason,
+        "reason": say(finding.reason),
         "rules": [rule.name for rule in finding.rules],
         "headline": finding.headline,
         "rank": finding.rank,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from perfdiff.analysis.findings import Findings, Ratio
 from perfdiff.report import secret_forms, secret_spellings
+from perfdiff.report.printable import with_texts
 from perfdiff.report.secret_commands import in_commands
 from perfdiff.report.secret_forms import HIDDEN
 from perfdiff.report.secret_names import ENVIRONMENT
@@ -81,8 +82,8 @@ def without_hosts(findings: Findings, known: Iterable[str] = ()) -> Findings:
     functions = tuple(
         replace(
             each,
-            reason=hide(each.reason),
-            happened=hide(each.happened),
+            reason=with_texts(each.reason, hide),
+            happened=with_texts(each.happened, hide),
             also=tuple(map(hide, each.also)),
             machines_say=hide(each.machines_say),
             metrics={name: replace(metric, machines=renamed(metric.machines)) for name, metric in each.metrics.items()},

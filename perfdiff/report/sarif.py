@@ -17,6 +17,7 @@ from perfdiff.report.function import change
 from perfdiff.report.json_text import json_text
 from perfdiff.report.labels import Label, labels
 from perfdiff.report.printable import as_read, shortened
+from perfdiff.report.sentences.catalogue import say
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 VERSION = "2.1.0"
@@ -120,7 +121,7 @@ def _result(finding: FunctionFinding, section: FunctionSection, place: Source | 
 def _says(finding: FunctionFinding, section: FunctionSection) -> str:
     """Return the headline, causes that it does not tell, for unchanged code the change behind it, and how the code differs."""
     causes = [cause.says for cause in finding.causes[:_MOST_CAUSES] if cause.says not in section.headline]
-    behind = [] if finding.info.change.is_suspect else [finding.reason]
+    behind = [] if finding.info.change.is_suspect else [say(finding.reason)]
     parts = [section.headline, *causes, *behind, f"code {change(finding.info)}"]
     metric = wording.leading(finding)
     if metric is not None and metric.ratio is not None:

@@ -250,7 +250,7 @@ def _text_difference(base: Sequence[Shape], head: Sequence[Shape], least: float)
         is_same = known["masked"][0].keys() == known["masked"][1].keys() and len(known["masked"][0]) == 1
         if is_same:
             if is_repeated and _agree_alone(known["timeless"]):
-                is_same_unordered = base[0].unordered == head[0].unordered
+                is_same_unordered = bool(base[0].unordered) and base[0].unordered == head[0].unordered
                 return DifferenceKind.OTHER_ORDER if is_same_unordered else DifferenceKind.OTHER_NUMBERS
             return DifferenceKind.OTHER_NUMBERS if is_repeated and _have_other_numbers(base, head) else None
     elif is_repeated and _agree_alone(known.get("exact", [])):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from perfdiff import units
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.comparison import Comparison
 from perfdiff.analysis.compare.judgement import Direction
 from perfdiff.analysis.findings import Verdict
@@ -27,13 +28,13 @@ def _other_inputs(case: Case) -> str:
     return f"called with other inputs than in base ({_inputs(own)}): their cost cannot be compared" if own and own.disjoint else ""
 
 
-def _larger_inputs(case: Case) -> str:
+def _larger_inputs(case: Case) -> Claim | None:
     """Say which inputs grew, and by how much the cost that base would have had."""
     own = _own(case)
     largest = max(own.mix.values(), default=1.0) if own else 1.0
     if own is None or largest <= 1 + case.config.min_effect:
-        return ""
-    return f"called with larger inputs ({_inputs(own)}; expected cost {units.ratio(largest)}); its cost per input did not change"
+        return None
+    return claim("larger-inputs", inputs=tuple(feature.name for feature in own.grown), ratio=largest)
 
 
 def _inputs(own: Comparison) -> str:

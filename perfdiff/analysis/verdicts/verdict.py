@@ -8,6 +8,7 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.blame.guilt import Guilt
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.judgement import Direction, hidden
 from perfdiff.analysis.compare.shares import ALLOCATION
 from perfdiff.analysis.counts.memory import waits
@@ -25,9 +26,9 @@ from perfdiff.records.metrics import metric_of
 from perfdiff.records.schema import Change, Side
 
 
-def _not_timed(case: Case) -> str:
+def _not_timed(case: Case) -> Claim | None:
     is_open = not case.ledger.points and case.info.change.is_suspect and not _is_answered_without_calls(case)
-    return "its calls could not be timed, and whole runs and counts do not answer for it" if is_open else ""
+    return claim("not-timed") if is_open else None
 
 
 def _answered_without_calls(case: Case) -> str:
@@ -58,16 +59,15 @@ def _undisputed(case: Case) -> Guilt | None:
     return None if guilt is None or any(against(case, guilt) for against in _OBJECTIONS) else guilt
 
 
-def _loads_little(case: Case) -> str:
-    """Say that what loads a part of the program takes more by too little of any run, "" where it does not load, or runs are slower.
+def _loads_little(case: Case) -> Claim | None:
+    """Say that what loads a part of the program takes more by too little of any run, None where it does not load, or runs are slower.
 
     Of other functions a slow-down counts that the program does not feel, as another use may call them more often. A part is loaded once.
     """
     guilt = _undisputed(case) if case.info.loads and not case.runs_are_slower else None
     if guilt is None or max(case.claimed(guilt).values()) >= case.config.min_effect:
-        return ""
-    extra, share = units.duration(float(guilt.ns.max())), units.significant(100 * case.config.min_effect)
-    return f"loading it takes {extra} more, once in a process, and less than {share} % of any run"
+        return None
+    return claim("loads-little", extra_ns=float(guilt.ns.max()), share=case.config.min_effect)
 
 
 def _adds_time(case: Case) -> str:

@@ -1,0 +1,27 @@
+"""The words for claims: each kind of claim has its wording in one of the modules beside this one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from perfdiff.analysis.claims import Claim, Fact, Said
+from perfdiff.report.sentences import functions
+from perfdiff.report.sentences.spelling import Wording, filled
+
+WORDINGS: Mapping[str, Wording] = {**functions.WORDINGS}
+
+
+def say(claim: Said | None) -> str:
+    """Return a claim in words, "" for none."""
+    if claim is None or isinstance(claim, str):
+        return claim or ""
+    facts = {name: _in_words(fact) for name, fact in claim.facts.items()}
+    wording = WORDINGS[claim.kind]
+    return filled(wording, facts) if isinstance(wording, str) else wording(facts)
+
+
+def _in_words(fact: Fact) -> object:
+    """Return a fact, claims in words."""
+    if isinstance(fact, tuple):
+        return tuple(say(item) if isinstance(item, Claim) else item for item in fact)
+    return say(fact) if isinstance(fact, Claim) else fact
