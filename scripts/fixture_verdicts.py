@@ -13,6 +13,7 @@ import inputs
 from perfdiff import pipeline
 from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
 from perfdiff.progress import Silent
+from perfdiff.report.sentences.catalogue import say
 from programs import Case, cases
 
 NOTHING = "-"
@@ -50,7 +51,7 @@ def tells_cause(case: Case, findings: Findings) -> bool:
     """Return whether the guilty function has the cause that is expected of it, if any is."""
     causes = [cause for each in findings.functions if _name(each) in guilty(case) for cause in each.causes]
     wanted, says = case.expected.get("cause"), case.expected.get("says", "")
-    return wanted is None or any(cause.name == wanted and says in cause.says for cause in causes)
+    return wanted is None or any(cause.name == wanted and says in say(cause.says) for cause in causes)
 
 
 def _name(found: FunctionFinding) -> str:

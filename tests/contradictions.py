@@ -9,6 +9,7 @@ from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.records.metrics import metric_of
 from perfdiff.report import wording
 from perfdiff.report.function import answer_facts
+from perfdiff.report.sentences.catalogue import say
 
 ROUNDED = 1.25  # a reader who works figures out of others, told with three digits each, finds them again within this factor
 APART = 2.0  # what calls take more, times the calls, is the extra time within this factor: a typical call is not the mean of all
@@ -29,7 +30,7 @@ def _of(finding: FunctionFinding, findings: Findings) -> Iterator[str]:
     for cause in finding.causes:
         for item in cause.evidence[:1]:
             if item.head <= item.base and cause.name.startswith(("more-", "deeper-", "first-")):
-                yield f"{cause.name} by {item.counter}, {item.base:.6g} before and {item.head:.6g} now: {cause.says}"
+                yield f"{cause.name} by {item.counter}, {item.base:.6g} before and {item.head:.6g} now: {say(cause.says)}"
     if finding.extra_ci_ns is not None and not finding.extra_ci_ns[0] <= finding.extra_ns <= finding.extra_ci_ns[1]:
         yield f"{finding.extra_ns:.6g} ns are not within {finding.extra_ci_ns}"
 

@@ -16,12 +16,13 @@ from perfdiff.analysis import analyse
 from perfdiff.analysis.compare.comparison import MEAN
 from perfdiff.analysis.compare.mix import typical_inputs
 from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Ratio, Verdict
-from perfdiff.analysis.telling.amounts import times
 from perfdiff.analysis.telling.citation import depends
 from perfdiff.analysis.telling.headline import Spot, sentence
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, CostClass, Scope, Term
 from perfdiff.records.schema import Change, FunctionInfo, Origin, Side
+from perfdiff.report.sentences.catalogue import say
+from perfdiff.report.sentences.spelling import often
 from perfdiff.report.wording import classes, leading
 
 CONFIG = CompareConfig()
@@ -166,7 +167,7 @@ def test_callee_called_per_element_is_the_callers_guilt() -> None:
     )
     assert ranks(found) == ["sum"]
     assert named(found, "sum").causes[0].name == "more-calls"
-    assert "10,000 times, once before" in named(found, "sum").causes[0].says
+    assert "10,000 times, once before" in say(named(found, "sum").causes[0].says)
     assert named(found, "length").verdict is Verdict.UNCHANGED
 
 
@@ -190,8 +191,8 @@ def test_function_that_runs_once_and_slows_unchanged_code_through_data_is_first(
     assert ranks(found) == ["build_index", "lookup"]
     guilty = named(found, "build_index")
     assert guilty.share == pytest.approx(1.0)
-    assert guilty.chain[0] == "`build_index` (changed) writes `struct table.buckets`"
-    assert guilty.chain[1].startswith("`lookup` (unchanged) reads it: ")
+    assert say(guilty.chain[0]) == "`build_index` (changed) writes `struct table.buckets`"
+    assert say(guilty.chain[1]).startswith("`lookup` (unchanged) reads it: ")
     assert "because of `build_index`" in named(found, "lookup").reason
 
 
@@ -213,7 +214,7 @@ def test_a_callee_is_called_only_by_code_that_names_it(body: str, way: str) -> N
         Made("look", lambda side, x: (20 if side == BASE else 90) * x["n"], calls=once, text=text(base=body, head=body)),
         Made("hash", same(4e4), Change.CHANGED, lambda side, n: {"look": 10}),
     )
-    assert named(found, "hash").chain[0] == f"`hash` (changed) {way} `look` (unchanged)"
+    assert say(named(found, "hash").chain[0]) == f"`hash` (changed) {way} `look` (unchanged)"
 
 
 def test_other_parts_of_a_structure_are_not_told_as_what_is_read() -> None:
@@ -226,9 +227,9 @@ def test_other_parts_of_a_structure_are_not_told_as_what_is_read() -> None:
         Made("show", slower, calls=once, reads=reads),
         Made("rate", same(4e4), Change.CHANGED, lambda side, n: {"show": 10}, writes=writes),
     )
-    assert named(called, "rate").chain[0] == "`rate` (changed) is reached from `show` (unchanged)"
+    assert say(named(called, "rate").chain[0]) == "`rate` (changed) is reached from `show` (unchanged)"
     apart = findings(Made("show", slower, calls=once, reads=reads), Made("rate", same(4e4), Change.CHANGED, once, writes=writes))
-    assert named(apart, "rate").chain[0] == "`rate` (changed) writes `struct table`"
+    assert say(named(apart, "rate").chain[0]) == "`rate` (changed) writes `struct table`"
 
 
 def test_slower_callee_without_shared_data_is_its_nearest_changed_callers_guilt() -> None:
@@ -406,7 +407,7 @@ def test_how_much_longer_a_call_takes_says_where_callees_are_left_out(callee_ns:
         Made("f", lambda side, x: 1e5 if side == BASE else 4e5, Change.CHANGED, once),
         Made("callee", same(callee_ns), calls=lambda side, n: {"f": 1}),
     )
-    assert named(found, "f").causes[0].says.startswith(says)
+    assert say(named(found, "f").causes[0].says).startswith(says)
 
 
 def test_what_was_added_in_many_parts_is_the_guilt_of_the_change_that_calls_for_them() -> None:
@@ -442,7 +443,7 @@ def test_affected_function_is_guilty_beside_an_innocent_changed_body() -> None:
         ),
     )
     assert ranks(found) == ["hash"]
-    assert "macro HASH" in named(found, "hash").causes[0].says
+    assert "macro HASH" in say(named(found, "hash").causes[0].says)
     assert named(found, "show").verdict is Verdict.UNCHANGED
 
 
@@ -568,7 +569,7 @@ def test_more_calls_of_a_function_that_leads_to_no_further_ones_are_no_deeper_re
     )
     causes = [cause for each in found.functions for cause in each.causes]
     assert "deeper-recursion" not in {cause.name for cause in causes}
-    assert any(cause.says.startswith("each call of `sweep` calls `release` 129 times, 107 times before") for cause in causes)
+    assert any(say(cause.says).startswith("each call of `sweep` calls `release` 129 times, 107 times before") for cause in causes)
 
 
 def test_mutual_recursion_blames_the_changed_partner() -> None:
@@ -806,14 +807,14 @@ def test_allocation_that_cannot_explain_the_time_is_told_as_a_fact_after_the_cau
     )
     causes = named(found, "f").causes
     assert [cause.name for cause in causes] == ["more-work", "more-allocation"]
-    assert causes[0].says.startswith("a call takes ×")
-    assert causes[1].says == "it also allocates 64 kB a call, 32 kB before"
+    assert say(causes[0].says).startswith("a call takes ×")
+    assert say(causes[1].says) == "it also allocates 64 kB a call, 32 kB before"
 
 
 def test_allocation_that_grows_with_the_inputs_is_a_cause_with_the_point_it_is_told_of() -> None:
     grown = {BASE: lambda n: 300 * n, HEAD: lambda n: 50 * n**2}
     found = findings(Made("f", lambda side, x: 300 * x["n"] if side == BASE else 50 * x["n"] ** 2, Change.CHANGED, once, alloc=grown))
-    causes = [cause.says for cause in named(found, "f").causes]
+    causes = [say(cause.says) for cause in named(found, "f").causes]
     assert any(says.startswith("it allocates 5 GB a call at w n=10000, 3 MB before") for says in causes)
 
 
@@ -824,10 +825,10 @@ def test_time_that_grows_with_a_counter_is_not_put_down_to_the_machine() -> None
     untold = {BASE: "f() { same }", HEAD: "f() { same }"}
     beside = named(findings(Made("f", cost, Change.CHANGED, once, alloc={BASE: 32e3, HEAD: 33e3}, text=untold)), "f")
     assert [cause.name for cause in beside.causes] == ["more-allocation"]
-    assert "a call than before, ×1.03, which does not explain all of the time" in beside.causes[0].says
+    assert "a call than before, ×1.03, which does not explain all of the time" in say(beside.causes[0].says)
     alone = named(findings(Made("f", cost, Change.CHANGED, once, text=untold)), "f")
     assert [cause.name for cause in alone.causes] == ["time-only"]
-    assert alone.causes[0].says == "its time grew and nothing that was counted did: more work, machine, layout or I/O"
+    assert say(alone.causes[0].says) == "its time grew and nothing that was counted did: more work, machine, layout or I/O"
 
 
 @pytest.mark.parametrize(
@@ -845,13 +846,13 @@ def test_time_that_grows_with_a_counter_is_not_put_down_to_the_machine() -> None
 )
 def test_what_a_function_depends_on_is_said_once(culprits: tuple[str, ...], reasons: tuple[str, ...], says: str) -> None:
     info = FunctionInfo(1, "f", "a.c", 1, "c", Change.AFFECTED, reasons=reasons_of(reasons), culprits=entities(culprits))
-    assert depends(info) == says
+    assert say(depends(info)) == says
 
 
 def test_a_cause_cites_no_more_of_a_line_than_a_sentence_holds() -> None:
     line = "for (int i = 0; i < n; i++) { total += first[i] * second[i]; if (total > limit) total -= limit; }"
     made = Made("f", lambda side, x: (5 if side == BASE else 12) * x["n"], Change.CHANGED, once, text=text(base="f();", head=line))
-    says = named(findings(made), "f").causes[0].says
+    says = say(named(findings(made), "f").causes[0].says)
     assert "`for (int i = 0; i < n; i++) { total += first[i] *…`)" in says
 
 
@@ -877,10 +878,11 @@ def test_calls_that_unchanged_code_makes_more_often_through_data_are_told() -> N
     guilty = named(found, "resize")
     assert ranks(found) == ["resize"]
     assert guilty.causes[0].name == "more-calls"
-    assert guilty.causes[0].says.startswith(
+    assert say(guilty.causes[0].says).startswith(
         "it writes `struct table.size`, and the unchanged `insert` calls `rehash` 1000 times in a run of w n=10000, 30 times before"
     )
-    assert guilty.chain[1].startswith("`insert` (unchanged) calls `rehash` (unchanged) 1000 times in a run of w n=10000, 30 times before: ")
+    calls = "`insert` (unchanged) calls `rehash` (unchanged) 1000 times in a run of w n=10000, 30 times before: "
+    assert say(guilty.chain[1]).startswith(calls)
 
 
 def test_a_cache_that_is_gone_from_around_a_function_is_not_told_as_another_value() -> None:
@@ -898,7 +900,7 @@ def test_a_cache_that_is_gone_from_around_a_function_is_not_told_as_another_valu
     )
     guilty = named(found, "lower")
     assert ranks(found) == ["lower"]
-    assert guilty.causes[0].says.startswith("its decorators changed, and the unchanged `select` calls it 1000 times in a run")
+    assert say(guilty.causes[0].says).startswith("its decorators changed, and the unchanged `select` calls it 1000 times in a run")
 
 
 @pytest.mark.parametrize(("culprits", "first"), [((), "callee"), (("macro LIMIT",), "caller")])
@@ -919,7 +921,7 @@ def test_what_explains_more_of_the_cost_is_told_first() -> None:
 
 
 def test_times_are_words_where_a_person_would_use_them() -> None:
-    assert [times(count) for count in (0.0, 1.0, 0.99999, 2.0, 8.562e-06)] == [
+    assert [often(count) for count in (0.0, 1.0, 0.99999, 2.0, 8.562e-06)] == [
         "never",
         "once",
         "once",
@@ -943,7 +945,7 @@ def test_calls_too_short_to_time_are_told_by_what_a_run_of_them_takes() -> None:
     assert guilty.headline.startswith("`append` takes ")
     assert " ms in all its 10,000 calls of a run of w n=10000, less than 20 µs before; cause: " in guilty.headline
     assert "×" not in guilty.headline
-    assert "×" not in guilty.chain[0]
+    assert "×" not in say(guilty.chain[0])
 
 
 def test_calls_that_fall_into_groups_of_cost_are_no_change_of_growth() -> None:
@@ -953,7 +955,7 @@ def test_calls_that_fall_into_groups_of_cost_are_no_change_of_growth() -> None:
 
     found = findings(Made("f", cost, Change.CHANGED, lambda side, n: {"main": 100}))
     assert named(found, "f").verdict is Verdict.REGRESSION
-    assert all("mixture" not in cause.says for cause in named(found, "f").causes)
+    assert all("mixture" not in say(cause.says) for cause in named(found, "f").causes)
 
 
 def test_a_cost_that_grows_at_two_speeds_is_told_with_its_growth() -> None:
@@ -968,7 +970,7 @@ def test_a_cost_that_grows_at_two_speeds_is_told_with_its_growth() -> None:
     wall = guilty.metrics["wall_ns"]
     assert wall.head.cost_class is CostClass.MIXTURE
     assert classes(wall) == "constant → linear"
-    assert guilty.causes[0].says.startswith("its cost was constant in n and is now linear")
+    assert say(guilty.causes[0].says).startswith("its cost was constant in n and is now linear")
 
 
 def test_headline_names_no_other_growth_than_the_class() -> None:

@@ -19,6 +19,7 @@ from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
 from perfdiff.analysis.sums.ledger import open_counts, open_ledger
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, FunctionInfo, Side, Source
+from perfdiff.report.sentences.catalogue import say
 from test_analysis_counts import counted
 
 MAIN = Made("main", same(5e4))
@@ -62,7 +63,7 @@ def test_a_returned_value_that_changed_comes_before_a_field_that_is_written() ->
     found = lookup(HASH)
     assert ranks(found)[0] == "hash"
     assert named(found, "hash").causes[0].name == "returned-values"
-    assert named(found, "hash").chain[0] == "`hash` (changed) returns other values"
+    assert say(named(found, "hash").chain[0]) == "`hash` (changed) returns other values"
 
 
 @pytest.mark.parametrize(("calls", "told"), [(10, "its change adds"), (400, "µs became")], ids=["elsewhere", "in its own calls"])
@@ -219,7 +220,7 @@ def test_what_is_freed_later_is_put_down_to_who_allocates_more() -> None:
     guilty = named(found, "parse")
     assert ranks(found) == ["parse", "sweep"]
     assert guilty.extra_ns == pytest.approx(70 * 14000, rel=0.2)
-    assert "which frees it" in " ".join(cause.says for cause in guilty.causes)
+    assert "which frees it" in " ".join(say(cause.says) for cause in guilty.causes)
     assert named(found, "log").verdict is Verdict.UNCHANGED
 
 
@@ -414,7 +415,7 @@ def test_calls_with_arguments_that_base_never_had_make_no_unchanged_function_slo
     assert ranks(found) == ["typed"]
     typed, unchanged = named(found, "typed"), named(found, "hashed")
     assert [cause.name for cause in typed.causes] == ["more-calls"]
-    assert typed.causes[0].says.startswith("each call of `typed` calls `hashed` once, never before")
+    assert say(typed.causes[0].says).startswith("each call of `typed` calls `hashed` once, never before")
     assert typed.extra_ns == pytest.approx(3 * 200 * 8e3, rel=0.05), "what the new calls cost with these arguments"
     assert unchanged.verdict is Verdict.UNCHANGED
     assert unchanged.metrics["self_ns"].ratio.high < 1.05

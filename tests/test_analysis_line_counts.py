@@ -21,6 +21,7 @@ from perfdiff.config import CompareConfig
 from perfdiff.models.workcounter import is_bounded
 from perfdiff.records.schema import Change, Phase, Point, Side
 from perfdiff.report.counts import work
+from perfdiff.report.sentences.catalogue import say
 from test_analysis_counts import counted
 
 CALLS, CALL_NS = 200.0, 10_000.0
@@ -52,7 +53,8 @@ def interpreted(
 def test_more_lines_are_told_as_the_cause_and_as_work() -> None:
     found, f = interpreted(3.0, 300.0, whole=3.0)
     assert f.verdict is Verdict.REGRESSION
-    assert any("executes 300 lines a call at" in cause.says and ", 100 before, the same in every run" in cause.says for cause in f.causes)
+    told = [say(cause.says) for cause in f.causes]
+    assert any("executes 300 lines a call at" in text and ", 100 before, the same in every run" in text for text in told)
     said = work(found)
     assert said is not None
     assert said.title == "Work, counted in lines"
@@ -66,7 +68,7 @@ def test_equal_lines_are_told_as_equal_and_do_not_blame_the_machine() -> None:
     said = work(found)
     assert said is not None
     assert said.texts[0] == "1 changed function: exactly as many lines a call"
-    assert not any("layout" in cause.says for cause in f.causes)
+    assert not any("layout" in say(cause.says) for cause in f.causes)
 
 
 @pytest.mark.parametrize(("counter", "expected"), [("blocks", Verdict.INCONCLUSIVE), ("lines", Verdict.REGRESSION)])

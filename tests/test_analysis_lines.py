@@ -17,6 +17,7 @@ from perfdiff.analysis.trends.lines import MatchedLines, matched
 from perfdiff.config import CompareConfig
 from perfdiff.records.places import Place, PlaceCounts, PlaceExperiment
 from perfdiff.records.schema import Change, Floats, FunctionInfo, Point, Revision, Side, Source
+from perfdiff.report.sentences.catalogue import say
 
 N = (1000.0, 2000.0, 4000.0, 8000.0)
 Count = Callable[[Floats], Floats]
@@ -244,23 +245,23 @@ def test_a_line_that_runs_more_often_is_the_cause_where_blocks_are_fewer() -> No
     line = LineGrowth("fill", "a.c", 12, "walk();", "list n=8000", 2000.0, 8000.0)
     told = told_by_lines((replace(line, line=99), line))
     assert [cause.name for cause in told.causes] == ["more-work"]
-    assert told.causes[0].says == "its line 12, `walk();`, runs 8000 times in one run of list n=8000, 2000 before"
-    assert told.headline == f"`fill` is slower; cause: {told.causes[0].says}"
-    assert told_by_lines((replace(line, is_new=True, base=0.0),)).causes[0].says.endswith("never before")
+    assert say(told.causes[0].says) == "its line 12, `walk();`, runs 8000 times in one run of list n=8000, 2000 before"
+    assert told.headline == f"`fill` is slower; cause: {say(told.causes[0].says)}"
+    assert say(told_by_lines((replace(line, is_new=True, base=0.0),)).causes[0].says).endswith("never before")
 
 
 def test_lines_of_other_functions_explain_no_time_of_this_one() -> None:
     told = told_by_lines((LineGrowth("other", "a.c", 99, "walk();", "list n=8000", 2000.0, 8000.0),))
-    assert (
-        told.causes[0].says == "its time grew and nothing that was counted did: dearer instructions in what changed, machine, layout or I/O"
-    )
+    alone = "its time grew and nothing that was counted did: dearer instructions in what changed, machine, layout or I/O"
+    assert say(told.causes[0].says) == alone
 
 
 def test_a_new_line_whose_text_base_has_is_one_that_it_does_not_compile() -> None:
     line = LineGrowth("fill", "a.c", 12, "walk();", "list n=8000", 0.0, 8000.0, "n", "", "n²", is_new=True, is_steeper=True)
     info = replace(INFO, base=Source("a.c", 10, "fill()\n{\nwalk();\n}\n"), head=Source("a.c", 10, "fill()\n{\nwalk();\n}\n"))
-    assert steeper_line(line, replace(info, change=Change.AFFECTED)) == "line 12, `walk();`, which base does not compile, runs n² times"
-    assert steeper_line(line, replace(info, change=Change.CHANGED)) == "new line 12, `walk();`, runs n² times"
+    affected, changed = (say(steeper_line(line, replace(info, change=change))) for change in (Change.AFFECTED, Change.CHANGED))
+    assert affected == "line 12, `walk();`, which base does not compile, runs n² times"
+    assert changed == "new line 12, `walk();`, runs n² times"
 
 
 def test_lines_of_a_function_without_a_probe_are_told_with_the_change_that_makes_it_slower() -> None:

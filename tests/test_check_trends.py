@@ -21,6 +21,7 @@ from perfdiff.analysis.trends.trending import analyse
 from perfdiff.errors import UsageError
 from perfdiff.records.places import Place, PlaceExperiment
 from perfdiff.records.schema import Floats, Revision, Side
+from perfdiff.report.sentences.catalogue import say
 from perfdiff.report.trends import check as report
 from perfdiff.report.trends.clean import clean
 from perfdiff.report.trends.json_document import json_document
@@ -103,13 +104,13 @@ def test_a_lower_power_is_told_and_is_no_violation() -> None:
 def test_a_line_that_is_gone_is_not_judged() -> None:
     found = checked((WALK,), PRINT)
     assert found.verdict is Ruling.NOT_JUDGED
-    assert found.assertions[0].reason == "none of its lines is there any more"
+    assert say(found.assertions[0].reason) == "none of its lines is there any more"
     assert report.answer(found).startswith("Not judged: none of 1 assertion")
 
 
 def test_a_feature_that_does_not_vary_any_more_is_not_judged() -> None:
     found = checked((WALK,), (WALK,), np.full_like(N, 500.0))
-    assert found.assertions[0].reason == "n is no feature of these runs, or does not vary"
+    assert say(found.assertions[0].reason) == "n is no feature of these runs, or does not vary"
 
 
 def test_sizes_outside_of_those_that_were_saved_do_not_count() -> None:
@@ -117,21 +118,21 @@ def test_sizes_outside_of_those_that_were_saved_do_not_count() -> None:
     assert trends((curved,), 10 * N).sides[Side.BASE].clusters[0].fits[0].b > 1.5, "so it would be a violation"
     assert checked((curved,), (curved,), np.concatenate([N, 10 * N])).verdict is Ruling.HOLDS
     beyond = checked((curved,), (curved,), 100 * N)
-    assert beyond.assertions[0].reason == "fewer than three sizes with a count lie in the range of n that was saved"
+    assert say(beyond.assertions[0].reason) == "fewer than three sizes with a count lie in the range of n that was saved"
 
 
 def test_what_loses_a_part_of_lower_order_is_open_not_violated() -> None:
     before: Line = ("read", "next(file);", times(1, more=5000))
     found = checked((before,), (("read", "next(file);", times(1)),))
     assert rulings(found) == [Ruling.OPEN]
-    assert "something of lower order is gone" in found.assertions[0].reason
+    assert "something of lower order is gone" in say(found.assertions[0].reason)
 
 
 def test_a_wide_interval_is_open() -> None:
     noisy = N * np.array([0.3, 3.0, 0.4, 2.5, 0.5, 3.0, 0.9])
     found = checked((("scan", "look(i);", times(1)),), (("scan", "look(i);", lambda _: noisy),))
     assert rulings(found) == [Ruling.OPEN]
-    assert "add inputs of more sizes" in found.assertions[0].reason
+    assert "add inputs of more sizes" in say(found.assertions[0].reason)
     assert found.verdict is Ruling.OPEN
 
 
@@ -221,7 +222,7 @@ def test_values_that_are_absent_leave_a_cluster_unjudged() -> None:
         saved = saved_trends(text, "t.json")
         assert saved is not None
         found = check_trends(saved, clean(trends(SAVED)), seed=1)
-        assert found.assertions[0].reason == "no feature told how it grew"
+        assert say(found.assertions[0].reason) == "no feature told how it grew"
     saved = saved_trends(changed(["points"], [{**point, "features": {"base": {"n": None}}} for point in document()["points"]]), "t.json")
     assert saved is not None
     assert check_trends(saved, clean(trends(SAVED)), seed=1).verdict is Ruling.NOT_JUDGED

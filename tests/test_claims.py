@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import string
 import textwrap
 from collections.abc import Iterator
@@ -12,8 +13,9 @@ import pytest
 
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.records import codec
+from perfdiff.report.sentences import catalogue
 from perfdiff.report.sentences.catalogue import WORDINGS, say
-from perfdiff.report.sentences.spelling import SPELLINGS, Wording
+from perfdiff.report.sentences.spelling import SPELLINGS, Wording, choices
 from test_structure import MODULES, parse, relative
 
 
@@ -36,10 +38,20 @@ def _kinds(node: ast.expr) -> Iterator[str]:
         yield str(node.value)
 
 
+def places(template: str) -> Iterator[tuple[str, str]]:
+    """Yield the names of the facts in a template and how each is spelt, "" as it is, those within choices too."""
+    for _, name, spelling, _ in string.Formatter().parse(template):
+        is_choice = spelling is not None and spelling.startswith("?")
+        if name:
+            yield name, "" if is_choice else spelling or ""
+        for choice in choices(spelling or "") if is_choice else ():
+            yield from places(choice)
+
+
 def asked(wording: Wording) -> set[str]:
     """Return the facts that a wording needs."""
     if isinstance(wording, str):
-        return {name.partition(".")[0].partition("[")[0] for _, name, _, _ in string.Formatter().parse(wording) if name}
+        return {name for name, _ in places(wording)}
     tree = ast.parse(textwrap.dedent(inspect.getsource(wording)))
     indexed = (node for node in ast.walk(tree) if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant))
     return {str(node.slice.value) for node in indexed if ast.unparse(node.value) == "facts" and isinstance(node.slice, ast.Constant)}
@@ -61,7 +73,12 @@ def test_each_wording_is_of_a_claim_that_is_made() -> None:
 
 def test_each_fact_is_spelt_in_a_known_way() -> None:
     templates = [wording for wording in WORDINGS.values() if isinstance(wording, str)]
-    assert {spelling for each in templates for _, _, spelling, _ in string.Formatter().parse(each) if spelling} <= set(SPELLINGS)
+    spellings = {spelling for template in templates for _, spelling in places(template) if spelling}
+    assert [spelling for spelling in sorted(spellings - set(SPELLINGS)) if not re.fullmatch(r",?\.\d[fg%]", spelling)] == []
+
+
+def test_each_kind_has_one_wording() -> None:
+    assert sum(len(module.WORDINGS) for module in catalogue.MODULES) == len(WORDINGS)
 
 
 @pytest.mark.parametrize(

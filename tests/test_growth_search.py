@@ -20,6 +20,7 @@ from perfdiff.cli.explain import is_named
 from perfdiff.errors import MeasurementError, PerfdiffError, UsageError
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.schema import Revision, Side
+from perfdiff.report.sentences.catalogue import say
 from perfdiff.report.trends import bisect as bisect_report
 from perfdiff.report.trends import history as report
 from perfdiff.report.trends import history_plot
@@ -285,7 +286,7 @@ def test_a_bisect_by_growth_is_told_alike_in_all_forms() -> None:
 
 def test_suspects_that_nothing_tells_apart_are_all_named() -> None:
     found = conclusion(suspects=2)
-    assert found.sentence == "Culprit: one of 2 commits up to cccccccccc; no commit between them can be counted"
+    assert say(found.sentence) == "Culprit: one of 2 commits up to cccccccccc; no commit between them can be counted"
     document = json.loads(bisect_report.render_json(found))
     assert document["culprit"] is None
     assert [each["commit"][0] for each in document["suspects"]] == ["b", "c"]

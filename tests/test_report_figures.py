@@ -17,6 +17,7 @@ from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Side
 from perfdiff.report import terminal, wording
 from perfdiff.report.document import build
+from perfdiff.report.sentences.catalogue import say
 from test_analysis_counts import counted
 
 NONE: Mapping[Side, tuple[int, float]] = {}
@@ -52,7 +53,7 @@ def test_what_first_calls_cost_is_told_as_done_once(cost: tuple[float, float], f
     findings = compared(cost, first)
     render = guilty(findings)
     assert (render.info.name, render.causes[0].name) == ("render", "first-calls")
-    assert render.causes[0].says.startswith(says), render.causes[0].says
+    assert say(render.causes[0].says).startswith(says), say(render.causes[0].says)
     assert "as long at equal inputs" not in render.headline
     assert render.reason.endswith(" to one run of each workload point, most of it in first calls")
     assert contradictions(findings) == []

@@ -19,6 +19,7 @@ from perfdiff.records.differences import Skipped
 from perfdiff.report import github
 from perfdiff.report.document import build
 from perfdiff.report.printable import printable, shortened
+from perfdiff.report.sentences.catalogue import say
 
 COMMAND = re.compile(r"::(notice|warning) ([^:]*)::(.*)")
 
@@ -49,7 +50,7 @@ def test_the_answer_is_a_notice_and_each_regressed_function_a_warning_at_its_lin
 
 def test_a_cause_that_the_headline_tells_is_not_told_twice() -> None:
     first = made.regressed()
-    said = f"insert costs ×331; cause: {first.causes[0].says}"
+    said = f"insert costs ×331; cause: {say(first.causes[0].says)}"
     assert commands(made.findings(functions=(replace(first, happened=said),)))[1][2] == said.rstrip(".")
 
 

@@ -24,6 +24,7 @@ from perfdiff.report import html
 from perfdiff.report.chart import MAIN
 from perfdiff.report.diff import source_diff
 from perfdiff.report.document import build
+from perfdiff.report.sentences.catalogue import say
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -95,7 +96,7 @@ def test_lines_are_guilty_only_where_a_change_made_its_function_slower() -> None
 
 def test_the_cause_is_set_apart_from_the_answer() -> None:
     whole = made.findings()
-    cause = whole.functions[0].causes[0].says
+    cause = say(whole.functions[0].causes[0].says)
     said = page_of(replace(whole, sentence=f"Regression: `insert` costs ×331 a call; cause: {cause}; 1 more function is slower"))
     assert "<h1>Regression: <code>insert</code> costs ×331 a call; 1 more function is slower</h1>" in said
     assert '<p class="cause"><span class="label">Cause</span> The new loop <code>while (*place)</code>' in said

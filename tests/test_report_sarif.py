@@ -19,6 +19,7 @@ from perfdiff.records.schema import Change
 from perfdiff.report import sarif
 from perfdiff.report.document import build
 from perfdiff.report.printable import as_read, printable
+from perfdiff.report.sentences.catalogue import say
 
 
 def closed(properties: dict[str, Any], *required: str) -> dict[str, Any]:
@@ -161,7 +162,7 @@ def test_a_function_that_suffers_from_another_change_breaks_the_milder_rule() ->
 
 def test_a_cause_that_the_headline_tells_is_not_told_twice() -> None:
     first = made.regressed()
-    said = f"insert costs ×331; cause: {first.causes[0].says}"
+    said = f"insert costs ×331; cause: {say(first.causes[0].says)}"
     (result,) = results(made.findings(functions=(replace(first, happened=said),)))
     assert shown(result["message"]["text"]).count("The new loop") == 1
 

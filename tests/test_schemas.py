@@ -93,7 +93,7 @@ def full() -> Findings:
         runs_head=6,
         p=0.001,
         is_anomalous=True,
-        open="",
+        open=None,
         votes=(Vote("blocks", 0.9, 1.0, 2.0, ratio),),
         calls=(OddCall(1, 0, 0, 7, {"n": 3.0}, 2.0, "blocks"),),
         errors=(RunErrors(1, 0, Side.BASE, 0.1, 0.2, 0.01),),

@@ -14,6 +14,7 @@ from perfdiff.config import CountersConfig, MeasureConfig
 from perfdiff.errors import WorkloadError
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Side
+from perfdiff.report.sentences.catalogue import say
 from programs import FIXTURES, SERVER, Case, cases, environment, git, repository
 from test_processes import working_in
 from test_programs import summary
@@ -69,7 +70,7 @@ def test_a_webdav_server_in_php_with_a_query_per_element_is_told(tmp_path: Path,
     assert findings.verdict is Verdict.REGRESSION, summary(findings)
     (first, *_) = findings.functions
     assert first.info.name == case.expected["guilty"]
-    assert any("`Drive\\Properties::of`" in cause.says for cause in first.causes)
+    assert any("`Drive\\Properties::of`" in say(cause.says) for cause in first.causes)
     assert {each.name for each in findings.requests} == {"list", "look", "create", "folder", "move", "delete", "search"}
     assert all(each.failed == 0 for each in findings.requests)
 

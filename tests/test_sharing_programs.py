@@ -15,6 +15,7 @@ from differing import words
 from perfdiff import pipeline
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.progress import Silent
+from perfdiff.report.sentences.catalogue import say
 from sharing import Program
 
 pytestmark = pytest.mark.integration
@@ -42,7 +43,7 @@ def findings(program: Program, head: str, room: Path, runs: int = RUNS) -> Findi
 def summary(found: Findings) -> str:
     rows = [found.sentence, *(note.text for note in found.notes)]
     for function in found.functions:
-        causes = [f"{cause.name}: {cause.says}" for cause in function.causes]
+        causes = [f"{cause.name}: {say(cause.says)}" for cause in function.causes]
         rows.append(f"{function.rank} {function.info.name} {function.info.change} {function.verdict} {function.reason!r} {causes}")
     return "\n".join(rows)
 

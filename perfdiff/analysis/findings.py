@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from perfdiff.analysis.acceptances import Acceptance
 from perfdiff.analysis.callgraph import CallGraph
-from perfdiff.analysis.claims import Said
+from perfdiff.analysis.claims import Claim, Said
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.kinds import DetectorKind
 from perfdiff.models.warmup import WarmUp
@@ -167,10 +167,10 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why the cost grew: `name` is a slug such as `more-calls`, `says` a full sentence with numbers and diff lines."""
+    """Why the cost grew: `name` is a slug such as `more-calls`, `says` tells it with numbers and diff lines."""
 
     name: str
-    says: str
+    says: Said
     evidence: tuple[Evidence, ...] = ()
 
 
@@ -242,7 +242,7 @@ class Anomaly:
 
     `threshold` is the error above which a call is anomalous; `normal` (μ + 2σ) and `quantile` of base's held-out errors are what it was
     chosen from. `anomalous_base` and `anomalous_head` are shares of the calls, `p` the probability of such a difference between runs of
-    one version. `is_anomalous` is the verdict; `open` says why there is none, "" where there is.
+    one version. `is_anomalous` is the verdict; `open` tells why there is none, None where there is.
     """
 
     detector: DetectorKind
@@ -255,7 +255,7 @@ class Anomaly:
     runs_head: int
     p: float
     is_anomalous: bool
-    open: str
+    open: Claim | None
     votes: tuple[Vote, ...]
     calls: tuple[OddCall, ...]
     errors: tuple[RunErrors, ...]
@@ -295,7 +295,7 @@ class FunctionFinding:
     `rank` orders regressed functions, 1 = the likeliest root cause, None for the rest. `extra_ns` is the cost attributed to this
     function's change per run, summed over the workload points, `share` its part of the extra cost of the whole run (0 to 1, None where
     nothing got slower), `extra_ci_ns` its interval and `first` how often it is the largest of all, where blocks are drawn anew; both None
-    where it is not guilty by time. `chain` tells the way from the change to where the cost shows, one step a string. A regression that was
+    where it is not guilty by time. `chain` tells the way from the change to where the cost shows, step by step. A regression that was
     `accepted`, by one entry a metric, does not count in the verdict on the whole.
     `lines` run more often, its own or those of functions where its change shows, and `line_counts` is how often each of its lines in head
     ran there, by number. `warm_up` tells how the first calls of a run cost more than later ones, on either side where they do.
@@ -314,7 +314,7 @@ class FunctionFinding:
     share: float | None
     metrics: Mapping[str, MetricFinding]
     causes: tuple[Cause, ...]
-    chain: tuple[str, ...]
+    chain: tuple[Said, ...]
     happened: Said
     counts: Mapping[str, CountFinding] = field(default_factory=dict)
     anomaly: Anomaly | None = None
@@ -328,7 +328,7 @@ class FunctionFinding:
     rests_on: str | None = None
     rules: tuple[FiredRule, ...] = ()
     tells_cause: bool = False
-    also: tuple[str, ...] = ()
+    also: tuple[Said, ...] = ()
 
     @property
     def headline(self) -> str:

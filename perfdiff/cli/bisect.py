@@ -120,8 +120,9 @@ def check_metric(metric: str | None) -> None:
 
 def _answer(found: Bisection) -> str:
     from perfdiff.report.printable import printable
+    from perfdiff.report.sentences.catalogue import say
 
-    return printable(found.sentence)
+    return printable(say(found.sentence))
 
 
 def _deliver(found: Bisection, outcome: Outcome, places: Iterable[Destination]) -> None:

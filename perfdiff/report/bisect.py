@@ -15,6 +15,7 @@ from perfdiff.report.document import Document
 from perfdiff.report.json_report import render as render_report
 from perfdiff.report.json_text import json_text
 from perfdiff.report.printable import printable_values
+from perfdiff.report.sentences.catalogue import say
 from perfdiff.report.wording import ABSENT, interval, plural
 
 SCHEMA = "perfdiff.bisect/1"
@@ -58,7 +59,7 @@ def blocks(found: Bisection) -> tuple[Block, ...]:
         Fact("measured", _effort(found)),
     ]
     said: list[Block] = [
-        Sentence(found.sentence, Tone.REGRESSION if found.certain else Tone.INCONCLUSIVE),
+        Sentence(say(found.sentence), Tone.REGRESSION if found.certain else Tone.INCONCLUSIVE),
         Facts(tuple(facts)),
     ]
     if len(found.suspects) > 1:

@@ -12,6 +12,7 @@ from perfdiff.analysis.findings import Ratio
 from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Items, Sentence, Table, Tone
 from perfdiff.report.printable import printable
+from perfdiff.report.sentences.catalogue import noted, say
 from perfdiff.report.terminal import render_blocks
 
 SCHEMA = "perfdiff.check/1"
@@ -55,7 +56,7 @@ def json_document(checked: Checked) -> dict[str, Any]:
         "fdr": checked.config.fdr,
         "assertions": [_assertion(each) for each in _ordered(checked)],
         "unannotated": list(checked.unannotated),
-        "notes": [{"slug": note.slug, "text": note.text} for note in checked.notes],
+        "notes": [{"slug": note.slug, "text": note.text} for note in map(noted, checked.notes)],
     }
 
 
@@ -96,7 +97,7 @@ def _blocks(checked: Checked) -> Iterator[Block]:
     judged = [each for each in ordered if each.standing is not AssertionStanding.NOT_JUDGED]
     if judged:
         yield _table(judged)
-    reasons = [f"`{printable(each.annotation.function)}` ({each.annotation.metric}): {each.reason}" for each in ordered if each.reason]
+    reasons = [f"`{printable(each.annotation.function)}` ({each.annotation.metric}): {say(each.reason)}" for each in ordered if each.reason]
     if reasons:
         yield Items("No answer", tuple(map(printable, reasons)))
     outside = [each for each in judged if each.outside is not None]
@@ -105,7 +106,7 @@ def _blocks(checked: Checked) -> Iterator[Block]:
     if checked.unannotated:
         yield Items("Without annotation", tuple(f"`{printable(name)}`" for name in checked.unannotated))
     if checked.notes:
-        yield Items("Notes", tuple(printable(f"{note.text} ({note.slug})") for note in checked.notes))
+        yield Items("Notes", tuple(printable(f"{note.text} ({note.slug})") for note in map(noted, checked.notes)))
 
 
 def _violation(each: Assertion, *, inherited: bool) -> str:
@@ -170,7 +171,7 @@ def _assertion(each: Assertion) -> dict[str, Any]:
         "function": each.annotation.function,
         "metric": each.annotation.metric,
         "verdict": each.standing.value,
-        "reason": each.reason,
+        "reason": say(each.reason),
         "where": each.stratum,
         "annotated": wording.known(each.annotated),
         "measured": wording.known(measured(each)),

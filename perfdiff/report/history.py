@@ -15,6 +15,7 @@ from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, Items, Sentence, Table, Tone
 from perfdiff.report.machines import recorders_table
 from perfdiff.report.printable import printable_values, shortened
+from perfdiff.report.sentences.catalogue import noted, say
 from perfdiff.report.terminal import render_blocks
 
 SCHEMA = "perfdiff.log/1"
@@ -54,7 +55,7 @@ def _blocks(history: History) -> Iterator[Block]:
     if history.reference:
         at = ", ".join(f"{name} = {units.count(value)}" for name, value in history.reference.items())
         yield Facts((Fact("costs at", at),))
-    reasons = [f"{wording.revision(entry.revision)}: {entry.reason}" for entry in history.entries if entry.reason]
+    reasons = [f"{wording.revision(entry.revision)}: {say(entry.reason)}" for entry in history.entries if entry.reason]
     if reasons:
         yield Items("Without costs", tuple(reasons))
     machines = recorders_table(
@@ -63,7 +64,7 @@ def _blocks(history: History) -> Iterator[Block]:
     if machines is not None:
         yield machines
     if history.notes:
-        yield Items("Notes", tuple(f"{note.text} ({note.slug})" for note in history.notes))
+        yield Items("Notes", tuple(f"{note.text} ({note.slug})" for note in map(noted, history.notes)))
 
 
 def _all_changes(history: History) -> list[str]:
@@ -103,7 +104,7 @@ def _row(entry: Entry, cost: Cost | None, metric: str) -> tuple[Cell, ...]:
     calls = Cell(wording.ABSENT if entry.calls is None else units.count(entry.calls))
     if cost is None:
         absent = Cell(wording.ABSENT)
-        reason = shortened(entry.reason or f"no {metric}", _LONGEST_REASON)
+        reason = shortened(say(entry.reason) or f"no {metric}", _LONGEST_REASON)
         return name, summary, calls, absent, absent, Cell(reason, Tone.INCONCLUSIVE), absent
     formula = "; ".join(wording.formulas(cost.annotation))
     change, tone = _change(entry, cost, metric)
@@ -138,7 +139,7 @@ def _change(entry: Entry, cost: Cost, metric: str) -> tuple[str, Tone]:
         says.append(step_says(cost.step, metric))
         tone = Tone.REGRESSION if cost.step.ratio.value > 1 else Tone.IMPROVEMENT
     if cost.broken:
-        says.append(f"not comparable: {cost.broken}")
+        says.append(f"not comparable: {say(cost.broken)}")
         tone = Tone.INCONCLUSIVE
     before = entry.calls_before
     if before and entry.calls and not math.isclose(before, entry.calls, rel_tol=SAME_CALLS):
@@ -157,7 +158,7 @@ def json_document(history: History) -> dict[str, Any]:
         "confidence": history.config.confidence,
         "revisions": [_entry(entry) for entry in history.entries],
         "machines": [codec.encode(machine) for machine in history.machines],
-        "notes": [{"slug": note.slug, "text": note.text} for note in history.notes],
+        "notes": [{"slug": note.slug, "text": note.text} for note in map(noted, history.notes)],
     }
 
 
@@ -166,7 +167,7 @@ def _entry(entry: Entry) -> dict[str, Any]:
         "rev": entry.revision.rev,
         "commit": entry.revision.commit,
         "summary": entry.revision.summary,
-        "reason": entry.reason or None,
+        "reason": say(entry.reason) or None,
         "machine": entry.machine or None,
         "calls": entry.calls,
         "metrics": {metric: _metric(cost) for metric, cost in entry.costs.items()},
@@ -186,5 +187,5 @@ def _metric(cost: Cost) -> dict[str, Any]:
         "change": None
         if step is None
         else {"ratio": step.ratio.value, "ci": [step.ratio.low, step.ratio.high], "since": step.since.rev, "where": step.stratum},
-        "broken": cost.broken or None,
+        "broken": say(cost.broken) or None,
     }

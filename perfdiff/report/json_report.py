@@ -231,7 +231,7 @@ def _anomaly(anomaly: Anomaly | None) -> dict[str, Any] | None:
         "anomalous_base": anomaly.anomalous_base,
         "anomalous_head": anomaly.anomalous_head,
         "anomalous": anomaly.is_anomalous,
-        "open": anomaly.open,
+        "open": say(anomaly.open),
         "p": anomaly.p,
         "votes": [{"counter": vote.counter, "share": vote.share, "base": vote.base, "head": vote.head} for vote in anomaly.votes],
         "calls": [asdict(call) for call in anomaly.calls],

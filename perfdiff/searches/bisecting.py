@@ -38,6 +38,7 @@ from perfdiff.outcome import Outcome
 from perfdiff.progress import Progress, Within
 from perfdiff.records import codec
 from perfdiff.records.schema import Note, Revision, Side
+from perfdiff.report.sentences.catalogue import say
 from perfdiff.request import Request
 from perfdiff.revisions.history import History, changed_files
 from perfdiff.revisions.pins import resolve
@@ -126,7 +127,7 @@ class Hunt:
             alike=tuple(Alike(self._revision(one), self._revision(other)) for one, other in sorted(self._alike().items())),
             findings=outcome.findings,
         )
-        notes = (Note("bisected", f"{found.sentence}; {_plural(len(found.measured), 'commit')} measured"), *self._notes)
+        notes = (Note("bisected", f"{say(found.sentence)}; {_plural(len(found.measured), 'commit')} measured"), *self._notes)
         findings = replace(outcome.findings, notes=(*notes, *outcome.findings.notes))
         return replace(found, findings=findings), replace(outcome, findings=findings)
 

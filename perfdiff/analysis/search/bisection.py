@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from perfdiff import units
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.findings import Findings, Ratio
 from perfdiff.analysis.search.symptom import Symptom
 from perfdiff.records.schema import Revision
@@ -70,14 +70,10 @@ class Bisection:
     findings: Findings
 
     @property
-    def sentence(self) -> str:
-        """Return the answer in a sentence."""
-        sure = f"{units.significant(100 * min(self.confidence, HIGHEST))} %"
-        newest = self.suspects[-1]
+    def sentence(self) -> Claim:
+        """Return the answer."""
+        newest, sure = self.suspects[-1], min(self.confidence, HIGHEST)
+        commit = (newest.commit or "")[:10]
         if len(self.suspects) == 1:
-            named = f"{(newest.commit or '')[:10]} ({newest.summary})"
-            return (
-                f"Culprit: {named}, with {sure} confidence" if self.certain else f"Likeliest, not certain: {named}, with {sure} confidence"
-            )
-        among = f"one of {len(self.suspects)} commits up to {(newest.commit or '')[:10]}, with {sure} confidence"
-        return f"Culprit: {among}; no commit between them can be measured" if self.certain else f"Open: {among}"
+            return claim("culprit", commit=commit, summary=newest.summary, certain=self.certain, confidence=sure)
+        return claim("culprit-among", count=len(self.suspects), commit=commit, certain=self.certain, confidence=sure)

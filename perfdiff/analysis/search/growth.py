@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.search.bisection import Alike, CommitStanding, Passed
@@ -81,13 +82,13 @@ class GrowthBisection:
     findings: TrendFindings
 
     @property
-    def sentence(self) -> str:
+    def sentence(self) -> Claim:
         """Return which commit it is."""
         newest = self.suspects[-1]
         commit = (newest.commit or "")[:10]
         if len(self.suspects) == 1:
-            return f"Culprit: {commit} ({newest.summary})"
-        return f"Culprit: one of {len(self.suspects)} commits up to {commit}; no commit between them can be counted"
+            return claim("growth-culprit", commit=commit, summary=newest.summary)
+        return claim("growth-culprit-among", count=len(self.suspects), commit=commit)
 
 
 def name_of(place: Place) -> _Name:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import replace
 
-from perfdiff import units
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.findings import Cause, FunctionFinding, LineGrowth
-from perfdiff.analysis.telling.citation import cited_lines, excerpt
+from perfdiff.analysis.telling.citation import cited_lines
 from perfdiff.models.workcounter import is_bounded, work_counters
 from perfdiff.records.schema import Change, FunctionInfo
 
@@ -16,15 +16,15 @@ TIME_ONLY = "time-only"  # name of the cause where time alone grew
 
 def time_only(info: FunctionInfo, counted: Container[str]) -> Cause:
     """Return what is left as the cause where time alone grew: of code that changed also what its basic blocks are made of."""
-    return Cause(TIME_ONLY, f"its time grew and nothing that was counted did: {_suspects(info, counted)}, layout or I/O")
+    return Cause(TIME_ONLY, claim("time-only", suspects=_suspects(info, counted)))
 
 
-def _suspects(info: FunctionInfo, counted: Container[str]) -> str:
+def _suspects(info: FunctionInfo, counted: Container[str]) -> Claim:
     if not work_counters(counted):
-        return "more work, machine"
+        return claim("uncounted-work")
     if not is_bounded(counted):
-        return "lines do more, machine"
-    return f"dearer instructions in what changed{cited_lines(info)}, machine" if info.change is Change.CHANGED else "machine"
+        return claim("longer-lines")
+    return claim("dearer-instructions", lines=cited_lines(info)) if info.change is Change.CHANGED else claim("machine")
 
 
 def by_lines(finding: FunctionFinding, grown: tuple[LineGrowth, ...]) -> FunctionFinding:
@@ -35,7 +35,14 @@ def by_lines(finding: FunctionFinding, grown: tuple[LineGrowth, ...]) -> Functio
     line = next((each for each in grown if each.is_of(finding.info)), None)
     if line is None or not finding.causes or finding.causes[0].name != TIME_ONLY:
         return finding
-    before = "never before" if line.is_new else f"{units.count(line.base)} before"
-    gone = cited_lines(finding.info)
-    says = f"its line {line.line}, `{excerpt(line.text)}`, runs {units.count(line.head)} times in one run of {line.point}, {before}{gone}"
+    says = claim(
+        "line-runs-more",
+        line=line.line,
+        text=line.text,
+        at=line.point,
+        new=line.is_new,
+        base=line.base,
+        head=line.head,
+        lines=cited_lines(finding.info),
+    )
     return replace(finding, causes=(Cause("more-work", says), *finding.causes[1:]))

@@ -12,6 +12,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.trends.again import found_again
 from perfdiff.analysis.trends.blocks import block_starts
 from perfdiff.analysis.trends.clusters import varying
@@ -89,7 +90,7 @@ class GrowthAssertion:
     place: Place | None = None
     fit: Fit | None = None
     largest: float | None = None
-    reason: str = ""
+    reason: Claim | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,19 +148,19 @@ class _Held:
         blocks = np.unique(self._starts[places])
         exponent = next(iter(cluster.exponents), None)
 
-        def unjudged(reason: str) -> tuple[GrowthAssertion, Ints]:
+        def unjudged(reason: Claim) -> tuple[GrowthAssertion, Ints]:
             return GrowthAssertion(cluster.name, Ruling.NOT_JUDGED, exponent, len(cluster.places), len(places), reason=reason), blocks
 
         if exponent is None:
-            return unjudged("no feature told how it grew")
+            return unjudged(claim("no-feature-told"))
         if exponent.feature not in varying(self._counted.features):
-            return unjudged(f"{exponent.feature} is no feature of these runs, or does not vary")
+            return unjudged(claim("feature-does-not-vary", feature=exponent.feature))
         if not len(places):
-            return unjudged("none of its lines is there any more")
+            return unjudged(claim("lines-are-gone"))
         costs = self._counted.counts[blocks].sum(axis=0)
         now = fit(exponent.feature, self._within_range(exponent.feature), costs, seed=self._seed)
         if now is None:
-            return unjudged(f"fewer than three sizes with a count lie in the range of {exponent.feature} that was saved")
+            return unjudged(claim("few-sizes-in-range", feature=exponent.feature))
         ruling, reason = self._ruling(cluster, exponent, now, costs)
         place = self._counted.places[places[int(np.argmax(self._counted.counts[places].max(axis=1)))]]
         return GrowthAssertion(
@@ -206,18 +207,18 @@ class _Held:
         ]
         return max(bounds) + LEAST_SHIFT if bounds else None
 
-    def _ruling(self, cluster: SavedCluster, exponent: SavedExponent, now: Fit, costs: Floats) -> tuple[Ruling, str]:
+    def _ruling(self, cluster: SavedCluster, exponent: SavedExponent, now: Fit, costs: Floats) -> tuple[Ruling, Claim | None]:
         low, high = exponent.ci
         limit = high + LEAST_SHIFT
         if now.ci_b[0] > limit:
             if self._costs_more(cluster, exponent.feature, costs):
-                return Ruling.VIOLATED, ""
-            return Ruling.OPEN, "its exponent is higher, but the largest run that was saved costs no more: something of lower order is gone"
+                return Ruling.VIOLATED, None
+            return Ruling.OPEN, claim("lower-order-is-gone")
         if now.ci_b[1] < low - LEAST_SHIFT:
-            return Ruling.LESS, ""
+            return Ruling.LESS, None
         if now.ci_b[1] <= limit:
-            return Ruling.HOLDS, ""
-        return Ruling.OPEN, f"its exponent may be up to {now.ci_b[1]:.2f}: add inputs of more sizes"
+            return Ruling.HOLDS, None
+        return Ruling.OPEN, claim("exponent-may-be", exponent=now.ci_b[1])
 
     def _costs_more(self, cluster: SavedCluster, feature: str, costs: Floats) -> bool:
         """Return whether it costs more than was saved at the largest point of both; so it is taken to where they have none in common."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.trends.blocks import block_counts
 from perfdiff.analysis.trends.clusters import varying
 from perfdiff.models.shift import ExponentShift, exponent_shift
@@ -39,7 +40,7 @@ class GrowthEntry:
     fit: Fit | None = None
     largest: float | None = None
     step: GrowthStep | None = None
-    reason: str = ""
+    reason: Claim | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +63,20 @@ def growth_history(function: str, file: str, counted: Sequence[Counted], *, seed
     newest revision that has the function.
     """
     counted = [(revision, found if isinstance(found, str) else found.at(found.known)) for revision, found in counted]
-    costs = [found if isinstance(found, str) else _costs(function, file, found) for _, found in counted]
+    costs = [claim("given", reason=found) if isinstance(found, str) else _costs(function, file, found) for _, found in counted]
     feature = next((name for name in map(_telling, reversed(counted), reversed(costs), [seed] * len(costs)) if name), None)
     if feature is None:
         return None
     level: tuple[Revision, Floats, Floats] | None = None
     entries = []
     for (revision, found), cost in zip(counted, costs, strict=True):
-        if isinstance(found, str) or isinstance(cost, str):
-            entries.append(GrowthEntry(revision, reason=str(cost)))
+        if isinstance(found, str) or isinstance(cost, Claim):
+            entries.append(GrowthEntry(revision, reason=cost if isinstance(cost, Claim) else None))
             continue
         x = varying(found.features).get(feature)
         trend = None if x is None else fit(feature, x, cost, seed=seed)
         if x is None or trend is None:
-            says = f"{feature} is no feature of its runs" if x is None else f"it runs at fewer than three values of {feature}"
-            entries.append(GrowthEntry(revision, reason=says))
+            entries.append(GrowthEntry(revision, reason=claim("no-feature-of-runs" if x is None else "few-values", feature=feature)))
             continue
         shift = exponent_shift(level[1], level[2], cost, seed=seed) if level else None
         step = GrowthStep(shift, level[0]) if level and shift and shift.is_new else None
@@ -86,23 +86,23 @@ def growth_history(function: str, file: str, counted: Sequence[Counted], *, seed
     return GrowthHistory(function, file, feature, _largest_point(feature, counted), tuple(entries))
 
 
-def _costs(function: str, file: str, found: PlaceCounts) -> Floats | str:
+def _costs(function: str, file: str, found: PlaceCounts) -> Floats | Claim:
     """Return how many blocks of a function each point executes (points,), or why that is not known."""
     named = [number for number, place in enumerate(found.places) if place.function == function]
     own = [number for number in named if found.places[number].file == file] or named
     files = {found.places[number].file for number in own}
     if not own:
-        return "no function of this name ran"
+        return claim("no-function-ran")
     if len(files) > 1:
-        return f"{len(files)} functions have this name"
+        return claim("many-functions", functions=len(files))
     costs: Floats = block_counts(found)[own].sum(axis=0)
     return costs
 
 
-def _telling(counted: Counted, cost: Floats | str, seed: int) -> str | None:
+def _telling(counted: Counted, cost: Floats | Claim, seed: int) -> str | None:
     """Return the feature that tells most of a function's cost in a revision, None where none does."""
     _, found = counted
-    if isinstance(found, str) or isinstance(cost, str):
+    if isinstance(found, str) or isinstance(cost, Claim):
         return None
     trends = [each for name, x in varying(found.features).items() if (each := fit(name, x, cost, seed=seed))]
     return max(trends, key=lambda each: each.r2).feature if trends else None

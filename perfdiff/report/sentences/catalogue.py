@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from perfdiff.analysis.claims import Claim, Fact, Said
-from perfdiff.report.sentences import functions
+from perfdiff.records.schema import Note
+from perfdiff.report.sentences import annotated, causes, chains, citations, counts, functions, outside, searches
 from perfdiff.report.sentences.spelling import Wording, filled
 
-WORDINGS: Mapping[str, Wording] = {**functions.WORDINGS}
+MODULES = (annotated, causes, chains, citations, counts, functions, outside, searches)
+WORDINGS: Mapping[str, Wording] = {kind: wording for module in MODULES for kind, wording in module.WORDINGS.items()}
 
 
 def say(claim: Said | None) -> str:
@@ -18,6 +20,11 @@ def say(claim: Said | None) -> str:
     facts = {name: _in_words(fact) for name, fact in claim.facts.items()}
     wording = WORDINGS[claim.kind]
     return filled(wording, facts) if isinstance(wording, str) else wording(facts)
+
+
+def noted(note: Note | Claim) -> Note:
+    """Return a note in words; a claim's kind is its slug."""
+    return note if isinstance(note, Note) else Note(note.kind, say(note))
 
 
 def _in_words(fact: Fact) -> object:

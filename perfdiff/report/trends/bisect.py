@@ -14,6 +14,7 @@ from perfdiff.report.bisect import SCHEMA, commit_cells, named, revision_documen
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, Sentence, Table, Tone
 from perfdiff.report.json_text import json_text
 from perfdiff.report.printable import printable, printable_values
+from perfdiff.report.sentences.catalogue import say
 from perfdiff.report.trends import wording
 from perfdiff.report.trends.clean import clean
 from perfdiff.report.trends.document import answered, title
@@ -28,7 +29,7 @@ METRIC = "growth"
 
 def answer(found: GrowthBisection) -> str:
     """Return the culprit, and how it differs from what stands before it."""
-    return f"{printable(found.sentence)}; {trend_answer(found.findings)}"
+    return f"{printable(say(found.sentence))}; {trend_answer(found.findings)}"
 
 
 def text(found: GrowthBisection, *, width: int = 100, colour: bool = False) -> str:
@@ -93,7 +94,7 @@ def blocks(found: GrowthBisection) -> tuple[Block, ...]:
         Fact("range", f"{named(found.good)} to {named(found.bad)}, {plural(found.commits, 'commit')}"),
         Fact("counted", effort),
     )
-    said: list[Block] = [Sentence(found.sentence, Tone.REGRESSION), Facts(facts)]
+    said: list[Block] = [Sentence(say(found.sentence), Tone.REGRESSION), Facts(facts)]
     if len(found.suspects) > 1:
         said.append(Table("Suspects", (Column("commit"), Column("subject")), tuple(commit_cells(each) for each in found.suspects)))
     if found.measured:

@@ -10,6 +10,7 @@ from perfdiff.report import wording as names
 from perfdiff.report.blocks import Block, Cell, Column, Items, Sentence, Table, Tone
 from perfdiff.report.json_text import finite
 from perfdiff.report.printable import shortened
+from perfdiff.report.sentences.catalogue import say
 from perfdiff.report.terminal import render_blocks
 from perfdiff.report.trends import wording
 from perfdiff.report.wording import ABSENT, plural
@@ -72,7 +73,7 @@ def _blocks(checked: CheckedTrends) -> Iterator[Block]:
     judged = [each for each in ordered if each.ruling is not Ruling.NOT_JUDGED]
     if judged:
         yield _table(judged)
-    reasons = tuple(f"{each.name}: {each.reason}" for each in ordered if each.reason)
+    reasons = tuple(f"{each.name}: {say(each.reason)}" for each in ordered if each.reason)
     if reasons:
         yield Items("No answer", reasons)
     partly = tuple(f"{each.name}: {each.found:,} of {each.places:,}" for each in judged if each.saved and each.found < each.places)
@@ -133,7 +134,7 @@ def _assertion(each: GrowthAssertion) -> dict[str, Any]:
         "cluster": each.name,
         "new": saved is None and each.ruling is Ruling.VIOLATED,
         "verdict": each.ruling.value,
-        "reason": each.reason,
+        "reason": say(each.reason),
         "feature": fit.feature if fit else saved.feature if saved else None,
         "saved": {"b": saved.b, "ci_b": list(saved.ci)} if saved else None,
         "measured": {"b": fit.b, "ci_b": list(fit.ci_b), "says": fit.says, "largest": each.largest} if fit else None,

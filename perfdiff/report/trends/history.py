@@ -12,6 +12,7 @@ from perfdiff.report.blocks import Block, Cell, Column, Items, Sentence, Table, 
 from perfdiff.report.history import SCHEMA
 from perfdiff.report.json_text import finite
 from perfdiff.report.printable import printable_values, shortened
+from perfdiff.report.sentences.catalogue import say
 from perfdiff.report.terminal import render_blocks
 from perfdiff.report.trends import wording
 from perfdiff.report.wording import ABSENT, plural
@@ -72,7 +73,7 @@ def _entry(entry: GrowthEntry) -> dict[str, Any]:
         "rev": entry.revision.rev,
         "commit": entry.revision.commit,
         "summary": entry.revision.summary,
-        "reason": entry.reason or None,
+        "reason": say(entry.reason) or None,
         "calls": None,
         "metrics": {} if growth is None else {METRIC: growth},
     }
@@ -91,7 +92,7 @@ def _blocks(history: GrowthHistory) -> Iterator[Block]:
         Column("change"),
     )
     yield Table("how often lines of it run", columns, tuple(map(_row, history.entries)))
-    reasons = tuple(f"{names.revision(entry.revision)}: {entry.reason}" for entry in history.entries if entry.reason)
+    reasons = tuple(f"{names.revision(entry.revision)}: {say(entry.reason)}" for entry in history.entries if entry.reason)
     if reasons:
         yield Items("Without counts", reasons)
 
@@ -100,7 +101,7 @@ def _row(entry: GrowthEntry) -> tuple[Cell, ...]:
     named = Cell(names.revision(entry.revision), code=True), Cell(shortened(entry.revision.summary, _LONGEST_SUMMARY), Tone.MUTED)
     if entry.fit is None or entry.largest is None:
         absent = Cell(ABSENT)
-        return (*named, absent, absent, absent, Cell(shortened(entry.reason, _LONGEST_REASON), Tone.INCONCLUSIVE))
+        return (*named, absent, absent, absent, Cell(shortened(say(entry.reason), _LONGEST_REASON), Tone.INCONCLUSIVE))
     change, tone = "", Tone.PLAIN
     if entry.step is not None:
         change = shift_says(entry.step.shift)
