@@ -21,7 +21,7 @@ class Claim:
         raise TypeError(f"{self.kind} is put into words by report.sentences.catalogue.say")
 
 
-Fact = Claim | float | int | str | None | tuple[float, ...] | tuple[str, ...] | tuple[Claim, ...]
+Fact = Claim | float | int | str | None | tuple[float, ...] | tuple[str, ...] | tuple[Claim | str, ...]
 
 
 Said = Claim | str  # what is not a claim yet is in words

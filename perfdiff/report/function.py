@@ -44,7 +44,7 @@ def function_section(
         rank=finding.rank,
         figure=wording.interval(ratio, metric.metric) if metric else wording.ABSENT,
         span=Span(ratio.value, ratio.low, ratio.high) if ratio and _drawable(ratio) else None,
-        headline=finding.headline,
+        headline=say(finding.headline),
         facts=Facts((*answer_facts(finding, findings.confidence, len(findings.points)).facts, *_verdict(finding, standing))),
         chain=chain(finding),
         plot=plot,
@@ -76,7 +76,7 @@ def answer_facts(finding: FunctionFinding, confidence: float, points: int = 1, r
     if metric is not None:
         facts += _cost_facts(finding, metric, confidence)
     if finding.machines_say:
-        facts.append(Fact("machines", finding.machines_say, Tone.INCONCLUSIVE))
+        facts.append(Fact("machines", say(finding.machines_say), Tone.INCONCLUSIVE))
     if finding.share is not None and finding.rank is not None:
         share = f"{wording.percent(finding.share)} of the extra cost of {wording.runs(points)}"
         facts.append(Fact("share", f"{share} ({extra(finding, confidence)}{_of_more(finding, metric)})"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from perfdiff.analysis.claims import claim
 from perfdiff.analysis.compare.shares import ALLOCATION
 from perfdiff.analysis.counts.library import Departure
 from perfdiff.analysis.counts.suspects import ExtraWork, work_by_counts
@@ -66,8 +67,8 @@ def _apart(finding: FunctionFinding, folded: Sequence[Folded], suspects: Sequenc
     priced = [works[each.info.id].total_ns if each.info.id in works else 1.0 for each in guilty]
     for each, part in zip(guilty, priced, strict=True):
         yield _told(finding, each, works.get(each.info.id), part / sum(priced))
-    names = ", ".join(f"`{each.info.name}`" for each in guilty)
-    reason = f"its code is unchanged; it is slower because of {names}"
+    names = tuple(each.info.name for each in guilty)
+    reason = claim("slower-through", names=names)
     yield replace(
         finding,
         reason=reason,
@@ -77,7 +78,7 @@ def _apart(finding: FunctionFinding, folded: Sequence[Folded], suspects: Sequenc
         first=None,
         causes=(),
         chain=(),
-        happened=f"`{finding.info.name}`: {reason}",
+        happened=claim("happened", name=finding.info.name, reason=reason),
         also=(),
     )
 
@@ -86,14 +87,11 @@ def _told(host: FunctionFinding, guilty: Folded, work: ExtraWork | None, part: f
     """Return the finding on a folded function whose doing a `part` of its caller's extra cost is."""
     name, interval = guilty.info.name, host.extra_ci_ns
     causes = _causes(host, guilty, work)
-    if guilty.obstacle:
-        why, whose = f"it carries no probe ({guilty.obstacle})", "which carries no probe"
-    else:
-        why, whose = "its calls are too short to be timed alone", "whose calls are too short to be timed alone"
+    obstacle = str(guilty.obstacle) if guilty.obstacle else None
     return replace(
         host,
         info=guilty.info,
-        reason=f"{why}; its caller `{host.info.name}` is slower through it: {host.reason}",
+        reason=claim("slows-caller", obstacle=obstacle, caller=host.info.name, reason=host.reason),
         calls_base=sum(guilty.base_calls.values()) or None,
         calls_head=sum(guilty.head_calls.values()) or None,
         extra_ns=part * host.extra_ns,
@@ -103,7 +101,7 @@ def _told(host: FunctionFinding, guilty: Folded, work: ExtraWork | None, part: f
         counts={},
         anomaly=None,
         causes=causes,
-        happened=f"`{name}`, {whose}, makes its caller slower: {host.happened}",
+        happened=claim("happened-to-caller", obstacle=obstacle, name=name, happened=host.happened),
     )
 
 

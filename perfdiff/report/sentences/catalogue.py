@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from perfdiff.analysis.claims import Claim, Fact, Said
-from perfdiff.report.sentences import functions
+from perfdiff.records.schema import Note
+from perfdiff.report.sentences import functions, notes, program
 from perfdiff.report.sentences.spelling import Wording, filled
 
-WORDINGS: Mapping[str, Wording] = {**functions.WORDINGS}
+WORDINGS: Mapping[str, Wording] = {**functions.WORDINGS, **notes.WORDINGS, **program.WORDINGS}
 
 
 def say(claim: Said | None) -> str:
@@ -18,6 +19,11 @@ def say(claim: Said | None) -> str:
     facts = {name: _in_words(fact) for name, fact in claim.facts.items()}
     wording = WORDINGS[claim.kind]
     return filled(wording, facts) if isinstance(wording, str) else wording(facts)
+
+
+def noted(note: Note | Claim) -> Note:
+    """Return a note in words; a claim's kind is its slug."""
+    return note if isinstance(note, Note) else Note(note.kind, say(note))
 
 
 def _in_words(fact: Fact) -> object:

@@ -15,37 +15,60 @@ Wording = str | Callable[[Facts], str]  # a template, or what makes the sentence
 
 
 def filled(template: str, facts: Facts) -> str:
-    """Return a template with the facts that its places name, each spelt as the place says."""
+    """Return a template with the facts that its places name, each spelt as the place says; nothing for what is None."""
     return _TEMPLATES.vformat(template, (), facts)
 
 
-def _interval(figures: tuple[float, float, float]) -> str:
+def interval(figures: tuple[float, float, float]) -> str:
+    """Return a ratio with its interval."""
     value, low, high = figures
     return f"{units.ratio(value)} [{units.significant(low)}, {units.significant(high)}]"
 
 
-def _quoted(names: Sequence[str]) -> list[str]:
+def quoted(names: Sequence[str]) -> list[str]:
+    """Return names of code, as sentences mark them."""
     return [f"`{name}`" for name in names]
 
 
+def few(texts: Sequence[str]) -> str:
+    """Return as many of some texts as a sentence names, and how many more there are."""
+    return units.listed(texts, MOST_NAMES)
+
+
+def percent(share: float) -> str:
+    """Return a share in percent."""
+    return f"{units.significant(100 * share)} %"
+
+
+def slow_downs(ratio: float) -> str:
+    """Return slow-downs from a ratio on."""
+    return f"slow-downs of more than {percent(ratio - 1)}" if ratio > 1 else "slow-downs of any size"
+
+
 SPELLINGS: Mapping[str, Callable[[Any], str]] = {
+    "and": " and ".join,
+    "commas": ", ".join,
     "count": units.count,
     "duration": units.duration,
-    "few": lambda names: units.listed(_quoted(names), MOST_NAMES),
-    "interval": _interval,
+    "few": lambda names: few(quoted(names)),
+    "interval": interval,
+    "joined": "; ".join,
+    "listed": few,
     "lowered": lambda sentence: f"{sentence[:1].lower()}{sentence[1:]}",
-    "names": lambda names: ", ".join(_quoted(names)),
-    "percent": lambda share: f"{units.significant(100 * share)} %",
+    "names": lambda names: ", ".join(quoted(names)),
+    "percent": percent,
     "ratio": units.ratio,
     "significant": units.significant,
     "size": units.size,
+    "slow-downs": slow_downs,
     "times": units.times,
+    "whole-percent": lambda share: f"{100 * share:.0f} %",
 }
 
 
 class _Templates(string.Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
-        return SPELLINGS[format_spec](value) if format_spec else str(value)
+        return "" if value is None else SPELLINGS[format_spec](value) if format_spec else str(value)
 
 
 _TEMPLATES = _Templates()
