@@ -72,7 +72,7 @@ def compare(description: str, title: str, folder: Path, language: str) -> None:
             asked = inputs.request(case.name, options.room or Path(passing), "base", "head", language=language)
             findings = pipeline.compare(asked, Silent()).findings
             right += is_right(case, findings)
-            print(f"{case.name}: {findings.sentence}", file=sys.stderr, flush=True)
+            print(f"{case.name}: {say(findings.sentence)}", file=sys.stderr, flush=True)
             expected, told = case.expected, growth(case, findings)
             cost = NOTHING if findings.overhead is None else f"{findings.overhead:.0%}"
             grows, should = (" → ".join(each.get(side, NOTHING) for side in ("base", "head")) for each in (told, expected.get("class", {})))

@@ -49,7 +49,7 @@ def _calls(finding: FunctionFinding, metric: MetricFinding, facts: dict[str, str
     base, head = wording.both_costs(metric)
     if base is None or head is None or metric_of(metric.metric).unit != "ns" or finding.extra_ci_ns is None or wording.cost_at(metric):
         return
-    is_elsewhere = f"{finding.info.change}: {finding.reason}" in finding.headline and bool(finding.causes)
+    is_elsewhere = f"{finding.info.change}: {say(finding.reason)}" in say(finding.headline) and bool(finding.causes)
     if "in all" in facts or " more in all" in facts.get("share", "") or is_elsewhere or not finding.calls_base or not finding.calls_head:
         return
     more = head * finding.calls_head - base * finding.calls_base

@@ -21,7 +21,7 @@ from perfdiff.analysis.telling.headline import Spot, sentence
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, CostClass, Scope, Term
 from perfdiff.records.schema import Change, FunctionInfo, Origin, Side
-from perfdiff.report.sentences.catalogue import say
+from perfdiff.report.sentences.catalogue import noted, say
 from perfdiff.report.sentences.spelling import often
 from perfdiff.report.wording import classes, leading
 
@@ -74,9 +74,9 @@ def test_linear_that_became_quadratic_is_told_with_both_cost_functions() -> None
     assert wall.class_changed
     assert wall.ratio.low < 18.75 < wall.ratio.high  # 0.15 n² / 80 n at n = 10,000
     assert wall.crosses == pytest.approx(2 * 80 / 0.15, rel=0.1)
-    assert guilty.headline.startswith("`insert` cost ")
-    assert "ns·n, now 0.1" in guilty.headline
-    assert "ns·n²: at n = 10,000, " in guilty.headline
+    assert say(guilty.headline).startswith("`insert` cost ")
+    assert "ns·n, now 0.1" in say(guilty.headline)
+    assert "ns·n²: at n = 10,000, " in say(guilty.headline)
     assert guilty.causes[0].name == "class-change"
 
 
@@ -84,7 +84,7 @@ def test_a_constant_that_is_most_of_the_quoted_cost_is_told_with_the_leading_ter
     def cost(side: str, x: Columns) -> np.ndarray:
         return 20 * x["n"] + (0 if side == BASE else 40_000)
 
-    said = named(findings(Made("f", cost, Change.CHANGED, once), sizes=(1000, 10000, 60000)), "f").headline
+    said = say(named(findings(Made("f", cost, Change.CHANGED, once), sizes=(1000, 10000, 60000)), "f").headline)
     growth = re.match(r"`f` cost ([\d.]+) ns·n.*, now ([\d.]+) ns·n \+ ([\d.]+) µs: at n = 1000, ", said)
     assert growth is not None, said
     assert [float(each) for each in growth.groups()] == pytest.approx([20, 20, 40], rel=0.1)
@@ -193,7 +193,7 @@ def test_function_that_runs_once_and_slows_unchanged_code_through_data_is_first(
     assert guilty.share == pytest.approx(1.0)
     assert say(guilty.chain[0]) == "`build_index` (changed) writes `struct table.buckets`"
     assert say(guilty.chain[1]).startswith("`lookup` (unchanged) reads it: ")
-    assert "because of `build_index`" in named(found, "lookup").reason
+    assert "because of `build_index`" in say(named(found, "lookup").reason)
 
 
 def test_of_two_writers_the_one_whose_change_mentions_the_field_is_first() -> None:
@@ -246,7 +246,7 @@ def test_work_moved_into_an_added_function_nets_out() -> None:
         Made("helper", same(lambda x: 60 * x["n"]), Change.ADDED, lambda side, n: {} if side == BASE else {"outer": 1}),
     )
     assert found.verdict is Verdict.UNCHANGED
-    assert "moved between it and `helper`" in named(found, "outer").reason
+    assert "moved between it and `helper`" in say(named(found, "outer").reason)
 
 
 def test_work_moved_between_changed_functions_nets_out() -> None:
@@ -290,7 +290,7 @@ def test_work_is_not_said_to_have_moved_where_next_to_none_did(seed: int) -> Non
         Made("helper", same(lambda x: 0.3 * x["n"]), Change.ADDED, lambda side, n: {} if side == BASE else {"outer": 1}),
         seed=seed,
     )
-    assert [each.info.name for each in found.functions if "moved" in each.reason] == []
+    assert [each.info.name for each in found.functions if "moved" in say(each.reason)] == []
 
 
 def test_an_unrelated_improvement_does_not_hide_a_regression() -> None:
@@ -419,7 +419,7 @@ def test_what_was_added_in_many_parts_is_the_guilt_of_the_change_that_calls_for_
             for name, above in zip(parts, ["outer", *parts], strict=False)
         ),
     )
-    assert ranks(found)[:1] == ["outer"], found.sentence
+    assert ranks(found)[:1] == ["outer"], say(found.sentence)
 
 
 def test_removed_cache_is_the_guilt_of_the_changed_caller() -> None:
@@ -462,7 +462,7 @@ def test_larger_inputs_from_the_workload_are_no_regression() -> None:
     assert found.verdict is Verdict.UNCHANGED
     assert work.metrics["wall_ns"].mix.value == pytest.approx(2, rel=0.05)
     assert work.metrics["wall_ns"].overall.value == pytest.approx(1, rel=0.05)
-    assert work.reason.startswith("called with larger inputs (n; expected cost ×2")
+    assert say(work.reason).startswith("called with larger inputs (n; expected cost ×2")
 
 
 def test_changed_function_that_passes_larger_inputs_on_is_guilty() -> None:
@@ -529,7 +529,7 @@ def test_what_is_surely_slower_is_told_where_the_time_with_callees_hardly_moved(
     assert outer.metrics["self_ns"].ratio.low > 1.4
     assert outer.rests_on == "self_ns"
     assert leading(outer) is outer.metrics["self_ns"]
-    assert "of its own a call" in outer.headline
+    assert "of its own a call" in say(outer.headline)
 
 
 def test_few_calls_that_grow_by_another_class_are_found_in_the_mean_of_the_dearest_point() -> None:
@@ -547,7 +547,7 @@ def test_few_calls_that_grow_by_another_class_are_found_in_the_mean_of_the_deare
     metric = named(found, "parse").metrics["self_ns"]
     assert metric.stratum == "mean of all calls at w n=10000"
     assert metric.ratio.low < 2 < metric.ratio.high
-    assert re.search(r"3\.\d+ ms became 6\.\d+ ms a call on average at w n=10000 \(×", named(found, "parse").headline)
+    assert re.search(r"3\.\d+ ms became 6\.\d+ ms a call on average at w n=10000 \(×", say(named(found, "parse").headline))
     alike = findings(Made("parse", same(lambda x: cost(BASE, x)), Change.CHANGED, lambda side, n: {"main": 30}, inputs), runs=10)
     assert named(alike, "parse").verdict is Verdict.UNCHANGED
 
@@ -767,7 +767,7 @@ def test_a_caller_is_not_guilty_of_what_a_callee_that_is_guilty_by_time_allocate
         Made("execute", lambda side, x: (50 if side == BASE else 200) * x["n"], Change.CHANGED, lambda side, n: {"run": 1}, alloc=more),
     )
     assert ranks(found) == ["execute"]
-    assert named(found, "run").reason == "it allocates more only through what it calls"
+    assert say(named(found, "run").reason) == "it allocates more only through what it calls"
 
 
 def test_a_caller_that_allocates_most_itself_stays_guilty_beside_a_callee_that_allocates_some_more() -> None:
@@ -934,17 +934,17 @@ def test_other_slower_functions_are_counted_in_words() -> None:
     def slower(name: str, by: float) -> Made:
         return Made(name, lambda side, x: (20 if side == BASE else by) * x["n"], Change.CHANGED, once)
 
-    assert findings(slower("a", 90), slower("b", 60)).sentence.endswith("; 1 more function is slower")
-    assert findings(slower("a", 90), slower("b", 60), slower("c", 50)).sentence.endswith("; 2 more functions are slower")
+    assert say(findings(slower("a", 90), slower("b", 60)).sentence).endswith("; 1 more function is slower")
+    assert say(findings(slower("a", 90), slower("b", 60), slower("c", 50)).sentence).endswith("; 2 more functions are slower")
 
 
 def test_calls_too_short_to_time_are_told_by_what_a_run_of_them_takes() -> None:
     found = findings(Made("append", lambda side, x: 0.8 if side == BASE else 2 * x["n"], Change.CHANGED, lambda side, n: {"main": n}))
     guilty = named(found, "append")
     assert found.verdict is Verdict.REGRESSION
-    assert guilty.headline.startswith("`append` takes ")
-    assert " ms in all its 10,000 calls of a run of w n=10000, less than 20 µs before; cause: " in guilty.headline
-    assert "×" not in guilty.headline
+    assert say(guilty.headline).startswith("`append` takes ")
+    assert " ms in all its 10,000 calls of a run of w n=10000, less than 20 µs before; cause: " in say(guilty.headline)
+    assert "×" not in say(guilty.headline)
     assert "×" not in say(guilty.chain[0])
 
 
@@ -980,7 +980,7 @@ def test_headline_names_no_other_growth_than_the_class() -> None:
     )
     guilty = named(found, "f")
     assert guilty.metrics["wall_ns"].head.cost_class is CostClass.QUADRATIC
-    assert "³" not in guilty.headline
+    assert "³" not in say(guilty.headline)
 
 
 def test_tiny_function_is_no_regression_whatever_its_ratio() -> None:
@@ -994,7 +994,7 @@ def test_tiny_function_is_no_regression_whatever_its_ratio() -> None:
 def test_unchanged_function_that_is_slower_without_any_change_is_not_attributed() -> None:
     found = findings(Made("work", lambda side, x: (500 if side == BASE else 900) * x["n"], calls=once))
     assert found.verdict is Verdict.UNCHANGED
-    assert [note.slug for note in found.notes] == ["unattributed"]
+    assert [note.slug for note in map(noted, found.notes)] == ["unattributed"]
 
 
 def test_layout_shift_of_unchanged_code_is_nobodys_guilt() -> None:
@@ -1030,7 +1030,7 @@ def test_what_is_loaded_once_is_slower_where_a_run_feels_it(loads: bool, extra_n
     )
     function = named(found, "names.<module>")
     assert (function.verdict is Verdict.REGRESSION) is slower
-    assert function.reason.endswith(" µs more, once in a process, and less than 5 % of any run") is not slower
+    assert say(function.reason).endswith(" µs more, once in a process, and less than 5 % of any run") is not slower
 
 
 def test_two_regressions_are_ranked_by_what_they_cost() -> None:

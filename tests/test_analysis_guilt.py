@@ -74,7 +74,7 @@ def test_a_ratio_of_a_guilty_functions_own_calls_is_told_where_most_of_the_cost_
         return 4e4 if side is BASE else 4.6e4
 
     found = found_in(Made("find", slower, calls=once), Made("hash", own, Change.CHANGED, lambda side, n: {"find": calls}, text=HASH))
-    sentence = named(found, "hash").headline
+    sentence = say(named(found, "hash").headline)
     assert ranks(found)[0] == "hash"
     assert told in sentence
     assert ("CI" in sentence) is (calls == 400)
@@ -86,8 +86,8 @@ def test_an_improvement_is_told_by_the_ratio_of_its_calls() -> None:
 
     found = named(found_in(Made("sort", faster, Change.CHANGED, calls=once)), "sort")
     assert found.verdict is Verdict.IMPROVEMENT
-    assert "became" in found.headline
-    assert "CI" in found.headline
+    assert "became" in say(found.headline)
+    assert "CI" in say(found.headline)
 
 
 def test_a_function_that_returns_a_mere_status_is_not_suspected_of_it() -> None:
@@ -365,7 +365,7 @@ def test_the_only_slower_function_is_told_although_no_extra_cost_of_a_run_is_put
     world = World((MAIN, dearer_at_small_inputs(1.04)), plain=lambda side: 2e7 * (1.3 if side == HEAD else 1.0))
     found = named(analyse(world.experiment(), world.samples, CompareConfig()), "work")
     assert found.verdict is Verdict.REGRESSION
-    assert found.reason == "whole runs are slower, and it is the only changed function whose own calls are"
+    assert say(found.reason) == "whole runs are slower, and it is the only changed function whose own calls are"
     assert found.causes
 
 

@@ -74,13 +74,13 @@ def test_equal_lines_are_told_as_equal_and_do_not_blame_the_machine() -> None:
 @pytest.mark.parametrize(("counter", "expected"), [("blocks", Verdict.INCONCLUSIVE), ("lines", Verdict.REGRESSION)])
 def test_a_small_slow_down_at_equal_lines_is_no_matter_of_layout(counter: str, expected: Verdict) -> None:
     _, f = interpreted(1.10, 100.0, counter=counter, rest_ns=4e6)  # 3 % of a run, which whole runs do not exclude
-    assert f.verdict is expected, f.reason
+    assert f.verdict is expected, say(f.reason)
 
 
 def test_whole_runs_that_exclude_a_slow_down_at_equal_lines_leave_it_open_and_put_it_down_to_probes() -> None:
     _, f = interpreted(1.30, 100.0)
     assert f.verdict is Verdict.INCONCLUSIVE
-    assert f.reason.endswith("counts do not explain it: its probes may")
+    assert say(f.reason).endswith("counts do not explain it: its probes may")
 
 
 def test_a_search_follows_lines_first_where_they_grew_with_the_time() -> None:
@@ -171,6 +171,6 @@ def test_functions_whose_calls_were_not_timed_are_not_said_to_be_proved_equal_by
     untimed = replace(experiment, runs=tuple(run for run in experiment.runs if run.phase in (Phase.PLAIN, Phase.COUNTED)))
     f = analyse(untimed, world.samples, CompareConfig()).functions[0]
     assert f.verdict is Verdict.UNCHANGED
-    assert f.reason == (
+    assert say(f.reason) == (
         "its calls were not timed: whole runs exclude a slow-down of the program, and functions execute about as many lines as before"
     )

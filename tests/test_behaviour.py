@@ -17,6 +17,7 @@ from perfdiff.config import CompareConfig
 from perfdiff.records.behaviour import Behaviour
 from perfdiff.records.schema import Phase, Point, Run, Side, Workload
 from perfdiff.records.witnessed import DifferenceKind, PointBehaviour
+from perfdiff.report.sentences.catalogue import say
 
 POINT = Point(0, "w", {}, "./w")
 SUM, ERROR = b"sum 7\n", b"error: no input\n"
@@ -219,9 +220,9 @@ def test_good_news_needs_the_same_work_and_every_difference_is_in_the_first_sent
     found = weighed(conclusion, seen, CONFIG)
     assert found.verdict is verdict
     says = [difference.says for difference in seen[0].differences]
-    assert all(text in found.sentence for text in says)
+    assert all(text in say(found.sentence) for text in says)
     if verdict is Verdict.INCONCLUSIVE:
-        assert found.sentence.startswith("Inconclusive: head may do less work: it ")
+        assert say(found.sentence).startswith("Inconclusive: head may do less work: it ")
         assert found.excluded is None
 
 
@@ -239,7 +240,7 @@ def test_who_says_that_it_is_meant_is_believed_but_for_work_that_outlives_the_ru
     seen = witnessed([did()] * 5, [did(ERROR, code=1)] * 5, checked=meant == "check")
     found = weighed(IMPROVEMENT, seen, config)
     assert found.verdict is Verdict.IMPROVEMENT
-    assert found.sentence.startswith("Improvement: `run` takes half; head exits 1 where base exits 0")
+    assert say(found.sentence).startswith("Improvement: `run` takes half; head exits 1 where base exits 0")
     left = witnessed([did()] * 5, [did(left=("worker",))] * 5, checked=meant == "check")
     assert weighed(IMPROVEMENT, left, config).verdict is Verdict.INCONCLUSIVE
 

@@ -22,6 +22,7 @@ from perfdiff.collect.execution.executor import Command, ProcessExecutor
 from perfdiff.records.behaviour import Concurrency
 from perfdiff.records.schema import Phase, Point, Run, Side
 from perfdiff.records.witnessed import Amount, PointBehaviour, SideBehaviour, Written
+from perfdiff.report.sentences.catalogue import say
 
 MET, HELD_BACK = Concurrency(0.9, 1.9, 1.8), Concurrency(0.9, 1.9, 0.6)
 ALONE = Concurrency(0.0, 1.0, 0.4)
@@ -55,8 +56,8 @@ def test_equal_times_of_tasks_that_hardly_met_are_no_answer(base: Concurrency | 
     assert found.verdict is verdict
     if verdict is Verdict.INCONCLUSIVE:
         says = "threads or processes of w had 0.6 of the 1.9 CPUs that they could use at the same time"
-        assert found.sentence.startswith(f"Inconclusive: {says}")
-        assert found.sentence.endswith("by time alone: no regression: slow-downs of more than 4.7 % are excluded")
+        assert say(found.sentence).startswith(f"Inconclusive: {says}")
+        assert say(found.sentence).endswith("by time alone: no regression: slow-downs of more than 4.7 % are excluded")
         assert found.excluded is None
         assert [(note.slug, note.text.startswith(says)) for note in apart_note(apart)] == [("tasks-hardly-met", True)]
 

@@ -77,11 +77,11 @@ def named(findings: Findings, name: str) -> FunctionFinding:
 
 
 def summary(findings: Findings) -> str:
-    rows = [findings.sentence]
+    rows = [say(findings.sentence)]
     for function in findings.functions:
         metric = function.metrics.get("wall_ns")
         ratio = metric.ratio if metric else None
-        rows.append(f"{function.rank} {function.info.name} {function.info.change} {function.verdict} {function.reason!r} {ratio}")
+        rows.append(f"{function.rank} {function.info.name} {function.info.change} {function.verdict} {say(function.reason)!r} {ratio}")
     return "\n".join(rows)
 
 
@@ -105,7 +105,7 @@ def judge(case: Case, findings: Findings) -> None:
     if "verdict" in expected:
         assert findings.verdict == expected["verdict"], summary(findings)
     if "met" in expected:
-        assert expected["met"] in findings.sentence, summary(findings)
+        assert expected["met"] in say(findings.sentence), summary(findings)
         assert [each.info.name for each in findings.functions if each.verdict is Verdict.REGRESSION] == []
     if "affected" in expected:
         affected = named(findings, expected["affected"])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +22,28 @@ class Claim:
         raise TypeError(f"{self.kind} is put into words by report.sentences.catalogue.say")
 
 
-Fact = Claim | float | int | str | None | tuple[float, ...] | tuple[str, ...] | tuple[Claim, ...]
+Fact = Claim | float | int | str | None | tuple[float, ...] | tuple[str, ...] | tuple[Claim | str, ...]
 
 
 Said = Claim | str  # what is not a claim yet is in words
+
+
+def parts(said: Said | None) -> Iterator[Claim]:
+    """Yield a claim and every claim within it."""
+    if isinstance(said, Claim):
+        yield said
+        for fact in said.facts.values():
+            for part in fact if isinstance(fact, tuple) else (fact,):
+                yield from parts(part if isinstance(part, Claim) else None)
+
+
+def replaced(fact: Fact, old: Claim, new: Claim) -> Any:
+    """Return a claim, or what it is part of, with another claim in the place of one."""
+    if fact == old:
+        return new
+    if isinstance(fact, Claim):
+        return Claim(fact.kind, {name: replaced(part, old, new) for name, part in fact.facts.items()})
+    return tuple(replaced(part, old, new) for part in fact) if isinstance(fact, tuple) else fact
 
 
 def claim(kind: str, /, **facts: Fact) -> Claim:

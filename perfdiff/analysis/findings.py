@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from perfdiff.analysis.acceptances import Acceptance
 from perfdiff.analysis.callgraph import CallGraph
-from perfdiff.analysis.claims import Claim, Said
+from perfdiff.analysis.claims import Claim, Said, claim
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.kinds import DetectorKind
 from perfdiff.models.warmup import WarmUp
@@ -299,7 +299,7 @@ class FunctionFinding:
     `accepted`, by one entry a metric, does not count in the verdict on the whole.
     `lines` run more often, its own or those of functions where its change shows, and `line_counts` is how often each of its lines in head
     ran there, by number. `warm_up` tells how the first calls of a run cost more than later ones, on either side where they do.
-    `machines_say` tells where machines disagree on it, "" where they do not. `happened` says what came of it, its
+    `machines_say` tells where machines disagree on it, None where they do not. `happened` says what came of it, its
     first cause behind that where it `tells_cause`, and `also` what follows. `rests_on` is the metric that the verdict rests on, `rules` are
     those that held, the last of which decided.
     """
@@ -324,18 +324,22 @@ class FunctionFinding:
     lines: tuple[LineGrowth, ...] = ()
     line_counts: Mapping[int, float] = field(default_factory=dict)
     warm_up: Mapping[Side, WarmUp] = field(default_factory=dict)
-    machines_say: str = ""
+    machines_say: Said | None = None
     rests_on: str | None = None
     rules: tuple[FiredRule, ...] = ()
     tells_cause: bool = False
     also: tuple[Said, ...] = ()
 
     @property
-    def headline(self) -> str:
-        """Return in one sentence what happened, by which cause where it `tells_cause`, and what is `also` known of it."""
-        cause = f"; cause: {self.causes[0].says}" if self.tells_cause and self.causes else ""
-        said = f"{self.happened}{cause}"
-        return "; ".join((said.rstrip("."), *self.also)) if said and self.also else said
+    def headline(self) -> Claim:
+        """Return what happened, by which cause where it `tells_cause`, and what is `also` known of it."""
+        cause = self.causes[0].says if self.tells_cause and self.causes else None
+        return claim("headline", happened=self.happened, cause=cause, also=self.also)
+
+    @property
+    def untold_causes(self) -> tuple[Cause, ...]:
+        """Return the causes that the headline does not tell."""
+        return self.causes[1:] if self.tells_cause else self.causes
 
     @property
     def is_open_regression(self) -> bool:
@@ -422,10 +426,10 @@ class RequestFinding:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The whole conclusion. `sentence` says it in one line; `functions` come guilty first; `machines` are those compared within."""
+    """The whole conclusion, in one line the `sentence`; `functions` come guilty first; `machines` are those compared within."""
 
     verdict: Verdict
-    sentence: str
+    sentence: Said
     base: Revision
     head: Revision
     environment: Environment
@@ -434,7 +438,7 @@ class Findings:
     end_to_end: tuple[EndToEnd, ...]
     functions: tuple[FunctionFinding, ...]
     skipped: tuple[Skipped, ...]
-    notes: tuple[Note, ...]
+    notes: tuple[Note | Claim, ...]  # a claim's kind is the slug
     overhead: float | None  # added CPU time of the timed build, as a share
     confidence: float = 0.95  # of every interval
     min_effect: float = 0.05  # smaller shifts are below the threshold of interest

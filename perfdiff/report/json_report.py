@@ -30,7 +30,7 @@ from perfdiff.records.witnessed import PointBehaviour, SideBehaviour
 from perfdiff.report import wording
 from perfdiff.report.document import Document
 from perfdiff.report.json_text import json_text
-from perfdiff.report.sentences.catalogue import say
+from perfdiff.report.sentences.catalogue import noted, say
 
 SCHEMA = "perfdiff.report/1"
 
@@ -44,7 +44,7 @@ def _report(findings: Findings) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "verdict": findings.verdict.value,
-        "sentence": findings.sentence,
+        "sentence": say(findings.sentence),
         "rules": [rule.name for rule in findings.rules],
         "base": _revision(findings.base),
         "head": _revision(findings.head),
@@ -73,7 +73,7 @@ def _report(findings: Findings) -> dict[str, Any]:
         "requests": [_request(item) for item in findings.requests],
         "functions": [_function(finding, {point.id: point.label for point in findings.points}) for finding in findings.functions],
         "skipped": [{"name": item.name, "file": item.file, "reason": item.reason} for item in findings.skipped],
-        "notes": [{"slug": note.slug, "text": note.text} for note in findings.notes],
+        "notes": [{"slug": note.slug, "text": note.text} for note in map(noted, findings.notes)],
     }
 
 
@@ -179,7 +179,7 @@ def _function(finding: FunctionFinding, labels: Mapping[int, str]) -> dict[str, 
         "accepted": _accepted(finding.accepted),
         "reason": say(finding.reason),
         "rules": [rule.name for rule in finding.rules],
-        "headline": finding.headline,
+        "headline": say(finding.headline),
         "rank": finding.rank,
         "calls": {"base": finding.calls_base, "head": finding.calls_head},
         "share": finding.share,
@@ -192,8 +192,8 @@ def _function(finding: FunctionFinding, labels: Mapping[int, str]) -> dict[str, 
         "anomaly": _anomaly(finding.anomaly),
         "causes": [_cause(cause) for cause in finding.causes],
         "lines": [_line(line) for line in finding.lines],
-        "chain": list(finding.chain),
-        "machines_say": finding.machines_say,
+        "chain": [*map(say, finding.chain)],
+        "machines_say": say(finding.machines_say),
     }
 
 
@@ -319,4 +319,4 @@ def _line(line: LineGrowth) -> dict[str, Any]:
 
 def _cause(cause: Cause) -> dict[str, Any]:
     evidence = [{"counter": item.counter, "base": item.base, "head": item.head} for item in cause.evidence]
-    return {"name": cause.name, "says": cause.says, "evidence": evidence}
+    return {"name": cause.name, "says": say(cause.says), "evidence": evidence}

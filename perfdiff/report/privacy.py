@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from perfdiff.analysis.findings import Findings, Ratio
+from perfdiff.records.schema import Note
 from perfdiff.report import secret_forms, secret_spellings
 from perfdiff.report.printable import with_texts
 from perfdiff.report.secret_commands import in_commands
@@ -84,16 +85,16 @@ def without_hosts(findings: Findings, known: Iterable[str] = ()) -> Findings:
             each,
             reason=with_texts(each.reason, hide),
             happened=with_texts(each.happened, hide),
-            also=tuple(map(hide, each.also)),
-            machines_say=hide(each.machines_say),
+            also=with_texts(each.also, hide),
+            machines_say=with_texts(each.machines_say, hide),
             metrics={name: replace(metric, machines=renamed(metric.machines)) for name, metric in each.metrics.items()},
         )
         for each in findings.functions
     )
     return replace(
         findings,
-        sentence=hide(findings.sentence),
-        notes=tuple(replace(note, text=hide(note.text)) for note in findings.notes),
+        sentence=with_texts(findings.sentence, hide),
+        notes=tuple(replace(note, text=hide(note.text)) if isinstance(note, Note) else with_texts(note, hide) for note in findings.notes),
         functions=functions,
         end_to_end=tuple(replace(end, machines=renamed(end.machines)) for end in findings.end_to_end),
         machines=tuple(replace(part, name=instead.get(part.name, part.name)) for part in findings.machines),

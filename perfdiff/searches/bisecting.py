@@ -68,7 +68,7 @@ def bisect(question: Question, progress: Progress) -> tuple[Bisection, Outcome]:
         found = stretch(question, progress, ends.findings.met)
     good, bad = question.request.revisions
     wanted = SearchSubject(good, bad, question.function, question.named, question.metric)
-    followed = follow(ends.findings, wanted)
+    followed = follow(ends.findings, wanted, say(ends.findings.sentence))
     progress.note(f"following {followed.says}: {figures(followed.expected)} between the ends")
     hunt = Hunt(question, found, ends, followed, progress)
     return hunt.conclude(hunt.search())

@@ -330,7 +330,7 @@ def _work(patient: Patient) -> Claim | None:
     outside = likeliest(patient.info, _beyond_work([each for each in place.departures if each.grew], place.counts))
     if sum(float(each.dearest_ns.sum()) for each in outside) > own_ns:
         return claim("it-does", does=calling_often(outside, taken_ns(patient.info, outside[0], patient.ledger)))
-    return claim("works", counter=found.counter, **compared(found)) if found is not None and own_ns else None
+    return claim("works-at", counter=found.counter, **compared(found)) if found is not None and own_ns else None
 
 
 def _longer(patient: Patient, lines: Claim | None) -> Claim:

@@ -85,11 +85,12 @@ def _apart(finding: FunctionFinding, folded: Sequence[Folded], suspects: Sequenc
 
 def _told(host: FunctionFinding, guilty: Folded, work: ExtraWork | None, part: float) -> FunctionFinding:
     """Return the finding on a folded function whose doing a `part` of its caller's extra cost is."""
-    interval = host.extra_ci_ns
+    name, interval = guilty.info.name, host.extra_ci_ns
+    obstacle = str(guilty.obstacle) if guilty.obstacle else None
     return replace(
         host,
         info=guilty.info,
-        reason=claim("caller-is-slower", caller=host.info.name, obstacle=guilty.obstacle, reason=host.reason),
+        reason=claim("slows-caller", obstacle=obstacle, caller=host.info.name, reason=host.reason),
         calls_base=sum(guilty.base_calls.values()) or None,
         calls_head=sum(guilty.head_calls.values()) or None,
         extra_ns=part * host.extra_ns,
@@ -99,7 +100,7 @@ def _told(host: FunctionFinding, guilty: Folded, work: ExtraWork | None, part: f
         counts={},
         anomaly=None,
         causes=_causes(host, guilty, work),
-        happened=claim("makes-caller-slower", function=guilty.info.name, obstacle=guilty.obstacle, happened=host.happened),
+        happened=claim("happened-to-caller", obstacle=obstacle, name=name, happened=host.happened),
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff import units
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.comparison import MEAN, is_mean
 from perfdiff.analysis.compare.judgement import Direction
 from perfdiff.analysis.compare.shift import leading_term
@@ -37,20 +38,20 @@ class Spot:
     x: float | None
 
 
-def happened(case: Case, decision: Decision, metrics: Mapping[str, MetricFinding], spots: Mapping[str, Spot]) -> str:
-    """Say in one sentence what happened to a function, without its cause."""
-    name = f"`{case.info.name}`"
+def happened(case: Case, decision: Decision, metrics: Mapping[str, MetricFinding], spots: Mapping[str, Spot]) -> Claim:
+    """Return what happened to a function, without its cause."""
+    name = case.info.name
     if decision.verdict in (Verdict.UNCHANGED, Verdict.INCONCLUSIVE):
-        return f"{name}: {decision.reason}"
+        return claim("happened", name=name, reason=decision.reason)
     rests_on = metric_of_verdict(case, decision)
     main = rests_on if rests_on in metrics else main_metric(metrics, decision.verdict)
     if main is None or main not in metrics or metrics[main].ratio is None or (main == rests_on and _shows_elsewhere(case, main)):
-        return f"{name} {case.info.change}: {decision.reason}"
+        return claim("happened-by-change", name=name, change=case.info.change.value, reason=decision.reason)
     if too_short(case.info.id, main, case.ledger):
-        return f"{name} {_all_calls(case, main)}"
+        return claim("happened-so", name=name, how=_all_calls(case, main))
     whose = " of its own" if main == "self_ns" and "wall_ns" in metrics else ""  # with callees it did not clearly move
     beside = _beside(case, main) if metrics[main].overstates else ""
-    return f"{name} {sentence(metrics[main], spots.get(main), case.config, whose)}{beside}"
+    return claim("happened-so", name=name, how=f"{sentence(metrics[main], spots.get(main), case.config, whose)}{beside}")
 
 
 def _shows_elsewhere(case: Case, metric: str) -> bool:

@@ -9,6 +9,7 @@ from datetime import date
 
 from perfdiff import units
 from perfdiff.analysis.acceptances import Acceptance
+from perfdiff.analysis.claims import claim
 from perfdiff.analysis.compare.shares import ALLOCATION
 from perfdiff.analysis.findings import RUN, Findings, FunctionFinding, Ratio, Verdict
 from perfdiff.analysis.policy import POLICY
@@ -122,11 +123,11 @@ def _unaccepted(functions: Sequence[FunctionFinding], findings: Findings, config
 def _whole(program: Program, functions: Sequence[FunctionFinding]) -> Conclusion:
     """Return the verdict on what nobody accepted; nothing is left of a program that alone is judged and whose runs are explained."""
     known = [finding for finding in functions if finding.accepted]
-    says = ", ".join(f"`{finding.info.name}` ({units.ratio(finding.accepted[0].ratio)})" for finding in known)
+    accepted = tuple(claim("of-accepted", name=finding.info.name, ratio=finding.accepted[0].ratio) for finding in known)
     found = first_conclusion(program)
     if found.verdict is Verdict.UNCHANGED or (program.is_judged_alone and not program.runs.ends):
-        return replace(found, verdict=Verdict.UNCHANGED, sentence=f"No regression beyond what is accepted: {says}")
-    return replace(found, sentence=f"{found.sentence}; accepted: {says}")
+        return replace(found, verdict=Verdict.UNCHANGED, sentence=claim("beyond-accepted", accepted=accepted))
+    return replace(found, sentence=claim("beside-accepted", concluded=found.sentence, accepted=accepted))
 
 
 def _are_explained(runs: WholeRuns, known: Sequence[FunctionFinding], min_effect: float) -> bool:

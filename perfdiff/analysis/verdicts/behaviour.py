@@ -13,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 from perfdiff import units
+from perfdiff.analysis.claims import claim
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import Rung, Verdict
 from perfdiff.analysis.policy import POLICY
@@ -64,11 +65,11 @@ def weighed(conclusion: Conclusion, witnessed: Sequence[PointBehaviour], config:
         return conclusion
     says = _told(witnessed)
     if conclusion.verdict not in (Verdict.IMPROVEMENT, Verdict.UNCHANGED):
-        return replace(conclusion, sentence=f"{conclusion.sentence}; head {says}")
+        return replace(conclusion, sentence=claim("beside-other-work", concluded=conclusion.sentence, head=says))
     doubts = [replace(each, differences=tuple(_doubts(each, conclusion.verdict, config))) for each in witnessed]
     if not any(each.differences for each in doubts):
-        return replace(conclusion, sentence=f"{conclusion.sentence}; head {says}")
-    return conclusion.opened(f"head may do less work: it {_told(doubts)}")
+        return replace(conclusion, sentence=claim("beside-other-work", concluded=conclusion.sentence, head=says))
+    return conclusion.opened(claim("less-work", head=_told(doubts)))
 
 
 def behaviour_notes(witnessed: Sequence[PointBehaviour]) -> Iterator[Note]:

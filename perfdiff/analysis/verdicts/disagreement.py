@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from perfdiff import units
+from perfdiff.analysis.claims import claim
 from perfdiff.analysis.findings import EndToEnd, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.config import CompareConfig
 from perfdiff.records.kinds import MachinePart, differences
@@ -89,7 +90,7 @@ def _settled(
             pooled,
             verdict=Verdict.INCONCLUSIVE,
             reason=reason,
-            happened=f"`{pooled.info.name}` is open, as machines disagree: {says}",
+            happened=claim("open-by-machines", name=pooled.info.name, machines=says),
             also=(),
             rank=None,
             share=None,
@@ -105,10 +106,10 @@ def _settled(
     elif pooled.verdict is Verdict.REGRESSION:
         slower = []
     if not slower:
-        return replace(pooled, machines_say=says, also=(*pooled.also, f"machines differ: {says}"))
+        return replace(pooled, machines_say=says, also=(*pooled.also, claim("machines-differ", machines=says)))
     there = alone[max(slower, key=lambda name: abs(math.log(_ratio(of, name).value)))]
     metrics = {name: _with_machines(metric, pooled.metrics.get(name)) for name, metric in there.metrics.items()}
-    return replace(there, metrics=metrics, rank=None, machines_say=says, also=(*there.also, f"machines differ: {says}"))
+    return replace(there, metrics=metrics, rank=None, machines_say=says, also=(*there.also, claim("machines-differ", machines=says)))
 
 
 def _with_machines(metric: MetricFinding, pooled: MetricFinding | None) -> MetricFinding:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from perfdiff.analysis.claims import Said
+from perfdiff.analysis.claims import Said, claim
 from perfdiff.analysis.findings import FiredRule, Rung, Verdict
 
 Known = TypeVar("Known")
@@ -63,12 +63,11 @@ class Conclusion:
     """
 
     verdict: Verdict
-    sentence: str
+    sentence: Said
     rung: Rung
     excluded: float | None = None
     rules: tuple[FiredRule, ...] = ()
 
-    def opened(self, why: str) -> Conclusion:
+    def opened(self, why: Said) -> Conclusion:
         """Return that nothing is decided, and why: what was concluded holds by time alone."""
-        by_time = f"{self.sentence[0].lower()}{self.sentence[1:]}"
-        return Conclusion(Verdict.INCONCLUSIVE, f"Inconclusive: {why}; by time alone: {by_time}", self.rung)
+        return Conclusion(Verdict.INCONCLUSIVE, claim("opened", why=why, by_time=self.sentence), self.rung)

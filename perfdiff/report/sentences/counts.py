@@ -21,7 +21,7 @@ _WHERE = "{hottest}{lines}"
 
 WORDINGS: Mapping[str, Wording] = {
     "executes": "executes {head:count} {counter:work} a call at {at}, {base:count} before",
-    "works": "{head:count} {counter:work} a call at {at}, {base:count} before",
+    "works-at": "{head:count} {counter:work} a call at {at}, {base:count} before",
     "executes-more": "it {executes}{exact:?, the same in every run}{lines}",
     "atomic-operations": _makes("atomic operation", "atomic operations", ", each of which waits for those before it{lines}"),
     "divisions": _makes("division or square root", "divisions and square roots"),

@@ -61,13 +61,30 @@ def excerpt(code: str) -> str:
     return f"{kept[: kept.rfind(' ') if ' ' in kept[CODE_WIDTH // 2 :] else None].rstrip()}…"
 
 
-def _interval(figures: tuple[float, float, float]) -> str:
+def interval(figures: tuple[float, float, float]) -> str:
+    """Return a ratio with its interval."""
     value, low, high = figures
     return f"{units.ratio(value)} [{units.significant(low)}, {units.significant(high)}]"
 
 
-def _quoted(names: Sequence[str]) -> list[str]:
+def quoted(names: Sequence[str]) -> list[str]:
+    """Return names of code, as sentences mark them."""
     return [f"`{name}`" for name in names]
+
+
+def few(texts: Sequence[str]) -> str:
+    """Return as many of some texts as a sentence names, and how many more there are."""
+    return units.listed(texts, MOST_NAMES)
+
+
+def percent(share: float) -> str:
+    """Return a share in percent."""
+    return f"{units.significant(100 * share)} %"
+
+
+def slow_downs(ratio: float) -> str:
+    """Return slow-downs from a ratio on."""
+    return f"slow-downs of more than {percent(ratio - 1)}" if ratio > 1 else "slow-downs of any size"
 
 
 SPELLINGS: Mapping[str, Callable[[Any], str]] = {
@@ -79,21 +96,23 @@ SPELLINGS: Mapping[str, Callable[[Any], str]] = {
     "commas": ", ".join,
     "count": units.count,
     "duration": units.duration,
-    "few": lambda names: units.listed(_quoted(names), MOST_NAMES),
-    "interval": _interval,
+    "few": lambda names: few(quoted(names)),
+    "interval": interval,
     "joined": "; ".join,
+    "listed": few,
     "lowered": lambda sentence: f"{sentence[:1].lower()}{sentence[1:]}",
     "metric": lambda metric: metric_of(metric).counts,
     "megabytes": lambda size: f"{size / 1e6:g} MB",
     "milliseconds": lambda seconds: f"{1e3 * seconds:g} ms",
-    "names": lambda names: ", ".join(_quoted(names)),
+    "names": lambda names: ", ".join(quoted(names)),
     "often": often,
-    "percent": lambda share: f"{units.significant(100 * share)} %",
+    "percent": percent,
     "port": lambda service: f"{{{service}.port}}",
     "ratio": units.ratio,
     "run-on": "".join,
     "significant": units.significant,
     "size": units.size,
+    "slow-downs": slow_downs,
     "times": units.times,
     "whole-percent": lambda share: f"{100 * share:.0f} %",
     "work": plain,
