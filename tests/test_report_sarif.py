@@ -19,6 +19,7 @@ from perfdiff.records.schema import Change
 from perfdiff.report import sarif
 from perfdiff.report.document import build
 from perfdiff.report.printable import as_read, printable
+from perfdiff.report.sentences.catalogue import say
 
 
 def closed(properties: dict[str, Any], *required: str) -> dict[str, Any]:
