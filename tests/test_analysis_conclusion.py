@@ -301,7 +301,7 @@ def test_a_function_that_executes_less_is_a_saver_and_no_suspect() -> None:
     counts = open_counts(experiment)
     assert counts is not None
     (saved,) = work_by_counts(counts, open_ledger(experiment), experiment.functions, {})
-    assert saved.says == "executes 12,000,000 fewer basic blocks in one run of each point"
+    assert say(saved.says) == "executes 12,000,000 fewer basic blocks in one run of each point"
     assert saved.total_ns < 0
 
 
@@ -313,7 +313,7 @@ def test_counts_that_take_next_to_nothing_beside_others_are_not_told(misses: flo
     """A million blocks take 200 µs at least; six misses at the dearest half a per cent of that, a hundred a tenth."""
     counts = {"blocks": (0.0, 1e6), "llc_misses": (0.0, misses)}
     work = ExtraWork(1, "scan", (0,), np.array([2e5]), np.array([5e6]), counts, repeats=True)
-    assert work.says == f"{says} in one run of each point"
+    assert say(work.says) == f"{says} in one run of each point"
 
 
 def test_of_open_functions_the_one_that_may_cost_most_is_named_first() -> None:

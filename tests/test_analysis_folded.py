@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import findings as made
+from perfdiff.analysis.causes.citation import DEPENDENCY
+from perfdiff.analysis.causes.folded import named
 from perfdiff.analysis.counts.suspects import ExtraWork
 from perfdiff.analysis.findings import Cause, FunctionFinding, Verdict
-from perfdiff.analysis.telling.citation import DEPENDENCY
-from perfdiff.analysis.telling.folded import named
 from perfdiff.records.schema import Change, Folded, Source
 from perfdiff.report.sentences.catalogue import say
 

@@ -302,7 +302,7 @@ def test_counts_of_a_single_run_order_suspects_and_prove_nothing() -> None:
     assert counts is not None
     suspects = work_by_counts(counts, open_ledger(experiment), experiment.functions, {})
     assert [each.name for each in suspects] == ["retain"]
-    assert suspects[0].says == "executes 6,000,000 more atomic operations in one run of each point"
+    assert say(suspects[0].says) == "executes 6,000,000 more atomic operations in one run of each point"
     assert named(analyse(experiment, world.samples, CompareConfig()), "retain").verdict is not Verdict.REGRESSION
 
 
@@ -328,7 +328,7 @@ def test_what_a_callee_executes_is_its_own_if_it_is_new_and_its_caller_s_if_it_w
     assert counts is not None
     suspects = work_by_counts(counts, open_ledger(experiment), experiment.functions, {})
     assert [each.name for each in suspects if each.total_ns > 0] == expected
-    assert " more " in suspects[0].says
+    assert " more " in say(suspects[0].says)
 
 
 def test_extra_cost_has_an_interval_that_holds_the_truth_and_a_place() -> None:

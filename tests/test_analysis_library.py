@@ -11,12 +11,12 @@ import pytest
 
 from experiments import HEAD, Made, Noise, World, same
 from perfdiff.analysis.analysis import analyse
+from perfdiff.analysis.causes.outside import entering, left, likeliest, prolonged, slower
 from perfdiff.analysis.counts.library import RANKED_RUNS, departures
 from perfdiff.analysis.counts.suspects import work_by_counts
 from perfdiff.analysis.counts.work import work_of
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.sums.ledger import open_counts, open_ledger
-from perfdiff.analysis.telling.outside import entering, left, likeliest, prolonged, slower
 from perfdiff.config import CompareConfig
 from perfdiff.errors import RecordingError
 from perfdiff.records import store
@@ -92,7 +92,7 @@ def test_suspects_are_ordered_by_what_they_call_outside_as_well() -> None:
     assert counts is not None
     (suspect,) = work_by_counts(counts, open_ledger(experiment), experiment.functions, departures(experiment, CompareConfig()))
     points = len(experiment.points)
-    assert suspect.says == f"executes {299 * int(CALLS) * points:,} more calls of strlen in one run of each point"
+    assert say(suspect.says) == f"executes {299 * int(CALLS) * points:,} more calls of strlen in one run of each point"
     assert suspect.total_ns == pytest.approx(299 * CALLS * points)
     assert suspect.beyond_rewriting == ()
 

@@ -8,7 +8,7 @@ import pytest
 
 import findings as made
 from differing import entities, reasons_of
-from perfdiff.analysis.telling.citation import cited_lines, depends
+from perfdiff.analysis.causes.citation import cited_lines, depends
 from perfdiff.records.schema import Change, Source
 from perfdiff.report.sentences.catalogue import say
 

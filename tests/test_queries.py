@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from experiments import HEAD
+from perfdiff.analysis.causes.outside import kernel_calls, left, library_calls, more_queries, queries
+from perfdiff.analysis.causes.timed import waiting
 from perfdiff.analysis.claims import claim
 from perfdiff.analysis.compare.waits import Waits, waits
 from perfdiff.analysis.counts.library import Departure, departures
 from perfdiff.analysis.counts.queries import is_query, noun
-from perfdiff.analysis.telling.outside import kernel_calls, left, library_calls, more_queries, queries
-from perfdiff.analysis.telling.waits import waiting
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Point, SampleTable
 from perfdiff.report.sentences.catalogue import say

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from perfdiff.analysis.blame.attribution import unattributed_notes
 from perfdiff.analysis.blame.resampling import how_often_first
+from perfdiff.analysis.causes.diagnosis import Patient, diagnose
+from perfdiff.analysis.causes.folded import named
 from perfdiff.analysis.claims import Claim
 from perfdiff.analysis.compare.study import described, study_all
 from perfdiff.analysis.compare.trend import RunCounts, over_runs
@@ -19,8 +21,6 @@ from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.levelling import Levelled, levelled
 from perfdiff.analysis.sums.repeats import told_of_the_clock
 from perfdiff.analysis.telling.chain import chain
-from perfdiff.analysis.telling.diagnosis import Patient, diagnose
-from perfdiff.analysis.telling.folded import named
 from perfdiff.analysis.telling.headline import Spot, happened, metric_of_verdict
 from perfdiff.analysis.telling.lines import with_lines
 from perfdiff.analysis.telling.warming import warming_note

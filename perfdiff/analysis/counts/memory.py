@@ -56,10 +56,9 @@ def contended(function: int, counts: Counts, ledger: Ledger, config: CompareConf
     return tuple(found)
 
 
-def waits(counters: Sequence[str]) -> str:
-    """Say what a function waits for, as the clause of a sentence."""
-    said = {"hitm": "its threads get in each other's way", "remote_dram": "its data lie in another node's memory"}
-    return " and ".join(said[counter] for counter in counters)
+def waits(counters: Sequence[str]) -> Claim:
+    """Tell what a function waits for."""
+    return claim("waits-for", what=tuple(claim("shares-lines" if counter == "hitm" else "lies-far") for counter in counters))
 
 
 def is_denser(finding: CountFinding, config: CompareConfig) -> bool:

@@ -9,11 +9,11 @@ import numpy as np
 
 from perfdiff.analysis.blame.guilt import Blame, Extra
 from perfdiff.analysis.blame.links import LinkKind, is_named_in
+from perfdiff.analysis.causes.amounts import calls_per_run
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.findings import MetricFinding
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.rates import calls_per_call, one_run, too_short
-from perfdiff.analysis.telling.amounts import calls_per_run
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.records.schema import Change, FunctionInfo
 

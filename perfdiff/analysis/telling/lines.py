@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from perfdiff.analysis.causes.timed import by_lines
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.findings import FunctionFinding, LineGrowth, Verdict
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.telling.uncounted import by_lines
 from perfdiff.analysis.trends.lines import MatchedLines
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.config import CompareConfig

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from perfdiff.analysis.claims import Claim, Fact, Said
 from perfdiff.records.schema import Note
-from perfdiff.report.sentences import annotated, causes, chains, citations, counts, functions, notes, outside, program, searches
+from perfdiff.report.sentences import annotated, causes, chains, citations, counts, functions, judgements, notes, outside, program, searches
 from perfdiff.report.sentences.spelling import Wording, filled
 
-MODULES = (annotated, causes, chains, citations, counts, functions, notes, outside, program, searches)
+MODULES = (annotated, causes, chains, citations, counts, functions, judgements, notes, outside, program, searches)
 WORDINGS: Mapping[str, Wording] = {kind: wording for module in MODULES for kind, wording in module.WORDINGS.items()}
 
 

@@ -58,7 +58,7 @@ WORDINGS: Mapping[str, Wording] = {
     "dearer-calls": "through it {to} is called {head:often} in a run, {base:often} before, calls that cost more each{lines}",
     "dearer-instructions": "dearer instructions in what changed{lines}, machine",
     "deeper-recursion": "the recursion goes further: {head:count} calls of `{function}` in {run}, {base:count} before{lines}",
-    "explains-little": "more {counter:metric} a call than before, {ratio:ratio}{stratum:? ({stratum})},"
+    "explains-little": "more {counter:counted-metric} a call than before, {ratio:ratio}{stratum:? ({stratum})},"
     " which does not explain all of the time",
     "first-calls": "its first {several:?{several:count} calls of a run take, each,|call of a run takes} {head_ns:duration},"
     " {base_ns:duration} before, and later calls take {later_head_ns:duration}, {later_base_ns:duration} before:"

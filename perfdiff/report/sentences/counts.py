@@ -36,7 +36,16 @@ WORDINGS: Mapping[str, Wording] = {
     "allocates": "it allocates {head:size} a call at {at}, {base:size} before{at_once:run-on}{lines}",
     "up-to-at-once": ", up to {head:size} in use at once ({base:size})",
     "more-memory": "it has {head:size} of memory in use at once at {at}, {base:size} before{lines}",
+    "exact-counts": "exact counts of work {share:?differ by {share:percent} of a run at most|are equal in every function}",
+    "executes-otherwise": "{counts:?executes {counts:and} in one run of each point|makes {more:?more|fewer} calls of what does work}",
+    "further-count": "{count:count} {more:?more|fewer} {counter:counted}",
+    "waits-for": "{what:and}",
+    "shares-lines": "its threads get in each other's way",
+    "lies-far": "its data lie in another node's memory",
     "few-runs-alike": "only {base} and {head} runs of the same points: add runs",
+    "warm-up": "first calls of a run cost more than later ones with the same inputs, as where code is compiled while it runs or caches"
+    " fill; they are compared apart: {functions:three}",
+    "warms-up": "`{name}` ({factor:about} times as much in its first {calls:times}{side:?, in {side}})",
     "garbage-collection": "it sets off {head:count} collections of garbage a call at {at}, {base:count} before"
     "{head_ns:?, in {head_ns:duration}, {base_ns:duration} before}{lines}",
 }

@@ -22,5 +22,5 @@ WORDINGS: Mapping[str, Wording] = {
     "library-calls": "it {often}{lines}",
     "system-calls": "it {often}, each time a call of the kernel{lines}",
     "call-takes-longer": "`{name}`, which takes {head_ns:duration} a call at {at}, {base_ns:?{base_ns:duration}|next to nothing} before",
-    "library-time": "it calls {calls:comma-and}{lines}",
+    "library-time": "it calls {calls:and-beside}{lines}",
 }

@@ -11,7 +11,7 @@ from typing import Any
 
 from perfdiff import units
 from perfdiff.models.workcounter import plain
-from perfdiff.records.metrics import metric_of
+from perfdiff.records.metrics import METRICS, metric_of
 
 MOST_NAMES = 4  # in one sentence
 CODE_WIDTH = 60  # characters of a line of code that a sentence can hold; the diff in the report has them all
@@ -88,20 +88,22 @@ def slow_downs(ratio: float) -> str:
 
 
 SPELLINGS: Mapping[str, Callable[[Any], str]] = {
+    "about": lambda value: units.significant(value, 2),
     "and": " and ".join,
+    "and-beside": ", and ".join,
     "cache": {"llc_misses": "the last-level cache", "l2_misses": "the L2 cache", "l1d_misses": "the L1 cache"}.__getitem__,
     "centres": lambda costs: ", ".join(f"{cost:.4g}" for cost in costs),
     "code": lambda text: f"`{excerpt(text)}`",
-    "comma-and": ", and ".join,
     "commas": ", ".join,
     "count": units.count,
+    "counted-metric": lambda metric: metric_of(metric).counts,
+    "counted": lambda counter: METRICS[counter].what if counter in METRICS else counter,
     "duration": units.duration,
     "few": lambda names: few(quoted(names)),
     "interval": interval,
     "joined": "; ".join,
     "listed": few,
     "lowered": lambda sentence: f"{sentence[:1].lower()}{sentence[1:]}",
-    "metric": lambda metric: metric_of(metric).counts,
     "megabytes": lambda size: f"{size / 1e6:g} MB",
     "milliseconds": lambda seconds: f"{1e3 * seconds:g} ms",
     "names": lambda names: ", ".join(quoted(names)),

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from perfdiff.analysis.blame.texts import changed_lines
+from perfdiff.analysis.causes.citation import because, cited
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.counts.library import Departure, method_name
 from perfdiff.analysis.counts.queries import noun, prepares
@@ -17,7 +18,6 @@ from perfdiff.analysis.findings import Cause, Evidence
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.rates import per_call_at
-from perfdiff.analysis.telling.citation import because, cited
 from perfdiff.records.schema import FunctionInfo
 
 _NEARLY = 0.9

@@ -11,6 +11,22 @@ import numpy as np
 from perfdiff.analysis.blame.attribution import Attribution
 from perfdiff.analysis.blame.guilt import Blame, Extra, Guilt
 from perfdiff.analysis.blame.links import LinkKind, is_named_in
+from perfdiff.analysis.causes.amounts import calls_per_run, point_of
+from perfdiff.analysis.causes.citation import DEPENDENCY, because, cited_lines, citing, depends
+from perfdiff.analysis.causes.outside import (
+    calling_often,
+    entering,
+    kernel_calls,
+    left,
+    library_calls,
+    likeliest,
+    more_queries,
+    prolonged,
+    queries,
+    slower,
+    taken_ns,
+)
+from perfdiff.analysis.causes.timed import one_off, time_only, waiting
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.study import Study
 from perfdiff.analysis.counts.library import Departure
@@ -34,24 +50,6 @@ from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.rates import calls_per_call, extra_calls_ns, grew, one_run, per_call, too_short
-from perfdiff.analysis.telling.amounts import calls_per_run, point_of
-from perfdiff.analysis.telling.citation import DEPENDENCY, because, cited_lines, citing, depends
-from perfdiff.analysis.telling.oneoff import one_off
-from perfdiff.analysis.telling.outside import (
-    calling_often,
-    entering,
-    kernel_calls,
-    left,
-    library_calls,
-    likeliest,
-    more_queries,
-    prolonged,
-    queries,
-    slower,
-    taken_ns,
-)
-from perfdiff.analysis.telling.uncounted import time_only
-from perfdiff.analysis.telling.waits import waiting
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import RISING
 from perfdiff.models.prices import DEAREST_NS, LEAST_NS

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from perfdiff.analysis.causes.citation import DEPENDENCY, cited_lines, citing
 from perfdiff.analysis.claims import claim
 from perfdiff.analysis.compare.shares import ALLOCATION
 from perfdiff.analysis.counts.library import Departure
@@ -12,7 +13,6 @@ from perfdiff.analysis.counts.suspects import ExtraWork, work_by_counts
 from perfdiff.analysis.findings import Cause, Evidence, FunctionFinding, Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import open_counts
-from perfdiff.analysis.telling.citation import DEPENDENCY, cited_lines, citing
 from perfdiff.records.schema import Change, Experiment, Folded
 
 
