@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 from perfdiff.analysis.claims import Claim, Fact, Said
 from perfdiff.records.schema import Note
-from perfdiff.report.sentences import functions, notes, program
+from perfdiff.report.sentences import behaviour, beside, functions, headlines, notes, program
 from perfdiff.report.sentences.spelling import Wording, filled
 
-WORDINGS: Mapping[str, Wording] = {**functions.WORDINGS, **notes.WORDINGS, **program.WORDINGS}
+_SUBJECTS = (behaviour, beside, functions, headlines, notes, program)
+WORDINGS: Mapping[str, Wording] = {kind: wording for subject in _SUBJECTS for kind, wording in subject.WORDINGS.items()}
 
 
 def say(claim: Said | None) -> str:

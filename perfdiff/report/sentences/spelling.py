@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from perfdiff import units
+from perfdiff.records.metrics import metric_of
 
 MOST_NAMES = 4  # in one sentence
+FEWER_NAMES = 3  # where a sentence has much else
 
 Facts = Mapping[str, Any]
 Wording = str | Callable[[Facts], str]  # a template, or what makes the sentence of its facts, in which claims are words already
@@ -35,6 +37,11 @@ def few(texts: Sequence[str]) -> str:
     return units.listed(texts, MOST_NAMES)
 
 
+def three(texts: Sequence[str]) -> str:
+    """Return as many of some texts as stand beside much else in a sentence, and how many more there are."""
+    return units.listed(texts, FEWER_NAMES)
+
+
 def percent(share: float) -> str:
     """Return a share in percent."""
     return f"{units.significant(100 * share)} %"
@@ -47,20 +54,26 @@ def slow_downs(ratio: float) -> str:
 
 SPELLINGS: Mapping[str, Callable[[Any], str]] = {
     "and": " and ".join,
+    "and-beside": ", and ".join,
     "commas": ", ".join,
     "count": units.count,
     "duration": units.duration,
     "few": lambda names: few(quoted(names)),
+    "first-three": lambda texts: "; ".join(texts[:FEWER_NAMES]),
+    "inputs": lambda names: ", ".join(names) or "its inputs",
     "interval": interval,
     "joined": "; ".join,
     "listed": few,
     "lowered": lambda sentence: f"{sentence[:1].lower()}{sentence[1:]}",
+    "metric": lambda metric: metric_of(metric).says,
     "names": lambda names: ", ".join(quoted(names)),
     "percent": percent,
     "ratio": units.ratio,
     "significant": units.significant,
     "size": units.size,
     "slow-downs": slow_downs,
+    "three": three,
+    "three-names": lambda names: three(quoted(names)),
     "times": units.times,
     "whole-percent": lambda share: f"{100 * share:.0f} %",
 }
