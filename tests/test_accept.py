@@ -14,14 +14,15 @@ import pytest
 from findings import findings, others, plain, regressed
 from perfdiff import accepted, cli, pipeline
 from perfdiff.analysis.acceptances import Acceptance
+from perfdiff.analysis.claims import claim
 from perfdiff.analysis.findings import Findings, FunctionFinding, PointStanding, Ratio, Rung, Verdict
 from perfdiff.analysis.verdicts.acceptance import WHOLE, apply, claims
+from perfdiff.analysis.witnessed import Amount, Difference, DifferenceKind, PointBehaviour, SideBehaviour, Written
 from perfdiff.config import CompareConfig
 from perfdiff.errors import ConfigError
 from perfdiff.outcome import Outcome
 from perfdiff.records.behaviour import Concurrency
 from perfdiff.records.schema import Change
-from perfdiff.records.witnessed import Amount, Difference, DifferenceKind, PointBehaviour, SideBehaviour, Written
 from perfdiff.report import document, json_report, terminal
 from perfdiff.report.sentences.catalogue import noted, say
 
@@ -188,7 +189,9 @@ def test_what_is_left_when_costs_are_accepted_needs_the_same_work_and_tasks_that
     at = whole.end_to_end[0].point
     side = SideBehaviour(5, {0: 5}, nothing, nothing)
     apart = replace(side, concurrency=Concurrency(0.9, 1.9, 0.5))
-    less = PointBehaviour(at, side, side, (Difference(DifferenceKind.LESS_OUTPUT, "prints nothing"),))
+    less = PointBehaviour(
+        at, side, side, (Difference(DifferenceKind.LESS_OUTPUT, claim("prints-nothing", where=None, base=claim("nothing"))),)
+    )
     for seen, says in ((less, "head may do less work: it prints nothing"), (PointBehaviour(at, apart, apart), "threads or processes of")):
         found = apply(replace(whole, behaviour=(seen,)), [known()], TODAY, CompareConfig())
         assert found.verdict is Verdict.INCONCLUSIVE

@@ -78,7 +78,7 @@ def test_each_fact_is_spelt_in_a_known_way() -> None:
 
 
 def test_each_kind_has_one_wording() -> None:
-    assert sum(len(module.WORDINGS) for module in catalogue.MODULES) == len(WORDINGS)
+    assert sum(len(module.WORDINGS) for module in catalogue.SUBJECTS) == len(WORDINGS)
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,7 @@ def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and
     runs, ends = experiment.runs, found.runs.ends
     notes: tuple[Note | Claim, ...] = (
         *told_of_the_clock(ledger, experiment.notes),
+        *at_one_pace.notes,
         *behaviour_notes(findings.behaviour),
         *apart_note(apart_in_time(findings.behaviour)),
         *slower_beside(findings.verdict, functions),

@@ -17,6 +17,10 @@ class Claim:
     kind: str
     facts: Mapping[str, Fact] = field(default_factory=dict)
 
+    def __hash__(self) -> int:
+        """Return a hash by the kind and the names of facts, whose mapping has none."""
+        return hash((self.kind, frozenset(self.facts)))
+
     def __format__(self, format_spec: str) -> str:
         """Raise TypeError: a claim within a text would not be in words."""
         raise TypeError(f"{self.kind} is put into words by report.sentences.catalogue.say")

@@ -10,6 +10,7 @@ from enum import StrEnum
 from perfdiff.analysis.acceptances import Acceptance
 from perfdiff.analysis.callgraph import CallGraph
 from perfdiff.analysis.claims import Claim, Said, claim
+from perfdiff.analysis.witnessed import PointBehaviour
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.kinds import DetectorKind
 from perfdiff.models.warmup import WarmUp
@@ -17,7 +18,6 @@ from perfdiff.records.differences import Skipped
 from perfdiff.records.kinds import MachinePart
 from perfdiff.records.reach import Reach
 from perfdiff.records.schema import Environment, FunctionInfo, Note, Point, Revision, Side, Workload
-from perfdiff.records.witnessed import PointBehaviour
 
 RUN = "run_ns"  # the metric of a function's time per run, beside those of its calls
 # A figure that is known to a half and to twice of it only does not tell how much, as a median of few calls of two kinds.
@@ -335,11 +335,6 @@ class FunctionFinding:
         """Return what happened, by which cause where it `tells_cause`, and what is `also` known of it."""
         cause = self.causes[0].says if self.tells_cause and self.causes else None
         return claim("headline", happened=self.happened, cause=cause, also=self.also)
-
-    @property
-    def untold_causes(self) -> tuple[Cause, ...]:
-        """Return the causes that the headline does not tell."""
-        return self.causes[1:] if self.tells_cause else self.causes
 
     @property
     def is_open_regression(self) -> bool:

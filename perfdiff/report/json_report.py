@@ -21,12 +21,12 @@ from perfdiff.analysis.findings import (
     Ratio,
     RequestFinding,
 )
+from perfdiff.analysis.witnessed import PointBehaviour, SideBehaviour
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.language import readable
 from perfdiff.records.kinds import MachinePart
 from perfdiff.records.reach import Reach
 from perfdiff.records.schema import Environment, Point, Revision
-from perfdiff.records.witnessed import PointBehaviour, SideBehaviour
 from perfdiff.report import wording
 from perfdiff.report.document import Document
 from perfdiff.report.json_text import json_text
@@ -131,7 +131,7 @@ def _behaviour(item: PointBehaviour) -> dict[str, Any]:
     return {
         "point": item.point.label,
         "checked": item.checked,
-        "differences": [{"kind": found.kind.value, "says": found.says} for found in item.differences],
+        "differences": [{"kind": found.kind.value, "says": say(found.says)} for found in item.differences],
         "base": _side(item.base),
         "head": _side(item.head),
     }

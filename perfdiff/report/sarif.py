@@ -121,7 +121,7 @@ def _result(finding: FunctionFinding, section: FunctionSection, place: Source | 
 
 def _says(finding: FunctionFinding, section: FunctionSection) -> str:
     """Return the headline, causes that it does not tell, for unchanged code the change behind it, and how the code differs."""
-    causes = [say(cause.says) for cause in finding.causes[:_MOST_CAUSES] if cause in finding.untold_causes]
+    causes = [say(cause.says) for cause in finding.causes[:_MOST_CAUSES]][1 if finding.tells_cause else 0 :]
     behind = [] if finding.info.change.is_suspect else [say(finding.reason)]
     parts = [section.headline, *causes, *behind, f"code {change(finding.info)}"]
     metric = wording.leading(finding)

@@ -49,7 +49,7 @@ from perfdiff.analysis.findings import Cause, CountFinding, Evidence, MetricFind
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.sums.ledger import Ledger
-from perfdiff.analysis.sums.rates import calls_per_call, extra_calls_ns, grew, one_run, per_call, too_short
+from perfdiff.analysis.sums.rates import calls_per_call, extra_calls_ns, grew, per_call, run_at, too_short
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import RISING
 from perfdiff.models.prices import DEAREST_NS, LEAST_NS
@@ -194,7 +194,7 @@ def _by_itself(patient: Patient, blame: Blame, lines: Claim | None) -> Cause:
     runs = calls_per_run(blame.at, patient.attribution, patient.ledger, place)
     # Where calls lead to calls of the same function again, a small change of the rate is a large one of the number.
     if blame.at == info.id or (_leads_back(blame.at, info.id, patient) and base and head / base < math.sqrt(runs[1] / max(runs[0], 1.0))):
-        run = one_run(patient.attribution.points[place], patient.ledger)
+        run = run_at(patient.attribution.points[place], patient.ledger)
         says = claim("deeper-recursion", function=callee.name, run=run, base=runs[0], head=runs[1], lines=lines)
         return Cause("deeper-recursion", says, (Evidence(f"calls of {callee.name} a run", *runs),))
     reached = next((place.departures for place in patient.places if place.info.id == blame.at), ())
@@ -227,7 +227,7 @@ def _by_others(patient: Patient, blame: Blame, lines: Claim | None) -> Cause:
         through=blame.through,
         caller=web.functions[blame.caller].name,
         function=None if is_own else callee,
-        run=one_run(patient.attribution.points[place], patient.ledger),
+        run=run_at(patient.attribution.points[place], patient.ledger),
         base=runs[0],
         head=runs[1],
         lines=lines,

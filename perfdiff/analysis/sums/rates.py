@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import Pair, contrast
 from perfdiff.analysis.sums.ledger import Ledger
@@ -84,6 +85,6 @@ def too_short(function: int, metric: str, ledger: Ledger) -> bool:
     return metric_of(metric).unit == "ns" and min(per_call(function, metric, ledger)) < RESOLUTION_NS
 
 
-def one_run(point: int, ledger: Ledger) -> str:
-    """Name the run that figures of a single point are of."""
-    return f"a run of {ledger.labels[point]}" if point in ledger.labels and len(ledger.points) > 1 else "a run"
+def run_at(point: int, ledger: Ledger) -> Claim:
+    """Return the run that figures of a single point are of."""
+    return claim("a-run-of", point=ledger.labels[point]) if point in ledger.labels and len(ledger.points) > 1 else claim("a-run")

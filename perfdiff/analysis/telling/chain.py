@@ -13,7 +13,7 @@ from perfdiff.analysis.causes.amounts import calls_per_run
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.findings import MetricFinding
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.sums.rates import calls_per_call, one_run, too_short
+from perfdiff.analysis.sums.rates import calls_per_call, run_at, too_short
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.records.schema import Change, FunctionInfo
 
@@ -68,7 +68,7 @@ def _way(blame: Blame, case: Case, metrics: Mapping[int, Mapping[str, MetricFind
     )
     if caller is not None:
         base, head = calls_per_run(at.id, case.attribution, case.ledger, place)
-        run = one_run(case.attribution.points[place], case.ledger)
+        run = run_at(case.attribution.points[place], case.ledger)
         return [start, claim("calls-in-a-run", function=leads_to, callee=shown, base=base, head=head, run=run, ns=blame.total_ns)]
     if blame.extra is Extra.INPUTS:
         return [start, claim("gets-larger-inputs", function=shown, ns=blame.total_ns)]

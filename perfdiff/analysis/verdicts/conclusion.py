@@ -16,10 +16,10 @@ from perfdiff.analysis.verdicts.behaviour import weighed
 from perfdiff.analysis.verdicts.parallel import allowed, apart_in_time
 from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
+from perfdiff.analysis.witnessed import PointBehaviour
 from perfdiff.config import CompareConfig
 from perfdiff.records.reach import Reach
 from perfdiff.records.schema import Run
-from perfdiff.records.witnessed import PointBehaviour
 from perfdiff.statistics.pairs import MOST_PAIRS
 
 SUSPECTS = 2  # named in a sentence

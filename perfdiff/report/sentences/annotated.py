@@ -4,25 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from perfdiff.report.sentences.spelling import Facts, Wording, filled
-
-# How a service was made worse to reach.
-_WAYS = {
-    "delay_s": "answers {delay_s:milliseconds} late",
-    "jitter_s": "give or take {jitter_s:milliseconds}",
-    "bytes_per_s": "has {bytes_per_s:megabytes}/s a connection",
-    "failing": "loses {failing:.3g} of its answers",
-    "refused": "refuses {refused:.3g} of the connections",
-    "reset_after": "resets connections after {reset_after} bytes",
-}
-
-
-def _service_worse(facts: Facts) -> str:
-    ways = ", ".join(filled(way, facts) for name, way in _WAYS.items() if facts[name]) or "is as it is"
-    lost = "{failures:?, of which {failures} connections were reset in all}"
-    asked = "no run was counted" if facts["answers"] is None else filled(f"{{answers:,.0f}} answers a run (median){lost}", facts)
-    return f"service {facts['service']} {ways}: {asked}"
-
+from perfdiff.report.sentences.spelling import Wording
 
 _SELECTIONS: Mapping[str, Wording] = {
     "correlation-falls": "its correlation with `{feature}` is {correlation:.2f}, and the highest value is taken",
@@ -62,15 +44,6 @@ WORDINGS: Mapping[str, Wording] = {
     "no-calls-kept": "none of its single calls was kept",
     "no-function": "no function of this name",
     "other-inputs-than-annotated": "most of its calls have other inputs than were annotated: annotate anew",
-    "recorded-apart": "{drift:?the revisions were recorded one after the other, and the machine itself may change meanwhile: times count as"
-    " changed from {drift:whole-percent} on; `perfdiff BASE HEAD` measures two revisions in turn and sees smaller changes"
-    "|the annotations come from another recording: what differs between the two, such as the machine or its load, counts as the code's}",
     "recorded-elsewhere": "another machine recorded it, and no revision before that has the function was recorded by both",
-    "recorded-in-turn": "several machines recorded the revisions, each a stretch of them and the last one of the stretch before: changes"
-    " are told from recordings of one machine alone, and costs as the first machine would have them",
     "runs-differ-too-much": "the runs differ too much: add runs, or run on a quieter machine",
-    "service-not-asked": "no run exchanged anything with service {service}: do the workloads use its port, {service:port}?",
-    "service-worse": _service_worse,
-    "slower-throughout": "{slower} of {times} times are above their annotations, by ×{low:.2f} to ×{high:.2f}:"
-    " rather a slower machine, compiler or setting than the code of single functions",
 }

@@ -6,11 +6,41 @@ from collections.abc import Mapping
 
 from perfdiff.analysis.claims import Claim, Fact, Said
 from perfdiff.records.schema import Note
-from perfdiff.report.sentences import annotated, causes, chains, citations, counts, functions, judgements, notes, outside, program, searches
+from perfdiff.report.sentences import (
+    annotated,
+    behaviour,
+    beside,
+    causes,
+    chains,
+    citations,
+    counts,
+    functions,
+    headlines,
+    judgements,
+    notes,
+    outside,
+    program,
+    searches,
+)
 from perfdiff.report.sentences.spelling import Wording, filled
 
-MODULES = (annotated, causes, chains, citations, counts, functions, judgements, notes, outside, program, searches)
-WORDINGS: Mapping[str, Wording] = {kind: wording for module in MODULES for kind, wording in module.WORDINGS.items()}
+SUBJECTS = (
+    annotated,
+    behaviour,
+    beside,
+    causes,
+    chains,
+    citations,
+    counts,
+    functions,
+    headlines,
+    judgements,
+    notes,
+    outside,
+    program,
+    searches,
+)
+WORDINGS: Mapping[str, Wording] = {kind: wording for subject in SUBJECTS for kind, wording in subject.WORDINGS.items()}
 
 
 def say(claim: Said | None) -> str:

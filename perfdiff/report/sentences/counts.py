@@ -43,8 +43,6 @@ WORDINGS: Mapping[str, Wording] = {
     "shares-lines": "its threads get in each other's way",
     "lies-far": "its data lie in another node's memory",
     "few-runs-alike": "only {base} and {head} runs of the same points: add runs",
-    "warm-up": "first calls of a run cost more than later ones with the same inputs, as where code is compiled while it runs or caches"
-    " fill; they are compared apart: {functions:three}",
     "warms-up": "`{name}` ({factor:about} times as much in its first {calls:times}{side:?, in {side}})",
     "garbage-collection": "it sets off {head:count} collections of garbage a call at {at}, {base:count} before"
     "{head_ns:?, in {head_ns:duration}, {base_ns:duration} before}{lines}",

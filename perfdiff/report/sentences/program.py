@@ -105,8 +105,10 @@ WORDINGS: Mapping[str, Wording] = {
     "unlike-start": (
         "runs read {files:few}, outside of their trees, which a build or an earlier run wrote, so that base and head did not start alike"
     ),
-    "less-work": "head may do less work: it {head}",
-    "beside-other-work": "{concluded}; head {head}",
+    "tasks-apart": (
+        "threads or processes of {points:three} had {ran:significant} of the {wanted:significant} CPUs that they could use at the same "
+        "time, so that what they wait for each other, for locks or lines of the cache, is not excluded: a quieter machine would tell"
+    ),
     "beside-unfelt": "{concluded}; slower functions that it does not feel: {names:few}",
     "beside-accepted": "{concluded}; accepted: {accepted:commas}",
     "beyond-accepted": "No regression beyond what is accepted: {accepted:commas}",

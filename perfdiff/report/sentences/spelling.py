@@ -14,6 +14,7 @@ from perfdiff.models.workcounter import plain
 from perfdiff.records.metrics import METRICS, metric_of
 
 MOST_NAMES = 4  # in one sentence
+FEWER_NAMES = 3  # where a sentence has much else
 CODE_WIDTH = 60  # characters of a line of code that a sentence can hold; the diff in the report has them all
 LEAST_COUNT = 0.001
 
@@ -77,6 +78,11 @@ def few(texts: Sequence[str]) -> str:
     return units.listed(texts, MOST_NAMES)
 
 
+def three(texts: Sequence[str]) -> str:
+    """Return as many of some texts as stand beside much else in a sentence, and how many more there are."""
+    return units.listed(texts, FEWER_NAMES)
+
+
 def percent(share: float) -> str:
     """Return a share in percent."""
     return f"{units.significant(100 * share)} %"
@@ -100,12 +106,15 @@ SPELLINGS: Mapping[str, Callable[[Any], str]] = {
     "counted": lambda counter: METRICS[counter].what if counter in METRICS else counter,
     "duration": units.duration,
     "few": lambda names: few(quoted(names)),
+    "first-three": lambda texts: "; ".join(texts[:FEWER_NAMES]),
+    "inputs": lambda names: ", ".join(names) or "its inputs",
     "interval": interval,
     "joined": "; ".join,
     "listed": few,
     "lowered": lambda sentence: f"{sentence[:1].lower()}{sentence[1:]}",
     "megabytes": lambda size: f"{size / 1e6:g} MB",
     "milliseconds": lambda seconds: f"{1e3 * seconds:g} ms",
+    "metric": lambda metric: metric_of(metric).says,
     "names": lambda names: ", ".join(quoted(names)),
     "often": often,
     "percent": percent,
@@ -115,6 +124,8 @@ SPELLINGS: Mapping[str, Callable[[Any], str]] = {
     "significant": units.significant,
     "size": units.size,
     "slow-downs": slow_downs,
+    "three": three,
+    "three-names": lambda names: three(quoted(names)),
     "times": units.times,
     "whole-percent": lambda share: f"{100 * share:.0f} %",
     "work": plain,
