@@ -23,6 +23,7 @@ from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.config import CompareConfig
 from perfdiff.languages.packs import Packs
 from perfdiff.progress import Silent
+from perfdiff.report.sentences import catalogue
 
 FIRST_SEED = 5_000_000
 FDR = CompareConfig().fdr
@@ -78,9 +79,11 @@ def run(size: Size, room: Path) -> None:
                 say(f"{name} {'..'.join(revisions)} seed {seed}: {dict(found)}, {time.perf_counter() - start:.1f} s")
                 for function in findings.functions:
                     if function.verdict in ALARMS:
-                        misses.append(f"`{function.info.name}` of {name} {'..'.join(revisions)}, seed {seed}: {function.headline}")
+                        misses.append(
+                            f"`{function.info.name}` of {name} {'..'.join(revisions)}, seed {seed}: {catalogue.say(function.headline)}"
+                        )
                 if findings.verdict in ALARMS and not any(function.verdict in ALARMS for function in findings.functions):
-                    misses.append(f"{name} {'..'.join(revisions)}, seed {seed}: {findings.sentence}")
+                    misses.append(f"{name} {'..'.join(revisions)}, seed {seed}: {catalogue.say(findings.sentence)}")
         keys = ("comparisons", "functions", "open", "pairs", "significant", "told", "alarms")
         for (name, revisions), found in totals.items():
             table.add(name, "..".join(revisions), *(found[key] for key in keys))

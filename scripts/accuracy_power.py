@@ -24,6 +24,7 @@ from perfdiff.config import CompareConfig
 from perfdiff.outcome import analysed
 from perfdiff.progress import Silent
 from perfdiff.records.recorded import Recorded
+from perfdiff.report.sentences import catalogue
 
 FIRST_SEED = 6_000_000
 RUNS = (5, 10, 20)
@@ -71,9 +72,9 @@ def note(cells: Cells, findings: Findings, level: float, runs: int, turn: int) -
         cell.found.append(found)
         cell.floors.append(metric.floor if metric else np.inf)
         if (factor == 0 and found) or (function is not None and function.verdict is Verdict.IMPROVEMENT):
-            strange.append(f"false alarm: {function.headline if function else name} ({runs} runs, level {level:.0%})")
+            strange.append(f"false alarm: {catalogue.say(function.headline) if function else name} ({runs} runs, level {level:.0%})")
         if not found and factor > level and metric is not None and metric.floor < factor:
-            reason = function.reason if function else ""
+            reason = catalogue.say(function.reason) if function else ""
             strange.append(f"`{name}` + {factor:.0%}, {runs} runs, smallest visible {metric.floor:.1%}, level {level:.0%}: {reason}")
     return strange
 

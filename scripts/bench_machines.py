@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from perfdiff.report.sentences.catalogue import say
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import figures
@@ -186,7 +188,7 @@ def one_and_three(seeds: int) -> None:
             for seed in range(1, seeds // 2 + 1):
                 _, world = worlds(case, seed)
                 found.append(compared(world, CompareConfig()))
-            says = [work(each).machines_say for each in found]
+            says = [say(work(each).machines_say) for each in found]
             named = sum(each.startswith("slower on c") for each in says)
             table.add(case.name, verdicts(found), sum(map(bool, says)), named)
         table.remarks.append(f"{seeds // 2} comparisons a row")
@@ -226,7 +228,7 @@ def fleets(seeds: int) -> None:
             name = f"+{100 * on_one:.0f} % on one kind" if on_one else f"+{100 * effect:.0f} %"
             truth = "" if on_one else f"{covers(found, 1 + effect)} of {seeds}"
             disagree = sum(bool(work(each).machines_say) for each in found)
-            print(name, least, verdicts(found), [work(each).reason for each in found[:1]], flush=True)
+            print(name, least, verdicts(found), [say(work(each).reason) for each in found[:1]], flush=True)
             table.add(name, f"{100 * least:.0f} %", verdicts(found), truth, f"{100 * float(np.median(widths)):.2f} %", disagree)
         table.remarks.append(f"{seeds} comparisons a row, two runs a side on each host; {time.monotonic() - start:.0f} s")
 

@@ -32,6 +32,7 @@ from perfdiff.languages.protocol import CodeComparison, Counterpart, Language, P
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Change
 from perfdiff.report import document, terminal
+from perfdiff.report.sentences.catalogue import say
 
 TITLE = "Base against base, moved, every function taken for changed"
 REPEAT = 20
@@ -102,7 +103,7 @@ def told(name: str, seed: int, findings: Findings, seconds: float) -> None:
     for function in findings.functions:
         if function.verdict is not Verdict.UNCHANGED:
             ratios = {metric: found.ratio for metric, found in function.metrics.items() if metric in ("wall_ns", "self_ns")}
-            print(f"    {function.info.name}: {function.verdict}: {function.reason or function.headline} {ratios}")
+            print(f"    {function.info.name}: {function.verdict}: {say(function.reason) or say(function.headline)} {ratios}")
     if findings.verdict in (Verdict.REGRESSION, Verdict.IMPROVEMENT):
         print(terminal.render(document.build(findings)), flush=True)
 

@@ -16,6 +16,7 @@ import figures
 import families
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.errors import PerfdiffError
+from perfdiff.report.sentences.catalogue import say
 from programs import Case, cases
 
 NO_ANSWER = "no answer"
@@ -49,7 +50,7 @@ def _answer(compared: Callable[[], Findings]) -> tuple[str, str]:
         findings = compared()
     except PerfdiffError as error:
         return NO_ANSWER, str(error)
-    return findings.verdict, findings.sentence
+    return findings.verdict, say(findings.sentence)
 
 
 def _remark(case: Case, answer: str) -> str:

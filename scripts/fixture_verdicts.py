@@ -13,6 +13,7 @@ import inputs
 from perfdiff import pipeline
 from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
 from perfdiff.progress import Silent
+from perfdiff.report.sentences.catalogue import say
 from programs import Case, cases
 
 NOTHING = "-"
@@ -50,7 +51,7 @@ def tells_cause(case: Case, findings: Findings) -> bool:
     """Return whether the guilty function has the cause that is expected of it, if any is."""
     causes = [cause for each in findings.functions if _name(each) in guilty(case) for cause in each.causes]
     wanted, says = case.expected.get("cause"), case.expected.get("says", "")
-    return wanted is None or any(cause.name == wanted and says in cause.says for cause in causes)
+    return wanted is None or any(cause.name == wanted and says in say(cause.says) for cause in causes)
 
 
 def _name(found: FunctionFinding) -> str:
@@ -71,7 +72,7 @@ def compare(description: str, title: str, folder: Path, language: str) -> None:
             asked = inputs.request(case.name, options.room or Path(passing), "base", "head", language=language)
             findings = pipeline.compare(asked, Silent()).findings
             right += is_right(case, findings)
-            print(f"{case.name}: {findings.sentence}", file=sys.stderr, flush=True)
+            print(f"{case.name}: {say(findings.sentence)}", file=sys.stderr, flush=True)
             expected, told = case.expected, growth(case, findings)
             cost = NOTHING if findings.overhead is None else f"{findings.overhead:.0%}"
             grows, should = (" → ".join(each.get(side, NOTHING) for side in ("base", "head")) for each in (told, expected.get("class", {})))

@@ -9,6 +9,7 @@ from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.records.metrics import metric_of
 from perfdiff.report import wording
 from perfdiff.report.function import answer_facts
+from perfdiff.report.sentences.catalogue import say
 
 ROUNDED = 1.25  # a reader who works figures out of others, told with three digits each, finds them again within this factor
 APART = 2.0  # what calls take more, times the calls, is the extra time within this factor: a typical call is not the mean of all
@@ -29,7 +30,7 @@ def _of(finding: FunctionFinding, findings: Findings) -> Iterator[str]:
     for cause in finding.causes:
         for item in cause.evidence[:1]:
             if item.head <= item.base and cause.name.startswith(("more-", "deeper-", "first-")):
-                yield f"{cause.name} by {item.counter}, {item.base:.6g} before and {item.head:.6g} now: {cause.says}"
+                yield f"{cause.name} by {item.counter}, {item.base:.6g} before and {item.head:.6g} now: {say(cause.says)}"
     if finding.extra_ci_ns is not None and not finding.extra_ci_ns[0] <= finding.extra_ns <= finding.extra_ci_ns[1]:
         yield f"{finding.extra_ns:.6g} ns are not within {finding.extra_ci_ns}"
 
@@ -48,7 +49,7 @@ def _calls(finding: FunctionFinding, metric: MetricFinding, facts: dict[str, str
     base, head = wording.both_costs(metric)
     if base is None or head is None or metric_of(metric.metric).unit != "ns" or finding.extra_ci_ns is None or wording.cost_at(metric):
         return
-    is_elsewhere = f"{finding.info.change}: {finding.reason}" in finding.headline and bool(finding.causes)
+    is_elsewhere = f"{finding.info.change}: {say(finding.reason)}" in say(finding.headline) and bool(finding.causes)
     if "in all" in facts or " more in all" in facts.get("share", "") or is_elsewhere or not finding.calls_base or not finding.calls_head:
         return
     more = head * finding.calls_head - base * finding.calls_base

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import findings as made
 from differing import reasons_of
+from perfdiff.analysis.claims import claim
 from perfdiff.analysis.findings import Cause, Evidence, Findings
 from perfdiff.records.differences import Skipped
 from perfdiff.records.schema import Note, Revision
@@ -51,8 +52,11 @@ def findings(draw: st.DrawFn) -> Findings:
     functions = []
     for number, (name, file) in enumerate([(names[0], files[0]), (names[0], files[0]), (names[1], files[1])], 11):
         info = replace(first.info, id=number, name=name, file=file, reasons=reasons_of((said,)), base=None, head=None)
-        cause = Cause(draw(texts), said, (Evidence(draw(texts), 1.0, 2.0),))
-        functions.append(replace(first, info=info, happened=said, reason=said, causes=(cause,), chain=(said, said), rank=number - 10))
+        lines = claim("cites", newly=(said,), gone=False, file=file, numbers=(1,), texts=(said,), more=0)
+        says = claim("leads-to-calls", function=name, base=1.0, head=2.0, lines=lines)
+        cause = Cause(draw(texts), says, (Evidence(draw(texts), 1.0, 2.0),))
+        step = claim("starts", function=claim("function", name=name, standing="changed"), link="data", through=said, leads_to=None)
+        functions.append(replace(first, info=info, happened=said, reason=said, causes=(cause,), chain=(step, step), rank=number - 10))
     whole = made.findings(functions=(*functions, *made.others()))
     return replace(
         whole,

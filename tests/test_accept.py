@@ -14,15 +14,17 @@ import pytest
 from findings import findings, others, plain, regressed
 from perfdiff import accepted, cli, pipeline
 from perfdiff.analysis.acceptances import Acceptance
+from perfdiff.analysis.claims import claim
 from perfdiff.analysis.findings import Findings, FunctionFinding, PointStanding, Ratio, Rung, Verdict
 from perfdiff.analysis.verdicts.acceptance import WHOLE, apply, claims
+from perfdiff.analysis.witnessed import Amount, Difference, DifferenceKind, PointBehaviour, SideBehaviour, Written
 from perfdiff.config import CompareConfig
 from perfdiff.errors import ConfigError
 from perfdiff.outcome import Outcome
 from perfdiff.records.behaviour import Concurrency
 from perfdiff.records.schema import Change
-from perfdiff.records.witnessed import Amount, Difference, DifferenceKind, PointBehaviour, SideBehaviour, Written
 from perfdiff.report import document, json_report, terminal
+from perfdiff.report.sentences.catalogue import noted, say
 
 TODAY = date(2026, 3, 1)
 SLOWER = PointStanding.SLOWER
@@ -44,13 +46,13 @@ def with_ratio(value: float, low: float, high: float) -> Findings:
 
 
 def slugs(found: Findings) -> list[str]:
-    return [note.slug for note in found.notes if note.slug.startswith("accepted")]
+    return [note.slug for note in map(noted, found.notes) if note.slug.startswith("accepted")]
 
 
 def test_an_accepted_regression_is_listed_and_does_not_make_the_verdict() -> None:
     found = apply(findings(functions=(regressed(), *others()[1:2])), [known(until=date(2026, 12, 31))], TODAY, CompareConfig())
     assert found.verdict is Verdict.UNCHANGED
-    assert found.sentence == "No regression beyond what is accepted: `insert` (×331)"
+    assert say(found.sentence) == "No regression beyond what is accepted: `insert` (×331)"
     assert found.functions[0].verdict is Verdict.REGRESSION
     assert found.functions[0].accepted == (known(until=date(2026, 12, 31)),)
     text = terminal.render(document.build(found))
@@ -77,7 +79,7 @@ def test_beyond_the_accepted_ratio_it_is_a_regression_again(value: float, low: f
 def test_other_regressions_keep_the_verdict_and_the_sentence_names_them() -> None:
     found = apply(findings(functions=(regressed(), slower(Ratio(2.0, 1.9, 2.1, 10, 10)))), [known()], TODAY, CompareConfig())
     assert found.verdict is Verdict.REGRESSION
-    assert found.sentence == "Regression: table_put: regression.; accepted: `insert` (×331)"
+    assert say(found.sentence) == "Regression: table_put: regression.; accepted: `insert` (×331)"
     answer = terminal.render(document.build(found)).split("\n\n")[2]
     assert "table_put" in answer
     assert "insert" not in answer
@@ -86,13 +88,13 @@ def test_other_regressions_keep_the_verdict_and_the_sentence_names_them() -> Non
 def test_what_is_left_may_be_inconclusive() -> None:
     found = apply(findings(functions=(regressed(), others()[2])), [known()], TODAY, CompareConfig())
     assert found.verdict is Verdict.INCONCLUSIVE
-    assert found.sentence.endswith("; accepted: `insert` (×331)")
+    assert say(found.sentence).endswith("; accepted: `insert` (×331)")
 
 
 def test_an_expired_entry_does_not_count_and_says_so() -> None:
     yesterday = apply(findings(), [known(until=TODAY - timedelta(days=1))], TODAY, CompareConfig())
     assert (yesterday.verdict, slugs(yesterday)) == (Verdict.REGRESSION, ["accepted-expired"])
-    assert "until 2026-02-28, which is over" in yesterday.notes[-1].text
+    assert "until 2026-02-28, which is over" in noted(yesterday.notes[-1]).text
     assert slugs(apply(findings(), [known(until=TODAY)], TODAY, CompareConfig())) == ["accepted"]
 
 
@@ -160,10 +162,10 @@ def test_whole_runs_are_accepted_as_far_as_accepted_functions_explain_them(judge
     assert found.verdict is verdict
     assert found.functions[0].accepted
     if verdict is Verdict.UNCHANGED:
-        assert found.sentence == "No regression beyond what is accepted: `insert` (×331)"
+        assert say(found.sentence) == "No regression beyond what is accepted: `insert` (×331)"
     else:
-        assert found.sentence.startswith("Regression, not located: whole runs at")
-        assert found.sentence.endswith("; accepted: `insert` (×331)")
+        assert say(found.sentence).startswith("Regression, not located: whole runs at")
+        assert say(found.sentence).endswith("; accepted: `insert` (×331)")
         assert found.rung is Rung.RUNS
 
 
@@ -187,11 +189,13 @@ def test_what_is_left_when_costs_are_accepted_needs_the_same_work_and_tasks_that
     at = whole.end_to_end[0].point
     side = SideBehaviour(5, {0: 5}, nothing, nothing)
     apart = replace(side, concurrency=Concurrency(0.9, 1.9, 0.5))
-    less = PointBehaviour(at, side, side, (Difference(DifferenceKind.LESS_OUTPUT, "prints nothing"),))
+    less = PointBehaviour(
+        at, side, side, (Difference(DifferenceKind.LESS_OUTPUT, claim("prints-nothing", where=None, base=claim("nothing"))),)
+    )
     for seen, says in ((less, "head may do less work: it prints nothing"), (PointBehaviour(at, apart, apart), "threads or processes of")):
         found = apply(replace(whole, behaviour=(seen,)), [known()], TODAY, CompareConfig())
         assert found.verdict is Verdict.INCONCLUSIVE
-        assert found.sentence.startswith(f"Inconclusive: {says}")
+        assert say(found.sentence).startswith(f"Inconclusive: {says}")
 
 
 def test_without_entries_nothing_changes() -> None:

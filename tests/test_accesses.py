@@ -28,6 +28,7 @@ from perfdiff.measuring.rounds import Rounds
 from perfdiff.outcome import Outcome
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Side
+from perfdiff.report.sentences.catalogue import noted, say
 from perfdiff.request import Request
 from programs import committed, first_two
 
@@ -294,9 +295,9 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> list[Outcome]:
 def test_a_project_file_and_a_test_that_no_run_opens_need_no_measuring_but_to_confirm_it(compared: list[Outcome]) -> None:
     findings = compared[0].findings
     assert (findings.verdict, findings.rung) == (Verdict.UNCHANGED, Rung.CODE)
-    assert findings.sentence.startswith("No regression: nothing that runs differs between base and head, and ")
-    assert " pairs of whole runs at sum n=" in findings.sentence
-    assert [note.text for note in findings.notes if note.slug == "changes-not-met"] == [
+    assert say(findings.sentence).startswith("No regression: nothing that runs differs between base and head, and ")
+    assert " pairs of whole runs at sum n=" in say(findings.sentence)
+    assert [note.text for note in map(noted, findings.notes) if note.slug == "changes-not-met"] == [
         "no run opens, lists or asks after what differs (pom.xml, test/SumTest.java)"
     ]
     assert "comparing whole runs" not in findings.stages
@@ -307,7 +308,7 @@ def test_a_project_file_and_a_test_that_no_run_opens_need_no_measuring_but_to_co
 def test_of_what_no_run_calls_nothing_is_said(compared: list[Outcome], pair: int, name: str) -> None:
     findings = compared[pair].findings
     assert findings.verdict is Verdict.INCONCLUSIVE
-    assert findings.sentence.startswith(f"Inconclusive: no workload calls `{name}`, which changed, so nothing is said of the change")
+    assert say(findings.sentence).startswith(f"Inconclusive: no workload calls `{name}`, which changed, so nothing is said of the change")
 
 
 PYTHON_TOML = """
@@ -365,8 +366,8 @@ def test_python_runs_that_meet_nothing_that_differs_need_no_measuring(
         return
     findings = pipeline.compare(request, Silent()).findings
     assert findings.rung is Rung.CODE
-    assert findings.sentence.startswith("No regression: nothing that runs differs between base and head")
-    assert [note.slug for note in findings.notes if note.slug.startswith("changes-")] == ["changes-not-met"]
+    assert say(findings.sentence).startswith("No regression: nothing that runs differs between base and head")
+    assert [note.slug for note in map(noted, findings.notes) if note.slug.startswith("changes-")] == ["changes-not-met"]
 
 
 C_TOML = """
@@ -427,4 +428,4 @@ def test_slower_runs_that_call_no_function_and_meet_what_differs_are_the_project
     files = {"prog.c": C_PROGRAM, "perfdiff.toml": C_TOML.replace("COMMAND", "sh work.sh {n}"), "work.sh": loop.format(30_000)}
     found = pipeline.compare(first_two(tmp_path, (files, {"work.sh": loop.format(90_000)})), Silent()).findings
     assert (found.verdict, found.met) == (Verdict.REGRESSION, ("work.sh",))
-    assert "calls-not-timed" in {note.slug for note in found.notes}
+    assert "calls-not-timed" in {note.slug for note in map(noted, found.notes)}

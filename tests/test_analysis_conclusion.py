@@ -22,6 +22,7 @@ from perfdiff.records.reach import Reach
 from perfdiff.records.schema import Change, Point
 from perfdiff.report import terminal
 from perfdiff.report.document import build
+from perfdiff.report.sentences.catalogue import noted, say
 from test_analysis_counts import counted
 
 FASTER = PointStanding.FASTER
@@ -42,7 +43,7 @@ def test_what_would_decide_is_told_where_it_is_within_reach(needed: int, says: s
     found = conclude((), Evidence(WholeRuns((end,))), CompareConfig())
     assert found.verdict is Verdict.INCONCLUSIVE
     told = "Inconclusive, with slow-downs of more than 12 % excluded: whole runs at run take ×1.05 [0.97, 1.12] the CPU time"
-    assert found.sentence == f"{told} {says}"
+    assert say(found.sentence) == f"{told} {says}"
     assert found.excluded == 1.12
 
 
@@ -50,19 +51,18 @@ def test_of_open_points_the_one_is_told_that_seems_to_be_slower_and_else_the_one
     nearly = EndToEnd(Point(0, "nearly", {}, "./prog"), 1e8, 1e8, Ratio(0.99, 0.95, 1.06, 5, 5), None, needed=6)
     far = EndToEnd(Point(1, "far", {}, "./prog"), 1e8, 1e8, Ratio(1.0, 0.84, 1.14, 5, 5), None, needed=40)
     slower = EndToEnd(Point(2, "slower", {}, "./prog"), 1e8, 1e8, Ratio(1.04, 1.01, 1.07, 5, 5), None, needed=9)
-    assert (
-        "whole runs at far take ×1 [0.84, 1.14] the CPU time (5 pairs); about 40"
-        in conclude((), Evidence(WholeRuns((nearly, far))), CompareConfig()).sentence
+    assert "whole runs at far take ×1 [0.84, 1.14] the CPU time (5 pairs); about 40" in say(
+        conclude((), Evidence(WholeRuns((nearly, far))), CompareConfig()).sentence
     )
-    assert "whole runs at slower" in conclude((), Evidence(WholeRuns((nearly, far, slower))), CompareConfig()).sentence
+    assert "whole runs at slower" in say(conclude((), Evidence(WholeRuns((nearly, far, slower))), CompareConfig()).sentence)
     machines = {"lab1": Ratio(0.9, 0.8, 1.0, 5, 5), "lab2": Ratio(1.1, 1.0, 1.2, 5, 5)}
     unlike = replace(nearly, point=Point(3, "unlike", {}, "./prog"), needed=0, disagree=True, machines=machines)
-    assert "machines disagree: whole runs at unlike" in conclude((), Evidence(WholeRuns((far, unlike))), CompareConfig()).sentence
+    assert "machines disagree: whole runs at unlike" in say(conclude((), Evidence(WholeRuns((far, unlike))), CompareConfig()).sentence)
 
 
 def test_no_quieter_machine_is_asked_for_where_layouts_leave_a_point_open() -> None:
     end = EndToEnd(Point(0, "run", {}, "./prog"), 1e8, 1.05e8, Ratio(1.05, 0.97, 1.12, 26, 26), None, needed=29_579, by_layouts=True)
-    said = conclude((), Evidence(WholeRuns((end,))), CompareConfig()).sentence
+    said = say(conclude((), Evidence(WholeRuns((end,))), CompareConfig()).sentence)
     assert said.endswith("smallest effect of interest: the place of code in memory makes more than the change")
 
 
@@ -84,27 +84,27 @@ def test_slower_runs_that_places_of_code_may_make_are_no_regression_where_counts
     end = EndToEnd(Point(0, "run", {}, "./prog"), 1e7, 1.1e7, Ratio(1.1, low, 1.15, 80, 80), None, standing=PointStanding.SLOWER)
     found = conclude((), Evidence(WholeRuns((end,)), work), CompareConfig())
     assert found.verdict is verdict
-    assert ("the place of code in memory" in found.sentence) is (verdict is Verdict.INCONCLUSIVE)
+    assert ("the place of code in memory" in say(found.sentence)) is (verdict is Verdict.INCONCLUSIVE)
 
 
 def test_where_the_program_is_judged_functions_that_it_does_not_feel_are_named() -> None:
     end = EndToEnd(Point(0, "run", {}, "./prog"), 1e8, 1e8, Ratio(1.0, 0.99, 1.01, 20, 20), None, PointStanding.NOT_SLOWER)
     found = conclude((made.regressed(),), Evidence(WholeRuns((end,))), CompareConfig(judge="program"))
     assert found.verdict is Verdict.UNCHANGED
-    assert found.sentence.endswith("; slower functions that it does not feel: `insert`")
+    assert say(found.sentence).endswith("; slower functions that it does not feel: `insert`")
 
 
 def test_what_few_runs_exclude_is_no_answer() -> None:
     end = EndToEnd(Point(0, "run", {}, "./prog"), 1e8, 1.05e8, Ratio(1.1, 0.5, 2.4, 5, 5), None, needed=160)
     found = conclude((), Evidence(WholeRuns((end,))), CompareConfig())
-    assert found.sentence.startswith("Inconclusive: whole runs at run take ×1.1 [0.5, 2.4]")
+    assert say(found.sentence).startswith("Inconclusive: whole runs at run take ×1.1 [0.5, 2.4]")
     assert found.excluded is None
 
 
 def test_runs_that_say_nothing_of_the_program_are_not_runs_that_nobody_made() -> None:
     """As where all of them end by the clock, and the program alone is judged."""
     made_runs = WholeRuns((EndToEnd(Point(0, "run", {}, "./prog"), 1e8, 1e8, Ratio(1.0, 0.99, 1.01, 26, 26), None),))
-    said = [conclude((), Evidence(runs), CompareConfig(judge="program")).sentence for runs in (WholeRuns(), made_runs.without({0}))]
+    said = [say(conclude((), Evidence(runs), CompareConfig(judge="program")).sentence) for runs in (WholeRuns(), made_runs.without({0}))]
     assert said == [
         "Inconclusive: no whole runs were made",
         "Inconclusive: what whole runs take is a matter of the clock, of services or of larger inputs, not of the program",
@@ -118,7 +118,7 @@ def test_runs_that_a_clock_ends_are_no_sign_that_nothing_is_slower() -> None:
     assert conclude((), Evidence(WholeRuns((alike,))), CompareConfig()).verdict is Verdict.UNCHANGED
     found = conclude((), Evidence(WholeRuns((alike, bench))), CompareConfig())
     assert (found.verdict, found.excluded) == (Verdict.INCONCLUSIVE, None)
-    assert found.sentence.startswith("Inconclusive: whole runs at bench end by the clock, and which function they repeat is not known")
+    assert say(found.sentence).startswith("Inconclusive: whole runs at bench end by the clock, and which function they repeat is not known")
     slower = replace(alike, standing=PointStanding.SLOWER, ratio=Ratio(1.3, 1.2, 1.4, 26, 26))
     assert conclude((), Evidence(WholeRuns((slower, bench))), CompareConfig()).verdict is Verdict.REGRESSION
 
@@ -132,10 +132,10 @@ def test_slower_runs_of_the_same_command_are_a_regression_where_all_that_grew_is
     experiment = replace(world.experiment(), met=("settings.txt",))
     findings = analyse(experiment, world.samples, CompareConfig())
     assert (findings.verdict, findings.rung) == (Verdict.REGRESSION, Rung.RUNS)
-    assert findings.sentence.startswith("Regression, not located: whole runs at w n=")
-    assert "; `settings.txt`, which runs open or ask after, differs between base and head; " in findings.sentence
+    assert say(findings.sentence).startswith("Regression, not located: whole runs at w n=")
+    assert "; `settings.txt`, which runs open or ask after, differs between base and head; " in say(findings.sentence)
     assert [function.info.name for function in findings.functions if function.verdict is Verdict.REGRESSION] == []
-    assert [note.text for note in findings.notes if note.slug == "workload-grown"] != []
+    assert [note.text for note in map(noted, findings.notes) if note.slug == "workload-grown"] != []
     assert [end.judges for end in findings.end_to_end] == [True] * 3
 
 
@@ -167,7 +167,7 @@ ALIKE = EndToEnd(Point(0, "run", {}, "./prog"), 1e8, 1e8, Ratio(1.0, 0.99, 1.01,
 def test_the_first_sentence_says_of_how_many_changed_functions_it_speaks(reach: Reach | None, verdict: Verdict, sentence: str) -> None:
     concluded = conclude((), Evidence(WholeRuns((ALIKE,)), reach=reach), CompareConfig())
     assert concluded.verdict is verdict
-    assert concluded.sentence.startswith(sentence)
+    assert say(concluded.sentence).startswith(sentence)
 
 
 def test_slower_runs_are_a_regression_though_nothing_that_changed_ran() -> None:
@@ -178,9 +178,9 @@ def test_slower_runs_are_a_regression_though_nothing_that_changed_ran() -> None:
 
 def test_a_proof_tells_the_runs_that_confirm_it() -> None:
     bare = "No regression: nothing that runs differs between base and head"
-    assert conclude((), Evidence(same_code=True), CompareConfig()).sentence == bare
+    assert say(conclude((), Evidence(same_code=True), CompareConfig()).sentence) == bare
     confirmed = conclude((), Evidence(WholeRuns((ALIKE,)), same_code=True), CompareConfig())
-    assert (confirmed.rung, confirmed.sentence) == (Rung.CODE, f"{bare}, and 26 pairs of whole runs at run agree (×1 [0.99, 1.01])")
+    assert (confirmed.rung, say(confirmed.sentence)) == (Rung.CODE, f"{bare}, and 26 pairs of whole runs at run agree (×1 [0.99, 1.01])")
 
 
 @pytest.mark.parametrize(
@@ -199,10 +199,12 @@ def test_a_slower_function_in_a_faster_program_is_a_note_where_it_adds_less_than
     slower = replace(made.regressed(), extra_ns=extra_ns, extra_ci_ns=interval)
     found = conclude((slower,), Evidence(WholeRuns(ends)), CompareConfig())
     assert found.verdict is verdict
-    assert found.sentence.startswith("Improvement: whole runs" if verdict is Verdict.IMPROVEMENT else "Regression of a function, not of")
-    noted = [note.text for note in slower_beside(found.verdict, (slower,))]
-    told = [f"slower all the same, in a program that is faster as a whole: {slower.headline}"]
-    assert noted == (told if verdict is Verdict.IMPROVEMENT else [])
+    assert say(found.sentence).startswith(
+        "Improvement: whole runs" if verdict is Verdict.IMPROVEMENT else "Regression of a function, not of"
+    )
+    texts = [note.text for note in map(noted, slower_beside(found.verdict, (slower,)))]
+    told = [f"slower all the same, in a program that is faster as a whole: {say(slower.headline)}"]
+    assert texts == (told if verdict is Verdict.IMPROVEMENT else [])
 
 
 @pytest.mark.parametrize(
@@ -243,7 +245,9 @@ def test_points_where_a_slower_program_is_not_slower_are_in_its_first_sentence(s
         for n, each in enumerate(standings.split(", "), start=1)
     ]
     slower = made.regressed()
-    assert conclude((slower,), Evidence(WholeRuns(tuple(ends))), CompareConfig()).sentence == f"Regression: {slower.headline}{says}"
+    assert (
+        say(conclude((slower,), Evidence(WholeRuns(tuple(ends))), CompareConfig()).sentence) == f"Regression: {say(slower.headline)}{says}"
+    )
 
 
 def test_a_function_that_costs_more_a_call_and_is_called_less_often_is_told_by_what_its_calls_take_in_all() -> None:
@@ -254,9 +258,9 @@ def test_a_function_that_costs_more_a_call_and_is_called_less_often_is_told_by_w
     found = analyse(world.experiment(), world.samples, CompareConfig())
     (guilty,) = (each for each in found.functions if each.rank == 1)
     assert guilty.info.name == "rule"
-    assert guilty.headline.startswith("`rule` ")
-    assert ", 24 runs a side), but is called 10 times in " in guilty.headline
-    assert " before: 2 ms in all, " in guilty.headline
+    assert say(guilty.headline).startswith("`rule` ")
+    assert ", 24 runs a side), but is called 10 times in " in say(guilty.headline)
+    assert " before: 2 ms in all, " in say(guilty.headline)
     beside = terminal.render(build(replace(found, functions=(made.regressed(), replace(guilty, rank=2)))), width=300)
     assert re.search(r"regression in rule \(×\d\d\.?\d* a call, ×2\.4\d in all\)", beside)
 
@@ -287,7 +291,7 @@ def test_who_executes_materially_less_is_named_where_runs_are_faster_and_no_call
     saver = ExtraWork(3, "grow", (0,), saved, np.zeros(1), {"blocks": (1e8, 1e8 - fewer)}, repeats=True)
     found = conclude((), Evidence(WholeRuns((end,)), savers=(saver,)), CompareConfig())
     assert found.verdict is Verdict.IMPROVEMENT
-    assert found.sentence.endswith(says)
+    assert say(found.sentence).endswith(says)
 
 
 def test_a_function_that_executes_less_is_a_saver_and_no_suspect() -> None:
@@ -297,7 +301,7 @@ def test_a_function_that_executes_less_is_a_saver_and_no_suspect() -> None:
     counts = open_counts(experiment)
     assert counts is not None
     (saved,) = work_by_counts(counts, open_ledger(experiment), experiment.functions, {})
-    assert saved.says == "executes 12,000,000 fewer basic blocks in one run of each point"
+    assert say(saved.says) == "executes 12,000,000 fewer basic blocks in one run of each point"
     assert saved.total_ns < 0
 
 
@@ -309,7 +313,7 @@ def test_counts_that_take_next_to_nothing_beside_others_are_not_told(misses: flo
     """A million blocks take 200 µs at least; six misses at the dearest half a per cent of that, a hundred a tenth."""
     counts = {"blocks": (0.0, 1e6), "llc_misses": (0.0, misses)}
     work = ExtraWork(1, "scan", (0,), np.array([2e5]), np.array([5e6]), counts, repeats=True)
-    assert work.says == f"{says} in one run of each point"
+    assert say(work.says) == f"{says} in one run of each point"
 
 
 def test_of_open_functions_the_one_that_may_cost_most_is_named_first() -> None:
@@ -319,4 +323,4 @@ def test_of_open_functions_the_one_that_may_cost_most_is_named_first() -> None:
     world = World((Made("main", same(2e4)), made("cheaper", 0.97), made("dearer", 1.12)), runs=6, noise=Noise(run=0.12), seed=0)
     found = analyse(world.experiment(), world.samples, CompareConfig())
     assert [each.info.name for each in found.functions if each.verdict is Verdict.INCONCLUSIVE] == ["dearer", "cheaper"]
-    assert found.sentence.startswith("Inconclusive: `dearer`")
+    assert say(found.sentence).startswith("Inconclusive: `dearer`")

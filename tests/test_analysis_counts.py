@@ -21,6 +21,7 @@ from perfdiff.models.warmup import WarmUp
 from perfdiff.records.recorded import nothing
 from perfdiff.records.schema import Change, Experiment, Phase, Run, Side, Totals
 from perfdiff.report.counts import work
+from perfdiff.report.sentences.catalogue import say
 from perfdiff.report.wording import classes
 
 Counts = Callable[[str, Side, float, np.random.Generator], Mapping[str, float]]  # of a function in a run at n, over all its calls
@@ -136,7 +137,7 @@ def test_threads_that_share_lines_are_a_regression_where_time_shows_nothing(fals
     assert (worker.verdict, worker.rank) == (Verdict.REGRESSION, 1)
     assert worker.causes[0].name == cause
     assert worker.counts["hitm"].point.parameters["n"] > 1
-    assert "struct sums" in " ".join(each.says for each in worker.causes)
+    assert "struct sums" in " ".join(say(each.says) for each in worker.causes)
 
 
 def test_sharing_that_costs_nothing_worth_a_word_is_no_regression() -> None:
@@ -162,10 +163,10 @@ def test_memory_placed_by_another_function_is_put_down_to_it() -> None:
     found = told(threads(fills, other, reads), counts)
     guilty = one(found, "fills")
     assert (guilty.verdict, guilty.rank, guilty.causes[0].name) == (Verdict.REGRESSION, 1, "remote-memory")
-    assert "`reads`" in guilty.causes[0].says
+    assert "`reads`" in say(guilty.causes[0].says)
     assert one(found, "prints").verdict is Verdict.UNCHANGED
     assert one(found, "reads").verdict is Verdict.REGRESSION
-    assert "`fills`" in one(found, "reads").reason
+    assert "`fills`" in say(one(found, "reads").reason)
 
 
 @pytest.mark.parametrize("same_work", [True, False])
@@ -186,7 +187,7 @@ def test_who_waits_at_a_barrier_for_slower_threads_is_put_down_to_nobody_else(sa
     found = told(threads(main, serve, wait), counts, rounds=2)
     assert (one(found, "serve").verdict, one(found, "serve").rank) == (Verdict.REGRESSION, 1)
     assert one(found, "main").verdict is (Verdict.UNCHANGED if same_work else Verdict.REGRESSION)
-    assert ("`wait` below it" in one(found, "main").reason) is same_work
+    assert ("`wait` below it" in say(one(found, "main").reason)) is same_work
 
 
 @pytest.mark.parametrize("works_more", [True, False])

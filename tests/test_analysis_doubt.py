@@ -12,6 +12,7 @@ from perfdiff.analysis import analyse
 from perfdiff.analysis.findings import Verdict
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Phase, Side
+from perfdiff.report.sentences.catalogue import say
 from test_analysis_counts import NS, PLAIN, WORKER, counted, sharing
 
 CALL_NS, BLOCKS = 10_000.0, PLAIN["blocks"]
@@ -44,8 +45,8 @@ def test_a_small_slow_down_of_the_same_work_needs_whole_runs_that_confirm_it(
             world, lambda name, side, n, rng: {**PLAIN, "blocks": 200 * BLOCKS * (blocks if side is HEAD else 1.0)}, rounds=2
         )
     found = analyse(experiment, world.samples, CompareConfig())
-    assert found.functions[0].verdict is expected, found.functions[0].reason
-    assert ("another layout" in found.functions[0].reason) is (expected is Verdict.INCONCLUSIVE)
+    assert found.functions[0].verdict is expected, say(found.functions[0].reason)
+    assert ("another layout" in say(found.functions[0].reason)) is (expected is Verdict.INCONCLUSIVE)
 
 
 @pytest.mark.parametrize(
@@ -62,8 +63,8 @@ def test_more_work_that_whole_runs_exclude_counts_where_another_function_makes_u
         world, lambda name, side, n, rng: {**PLAIN, "blocks": 200 * BLOCKS * (factors.get(name, 1.0) if side is HEAD else 1.0)}, rounds=2
     )
     found = analyse(experiment, world.samples, CompareConfig()).functions[0]
-    assert (found.info.name, found.verdict) == ("f", expected), found.reason
-    assert ("whole runs without probes exclude" in found.reason) is (expected is Verdict.INCONCLUSIVE)
+    assert (found.info.name, found.verdict) == ("f", expected), say(found.reason)
+    assert ("whole runs without probes exclude" in say(found.reason)) is (expected is Verdict.INCONCLUSIVE)
 
 
 def test_counts_that_prove_waiting_stand_where_probes_distort_all_times() -> None:

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import findings as made
+from perfdiff.analysis.causes.citation import DEPENDENCY
+from perfdiff.analysis.causes.folded import named
 from perfdiff.analysis.counts.suspects import ExtraWork
 from perfdiff.analysis.findings import Cause, FunctionFinding, Verdict
-from perfdiff.analysis.telling.citation import DEPENDENCY
-from perfdiff.analysis.telling.folded import named
 from perfdiff.records.schema import Change, Folded, Source
+from perfdiff.report.sentences.catalogue import say
 
 
 def caller(number: int, name: str, extra_ns: float) -> FunctionFinding:
@@ -30,7 +31,7 @@ def test_a_folded_function_stands_once_before_all_callers_that_are_slower_throug
     assert first.extra_ns == pytest.approx(400.0)
     assert first.extra_ci_ns == pytest.approx((360.0, 440.0))
     assert first.share == pytest.approx(1.0)
-    assert "its caller `scan` is slower through it" in first.reason
+    assert "its caller `scan` is slower through it" in say(first.reason)
     assert [each.extra_ns for each in found[1:]] == [0.0, 0.0]
 
 
@@ -58,7 +59,7 @@ def test_a_folded_function_is_told_with_its_own_lines_and_not_with_what_its_call
     causes = (Cause(DEPENDENCY, "its text is the same, but it calls fill, which changed"), Cause("more-work", "it executes more"))
     host = replace(caller(1, "scan", 300.0), causes=causes, happened="`scan` got slower", tells_cause=True)
     told = named([host], (Folded(changed, (1,), {0: 5.0}, {0: 5.0}, 2.0, 0.5),), ())[0]
-    assert told.headline == (
+    assert say(told.headline) == (
         "`fill`, whose calls are too short to be timed alone, makes its caller slower: "
         "`scan` got slower; cause: it executes more (a.c, line 5: `other();`)"
     )

@@ -13,6 +13,7 @@ from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.verdicts.settling import settled
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Phase
+from perfdiff.report.sentences.catalogue import say
 from test_analysis_counts import counted
 
 CONFIG = CompareConfig()
@@ -133,6 +134,6 @@ def test_runs_without_probes_alone_are_an_answer_whatever_changed(phases: set[Ph
         untimed = replace(experiment, runs=tuple(run for run in experiment.runs if run.phase in phases))
         found = analysis.analyse(untimed, made.samples, CONFIG)
         seen |= {function.info.change for function in found.functions}
-        assert found.verdict is not Verdict.REGRESSION, f"program {seed}: {found.sentence}"
+        assert found.verdict is not Verdict.REGRESSION, f"program {seed}: {say(found.sentence)}"
         assert analysis.look(untimed, made.samples, CONFIG).verdict is found.verdict
     assert seen >= {Change.ADDED, Change.REMOVED, Change.CHANGED, Change.AFFECTED}

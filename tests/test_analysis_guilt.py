@@ -19,6 +19,7 @@ from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
 from perfdiff.analysis.sums.ledger import open_counts, open_ledger
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, FunctionInfo, Side, Source
+from perfdiff.report.sentences.catalogue import say
 from test_analysis_counts import counted
 
 MAIN = Made("main", same(5e4))
@@ -62,7 +63,7 @@ def test_a_returned_value_that_changed_comes_before_a_field_that_is_written() ->
     found = lookup(HASH)
     assert ranks(found)[0] == "hash"
     assert named(found, "hash").causes[0].name == "returned-values"
-    assert named(found, "hash").chain[0] == "`hash` (changed) returns other values"
+    assert say(named(found, "hash").chain[0]) == "`hash` (changed) returns other values"
 
 
 @pytest.mark.parametrize(("calls", "told"), [(10, "its change adds"), (400, "µs became")], ids=["elsewhere", "in its own calls"])
@@ -73,7 +74,7 @@ def test_a_ratio_of_a_guilty_functions_own_calls_is_told_where_most_of_the_cost_
         return 4e4 if side is BASE else 4.6e4
 
     found = found_in(Made("find", slower, calls=once), Made("hash", own, Change.CHANGED, lambda side, n: {"find": calls}, text=HASH))
-    sentence = named(found, "hash").headline
+    sentence = say(named(found, "hash").headline)
     assert ranks(found)[0] == "hash"
     assert told in sentence
     assert ("CI" in sentence) is (calls == 400)
@@ -85,8 +86,8 @@ def test_an_improvement_is_told_by_the_ratio_of_its_calls() -> None:
 
     found = named(found_in(Made("sort", faster, Change.CHANGED, calls=once)), "sort")
     assert found.verdict is Verdict.IMPROVEMENT
-    assert "became" in found.headline
-    assert "CI" in found.headline
+    assert "became" in say(found.headline)
+    assert "CI" in say(found.headline)
 
 
 def test_a_function_that_returns_a_mere_status_is_not_suspected_of_it() -> None:
@@ -219,7 +220,7 @@ def test_what_is_freed_later_is_put_down_to_who_allocates_more() -> None:
     guilty = named(found, "parse")
     assert ranks(found) == ["parse", "sweep"]
     assert guilty.extra_ns == pytest.approx(70 * 14000, rel=0.2)
-    assert "which frees it" in " ".join(cause.says for cause in guilty.causes)
+    assert "which frees it" in " ".join(say(cause.says) for cause in guilty.causes)
     assert named(found, "log").verdict is Verdict.UNCHANGED
 
 
@@ -301,7 +302,7 @@ def test_counts_of_a_single_run_order_suspects_and_prove_nothing() -> None:
     assert counts is not None
     suspects = work_by_counts(counts, open_ledger(experiment), experiment.functions, {})
     assert [each.name for each in suspects] == ["retain"]
-    assert suspects[0].says == "executes 6,000,000 more atomic operations in one run of each point"
+    assert say(suspects[0].says) == "executes 6,000,000 more atomic operations in one run of each point"
     assert named(analyse(experiment, world.samples, CompareConfig()), "retain").verdict is not Verdict.REGRESSION
 
 
@@ -327,7 +328,7 @@ def test_what_a_callee_executes_is_its_own_if_it_is_new_and_its_caller_s_if_it_w
     assert counts is not None
     suspects = work_by_counts(counts, open_ledger(experiment), experiment.functions, {})
     assert [each.name for each in suspects if each.total_ns > 0] == expected
-    assert " more " in suspects[0].says
+    assert " more " in say(suspects[0].says)
 
 
 def test_extra_cost_has_an_interval_that_holds_the_truth_and_a_place() -> None:
@@ -364,7 +365,7 @@ def test_the_only_slower_function_is_told_although_no_extra_cost_of_a_run_is_put
     world = World((MAIN, dearer_at_small_inputs(1.04)), plain=lambda side: 2e7 * (1.3 if side == HEAD else 1.0))
     found = named(analyse(world.experiment(), world.samples, CompareConfig()), "work")
     assert found.verdict is Verdict.REGRESSION
-    assert found.reason == "whole runs are slower, and it is the only changed function whose own calls are"
+    assert say(found.reason) == "whole runs are slower, and it is the only changed function whose own calls are"
     assert found.causes
 
 
@@ -414,7 +415,7 @@ def test_calls_with_arguments_that_base_never_had_make_no_unchanged_function_slo
     assert ranks(found) == ["typed"]
     typed, unchanged = named(found, "typed"), named(found, "hashed")
     assert [cause.name for cause in typed.causes] == ["more-calls"]
-    assert typed.causes[0].says.startswith("each call of `typed` calls `hashed` once, never before")
+    assert say(typed.causes[0].says).startswith("each call of `typed` calls `hashed` once, never before")
     assert typed.extra_ns == pytest.approx(3 * 200 * 8e3, rel=0.05), "what the new calls cost with these arguments"
     assert unchanged.verdict is Verdict.UNCHANGED
     assert unchanged.metrics["self_ns"].ratio.high < 1.05

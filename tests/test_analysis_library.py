@@ -11,16 +11,17 @@ import pytest
 
 from experiments import HEAD, Made, Noise, World, same
 from perfdiff.analysis.analysis import analyse
+from perfdiff.analysis.causes.outside import entering, left, likeliest, prolonged, slower
 from perfdiff.analysis.counts.library import RANKED_RUNS, departures
 from perfdiff.analysis.counts.suspects import work_by_counts
 from perfdiff.analysis.counts.work import work_of
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.sums.ledger import open_counts, open_ledger
-from perfdiff.analysis.telling.outside import entering, left, likeliest, prolonged, slower
 from perfdiff.config import CompareConfig
 from perfdiff.errors import RecordingError
 from perfdiff.records import store
 from perfdiff.records.schema import Change, Experiment, LibraryCalls, Phase, Side, Source, Totals
+from perfdiff.report.sentences.catalogue import say
 from test_analysis_counts import counted
 
 CALLS = 1000.0
@@ -91,7 +92,7 @@ def test_suspects_are_ordered_by_what_they_call_outside_as_well() -> None:
     assert counts is not None
     (suspect,) = work_by_counts(counts, open_ledger(experiment), experiment.functions, departures(experiment, CompareConfig()))
     points = len(experiment.points)
-    assert suspect.says == f"executes {299 * int(CALLS) * points:,} more calls of strlen in one run of each point"
+    assert say(suspect.says) == f"executes {299 * int(CALLS) * points:,} more calls of strlen in one run of each point"
     assert suspect.total_ns == pytest.approx(299 * CALLS * points)
     assert suspect.beyond_rewriting == ()
 
@@ -100,17 +101,17 @@ def test_a_cause_names_the_function_its_counts_and_the_kernel() -> None:
     experiment, _ = calling(lambda name, side, block: CALLS * (4096.0 if side is HEAD and name == "write" else 1.0))
     (info,) = [each for each in experiment.functions if each.name == "scan"]
     departed = departures(experiment, CompareConfig())[info.id]
-    cause = left(info, departed[:1], "it ")
+    cause = left(info, departed[:1])
     label = departed[0].point.label
     assert cause.name == "system-calls"
-    assert cause.says.startswith(
+    assert say(cause.says).startswith(
         f"it calls `write` 4096 times a call at {label}, once before (in one run 4,096,000 and 1000), each time a call of"
     )
     assert [(each.counter, each.base, each.head) for each in cause.evidence] == [
         ("calls of write", 1.0, 4096.0),
         ("calls of write a run", CALLS, 4096 * CALLS),
     ]
-    assert f"`write` is called 4,096,000 times in one run of {label}, 1000 times before" in entering(departed)
+    assert f"`write` is called 4,096,000 times in one run of {label}, 1000 times before" in say(entering(departed))
 
 
 def test_a_cause_says_what_each_of_the_calls_takes() -> None:
@@ -118,7 +119,7 @@ def test_a_cause_says_what_each_of_the_calls_takes() -> None:
     experiment, _ = calling(more_strlen, spans=lambda name, side, block: spans[name] * (1.2 if block else 1.0))
     (info,) = [each for each in experiment.functions if each.name == "scan"]
     strlen, write = departures(experiment, CompareConfig())[info.id]
-    assert left(info, (strlen,), "it ").says.startswith(
+    assert say(left(info, (strlen,)).says).startswith(
         f"it calls `strlen` 300 times a call at {strlen.point.label}, once before, 3.1 µs each"
     )
     assert (write.base_ns, write.head_ns) == (None, None), "most of so short a call is what tells of it"
@@ -140,7 +141,7 @@ def test_a_method_of_another_type_that_is_called_as_often_takes_the_others_place
     assert [each.name for each in told] == ["java.util.List.size", "java.util.List.remove"], (
         "what nothing was in the place of is named first"
     )
-    says = left(info, told, "it ").says
+    says = say(left(info, told).says)
     assert ", and `java.util.List.remove` 500 times, in place of `java.util.Queue.remove`" in says
 
 
@@ -152,14 +153,14 @@ def test_of_calls_that_may_cost_alike_those_on_changed_lines_are_named_first_and
     info = replace(info, base=Source("Spool.java", 20, before), head=Source("Spool.java", 20, after))
     told = likeliest(info, departures(experiment, CompareConfig())[info.id])
     assert [each.name for each in told] == ["q.List.remove", "q.List.isEmpty"]
-    assert left(info, told, "it ").says.endswith("(Spool.java, line 21: `job = waiting.remove(0);`)")
+    assert say(left(info, told).says).endswith("(Spool.java, line 21: `job = waiting.remove(0);`)")
 
 
 def test_calls_that_take_all_of_their_callers_time_are_told_so() -> None:
     experiment, _ = calling(more_strlen, spans=lambda name, side, block: 3100.0)
     (info,) = [each for each in experiment.functions if each.name == "scan"]
     strlen = departures(experiment, CompareConfig())[info.id][0]
-    says = left(info, (strlen,), "it ", own_ns=300 * 3000.0).says
+    says = say(left(info, (strlen,), own_ns=300 * 3000.0).says)
     assert says.startswith(f"it calls `strlen` 300 times a call at {strlen.point.label}, once before, nearly all of its time (in one run")
 
 
@@ -171,9 +172,9 @@ def test_calls_that_are_as_many_and_take_longer_are_a_cause_of_their_own() -> No
     found = departures(experiment, CompareConfig())[info.id]
     (longer,) = slower(found)
     assert longer.longer_ns.tolist() == pytest.approx([CALLS * 28e3] * len(experiment.points))
-    cause = prolonged(info, (longer,), "it ")
+    cause = prolonged(info, (longer,))
     assert cause.name == "library-time"
-    assert cause.says.startswith(f"it calls `strlen`, which takes 31 µs a call at {longer.point.label}, 3 µs before")
+    assert say(cause.says).startswith(f"it calls `strlen`, which takes 31 µs a call at {longer.point.label}, 3 µs before")
     assert [(each.base, each.head) for each in cause.evidence] == [(3e3, 31e3)]
 
 
@@ -218,7 +219,7 @@ def test_calls_explain_the_time_of_the_points_that_were_counted() -> None:
     (found,) = [each for each in findings.functions if each.info.name == "scan"]
     assert found.verdict is Verdict.REGRESSION
     assert [cause.name for cause in found.causes][:1] == ["library-calls"]
-    assert "calls `q.Text.matches` 5 times a call" in found.causes[0].says
+    assert "calls `q.Text.matches` 5 times a call" in say(found.causes[0].says)
 
 
 def of_rows(totals: Totals, kept: np.ndarray) -> Totals:

@@ -21,6 +21,7 @@ from perfdiff.config import CompareConfig
 from perfdiff.models.workcounter import is_bounded
 from perfdiff.records.schema import Change, Phase, Point, Side
 from perfdiff.report.counts import work
+from perfdiff.report.sentences.catalogue import say
 from test_analysis_counts import counted
 
 CALLS, CALL_NS = 200.0, 10_000.0
@@ -52,7 +53,8 @@ def interpreted(
 def test_more_lines_are_told_as_the_cause_and_as_work() -> None:
     found, f = interpreted(3.0, 300.0, whole=3.0)
     assert f.verdict is Verdict.REGRESSION
-    assert any("executes 300 lines a call at" in cause.says and ", 100 before, the same in every run" in cause.says for cause in f.causes)
+    told = [say(cause.says) for cause in f.causes]
+    assert any("executes 300 lines a call at" in text and ", 100 before, the same in every run" in text for text in told)
     said = work(found)
     assert said is not None
     assert said.title == "Work, counted in lines"
@@ -66,19 +68,19 @@ def test_equal_lines_are_told_as_equal_and_do_not_blame_the_machine() -> None:
     said = work(found)
     assert said is not None
     assert said.texts[0] == "1 changed function: exactly as many lines a call"
-    assert not any("layout" in cause.says for cause in f.causes)
+    assert not any("layout" in say(cause.says) for cause in f.causes)
 
 
 @pytest.mark.parametrize(("counter", "expected"), [("blocks", Verdict.INCONCLUSIVE), ("lines", Verdict.REGRESSION)])
 def test_a_small_slow_down_at_equal_lines_is_no_matter_of_layout(counter: str, expected: Verdict) -> None:
     _, f = interpreted(1.10, 100.0, counter=counter, rest_ns=4e6)  # 3 % of a run, which whole runs do not exclude
-    assert f.verdict is expected, f.reason
+    assert f.verdict is expected, say(f.reason)
 
 
 def test_whole_runs_that_exclude_a_slow_down_at_equal_lines_leave_it_open_and_put_it_down_to_probes() -> None:
     _, f = interpreted(1.30, 100.0)
     assert f.verdict is Verdict.INCONCLUSIVE
-    assert f.reason.endswith("counts do not explain it: its probes may")
+    assert say(f.reason).endswith("counts do not explain it: its probes may")
 
 
 def test_a_search_follows_lines_first_where_they_grew_with_the_time() -> None:
@@ -169,6 +171,6 @@ def test_functions_whose_calls_were_not_timed_are_not_said_to_be_proved_equal_by
     untimed = replace(experiment, runs=tuple(run for run in experiment.runs if run.phase in (Phase.PLAIN, Phase.COUNTED)))
     f = analyse(untimed, world.samples, CompareConfig()).functions[0]
     assert f.verdict is Verdict.UNCHANGED
-    assert f.reason == (
+    assert say(f.reason) == (
         "its calls were not timed: whole runs exclude a slow-down of the program, and functions execute about as many lines as before"
     )

@@ -10,13 +10,14 @@ import pytest
 
 from experiments import Made, World, same
 from perfdiff.analysis import analyse
+from perfdiff.analysis.causes.timed import by_lines, time_only
 from perfdiff.analysis.findings import Findings, FunctionFinding, LineGrowth, Verdict
 from perfdiff.analysis.telling.lines import steeper_line
-from perfdiff.analysis.telling.uncounted import by_lines, time_only
 from perfdiff.analysis.trends.lines import MatchedLines, matched
 from perfdiff.config import CompareConfig
 from perfdiff.records.places import Place, PlaceCounts, PlaceExperiment
 from perfdiff.records.schema import Change, Floats, FunctionInfo, Point, Revision, Side, Source
+from perfdiff.report.sentences.catalogue import say
 
 N = (1000.0, 2000.0, 4000.0, 8000.0)
 Count = Callable[[Floats], Floats]
@@ -186,11 +187,11 @@ def named(found: Findings, name: str) -> FunctionFinding:
 
 
 def test_slower_runs_are_put_down_to_the_only_changed_function_whose_lines_explain_them() -> None:
-    assert compared(None).sentence.startswith("Regression, not located")
+    assert say(compared(None).sentence).startswith("Regression, not located")
     found = compared(at_functions(main=steady(10), fill=growing(1e5, 4e6), find=steady(1e5)))
     guilty = named(found, "fill")
     assert (found.verdict, guilty.verdict, guilty.rank) == (Verdict.REGRESSION, Verdict.REGRESSION, 1)
-    assert "the only changed function whose lines run so much more often" in guilty.reason
+    assert "the only changed function whose lines run so much more often" in say(guilty.reason)
     assert [(line.line, line.base, line.head) for line in guilty.lines] == [(20, 1e5, 4e6)]
 
 
@@ -206,7 +207,7 @@ def test_slower_runs_are_put_down_to_the_only_changed_function_whose_lines_expla
 )
 def test_lines_that_leave_a_doubt_locate_nothing(places: PlaceExperiment) -> None:
     found = compared(places)
-    assert found.sentence.startswith("Regression, not located")
+    assert say(found.sentence).startswith("Regression, not located")
     assert all(each.verdict is not Verdict.REGRESSION for each in found.functions)
 
 
@@ -226,8 +227,8 @@ def test_a_function_whose_line_grows_steeper_names_it_in_its_sentence() -> None:
     fill = {Side.BASE: times(1), Side.HEAD: times(1, 2)}
     found = slower(at_functions(main=steady(10), fill=fill, find=steady(1e5)))
     guilty = named(found, "fill")
-    assert guilty.headline.endswith("; line 20, `fill();`, runs n² times, n before")
-    assert "line 20, `fill();`, runs n² times, n before" in found.sentence
+    assert say(guilty.headline).endswith("; line 20, `fill();`, runs n² times, n before")
+    assert "line 20, `fill();`, runs n² times, n before" in say(found.sentence)
     assert guilty.line_counts == {20: 1e8}
     assert not named(found, "find").lines
     assert not named(slower(None), "fill").lines
@@ -244,27 +245,27 @@ def test_a_line_that_runs_more_often_is_the_cause_where_blocks_are_fewer() -> No
     line = LineGrowth("fill", "a.c", 12, "walk();", "list n=8000", 2000.0, 8000.0)
     told = told_by_lines((replace(line, line=99), line))
     assert [cause.name for cause in told.causes] == ["more-work"]
-    assert told.causes[0].says == "its line 12, `walk();`, runs 8000 times in one run of list n=8000, 2000 before"
-    assert told.headline == f"`fill` is slower; cause: {told.causes[0].says}"
-    assert told_by_lines((replace(line, is_new=True, base=0.0),)).causes[0].says.endswith("never before")
+    assert say(told.causes[0].says) == "its line 12, `walk();`, runs 8000 times in one run of list n=8000, 2000 before"
+    assert say(told.headline) == f"`fill` is slower; cause: {say(told.causes[0].says)}"
+    assert say(told_by_lines((replace(line, is_new=True, base=0.0),)).causes[0].says).endswith("never before")
 
 
 def test_lines_of_other_functions_explain_no_time_of_this_one() -> None:
     told = told_by_lines((LineGrowth("other", "a.c", 99, "walk();", "list n=8000", 2000.0, 8000.0),))
-    assert (
-        told.causes[0].says == "its time grew and nothing that was counted did: dearer instructions in what changed, machine, layout or I/O"
-    )
+    alone = "its time grew and nothing that was counted did: dearer instructions in what changed, machine, layout or I/O"
+    assert say(told.causes[0].says) == alone
 
 
 def test_a_new_line_whose_text_base_has_is_one_that_it_does_not_compile() -> None:
     line = LineGrowth("fill", "a.c", 12, "walk();", "list n=8000", 0.0, 8000.0, "n", "", "n²", is_new=True, is_steeper=True)
     info = replace(INFO, base=Source("a.c", 10, "fill()\n{\nwalk();\n}\n"), head=Source("a.c", 10, "fill()\n{\nwalk();\n}\n"))
-    assert steeper_line(line, replace(info, change=Change.AFFECTED)) == "line 12, `walk();`, which base does not compile, runs n² times"
-    assert steeper_line(line, replace(info, change=Change.CHANGED)) == "new line 12, `walk();`, runs n² times"
+    affected, changed = (say(steeper_line(line, replace(info, change=change))) for change in (Change.AFFECTED, Change.CHANGED))
+    assert affected == "line 12, `walk();`, which base does not compile, runs n² times"
+    assert changed == "new line 12, `walk();`, runs n² times"
 
 
 def test_lines_of_a_function_without_a_probe_are_told_with_the_change_that_makes_it_slower() -> None:
     places = at_functions(main=steady(10), fill=steady(10), find=steady(10), hidden={Side.BASE: times(1), Side.HEAD: times(1, 2)})
     guilty = named(slower(places), "fill")
     assert [(line.function, line.line, line.head_says) for line in guilty.lines] == [("hidden", 40, "n²")]
-    assert guilty.headline.endswith("; line 40 of `hidden`, `hidden();`, runs n² times, n before")
+    assert say(guilty.headline).endswith("; line 40 of `hidden`, `hidden();`, runs n² times, n before")

@@ -11,6 +11,7 @@ from perfdiff.analysis import analyse
 from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, SampleTable, Side
+from perfdiff.report.sentences.catalogue import noted, say
 
 HELD = {BASE: 12.0, HEAD: 4000.0}
 WAITED = {BASE: 50.0, HEAD: 9000.0}
@@ -54,21 +55,21 @@ def named(found: Findings, name: str) -> FunctionFinding:
 def test_locks_held_longer_are_told_though_time_is_the_same_and_are_no_regression() -> None:
     found = findings(5e4, HELD)
     assert found.verdict is not Verdict.REGRESSION
-    assert named(found, "submit").reason.startswith("it holds locks ×33")
-    assert "`submit` holds locks" in named(found, "work").reason
-    (note,) = [note for note in found.notes if note.slug == "locks-held-longer"]
+    assert say(named(found, "submit").reason).startswith("it holds locks ×33")
+    assert "`submit` holds locks" in say(named(found, "work").reason)
+    (note,) = [note for note in map(noted, found.notes) if note.slug == "locks-held-longer"]
     assert "`submit` holds locks ×33" in note.text
     assert "`work` waits " in note.text
 
 
 def test_locks_held_as_long_as_before_are_not_told() -> None:
     found = findings(5e4, {BASE: 12.0, HEAD: 12.0})
-    assert not any(note.slug == "locks-held-longer" for note in found.notes)
-    assert "locks" not in named(found, "submit").reason
+    assert not any(note.slug == "locks-held-longer" for note in map(noted, found.notes))
+    assert "locks" not in say(named(found, "submit").reason)
 
 
 def test_locks_held_longer_are_a_fact_beside_the_cause_of_a_regression() -> None:
     found = findings(2e5, HELD)
     assert found.verdict is Verdict.REGRESSION
     assert [cause.name for cause in named(found, "submit").causes] == ["more-work", "lock-hold"]
-    assert not any(note.slug == "locks-held-longer" for note in found.notes)
+    assert not any(note.slug == "locks-held-longer" for note in map(noted, found.notes))

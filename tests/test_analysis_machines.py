@@ -20,6 +20,7 @@ from perfdiff.config import CompareConfig
 from perfdiff.records.kinds import differences, kinds
 from perfdiff.records.recorded import Held
 from perfdiff.records.schema import Change, Experiment, Machine, Phase, Point, Run, Side
+from perfdiff.report.sentences.catalogue import noted, say
 from perfdiff.statistics.machines import spread
 from perfdiff.statistics.pairs import paired_difference
 from perfdiff.statistics.sides import pairs_of
@@ -63,7 +64,7 @@ def test_speeds_of_machines_leave_the_answer_alone(effect: float, verdict: Verdi
     assert ratios[1] is not None
     assert ratios[0].low < ratios[1].value < ratios[0].high
     assert ratios[1].high / ratios[1].low < 1.3 * ratios[0].high / ratios[0].low
-    assert not work(three).machines_say
+    assert not say(work(three).machines_say)
 
 
 def test_one_machine_is_what_it_was_whatever_its_number_and_name() -> None:
@@ -89,10 +90,10 @@ def test_order_and_names_of_machines_change_nothing() -> None:
     first, second = work(compared(world)), work(compared(world, turned))
     assert first.verdict is second.verdict
     assert first.metrics["self_ns"].ratio == second.metrics["self_ns"].ratio
-    says = first.machines_say
+    says = say(first.machines_say)
     for name, new in (("slow", "y"), ("usual", "z"), ("quick", "x")):
         says = says.replace(f"{name} ", f"{new} ")
-    assert says == second.machines_say
+    assert says == say(second.machines_say)
 
 
 def test_blocks_of_two_machines_with_one_number_are_no_pairs() -> None:
@@ -171,24 +172,24 @@ def test_a_machine_with_one_side_alone_is_left_out_and_told() -> None:
     found = compared(World(program(), runs=24, hosts=hosts))
     assert found.verdict is Verdict.UNCHANGED
     assert [part.name for part in found.machines] == ["quick", "usual"]
-    assert [(note.slug, "slow" in note.text) for note in found.notes] == [("machines-one-sided", True)]
+    assert [(note.slug, "slow" in note.text) for note in map(noted, found.notes)] == [("machines-one-sided", True)]
 
 
 def test_base_and_head_on_different_machines_have_no_answer() -> None:
     hosts = (Host("a", loses={BASE: 1}), Host("b", loses={HEAD: 1}))
     found = compared(World(program(3.0), runs=12, hosts=hosts))
     assert found.verdict is not Verdict.REGRESSION
-    assert [note.slug for note in found.notes] == ["machines-one-sided"]
+    assert [note.slug for note in map(noted, found.notes)] == ["machines-one-sided"]
 
 
 def test_a_function_slower_on_one_machine_is_a_regression_there() -> None:
     found = compared(World(program(), runs=18, hosts=on({"work": 1.4}, {}, {}), plain=lambda _: 1e7))
     finding = work(found)
     assert found.verdict is finding.verdict is Verdict.REGRESSION
-    assert finding.machines_say.startswith("slower on slow (×1.")
-    assert "not on" in finding.machines_say
-    assert "processor (arm, " in finding.machines_say
-    assert "machines-disagree" in [note.slug for note in found.notes]
+    assert say(finding.machines_say).startswith("slower on slow (×1.")
+    assert "not on" in say(finding.machines_say)
+    assert "processor (arm, " in say(finding.machines_say)
+    assert "machines-disagree" in [note.slug for note in map(noted, found.notes)]
     metric = finding.metrics["self_ns"]
     assert metric.machines["slow"].low > 1.3
     assert metric.machines["usual"].high < 1.1
@@ -200,8 +201,8 @@ def test_opposite_effects_are_inconclusive() -> None:
     world = World(program(), runs=18, hosts=on({"work": 1.4}, {}, {"work": 0.7}), plain=lambda _: 1e7)
     found = compared(world)
     assert found.verdict is work(found).verdict is Verdict.INCONCLUSIVE
-    assert work(found).reason.startswith("machines disagree: slower on slow (×1.")
-    assert "machines disagree" in found.sentence
+    assert say(work(found).reason).startswith("machines disagree: slower on slow (×1.")
+    assert "machines disagree" in say(found.sentence)
     assert all(end.standing is PointStanding.OPEN and not end.needed for end in found.end_to_end)
 
 
@@ -266,7 +267,7 @@ def test_many_hosts_are_told_by_kind_and_count_as_one_draw_each() -> None:
 def test_a_kind_of_hosts_that_alone_is_slower_is_named() -> None:
     found = of_fleet(fleet(20, one_kind=1.3))
     assert found.verdict is Verdict.REGRESSION
-    assert work(found).machines_say.startswith("slower on processor 0 (×1.")
+    assert say(work(found).machines_say).startswith("slower on processor 0 (×1.")
     assert of_fleet(fleet(20)).verdict is Verdict.UNCHANGED
 
 

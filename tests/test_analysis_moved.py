@@ -11,6 +11,7 @@ from perfdiff.analysis import analyse
 from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Side
+from perfdiff.report.sentences.catalogue import say
 
 Calls = Callable[[Side, float], Mapping[str, float]]
 
@@ -44,7 +45,7 @@ def test_steps_that_the_caller_asked_for_before_and_that_became_cheaper_are_no_r
     assert named(found, "step").verdict is Verdict.IMPROVEMENT
     collect = named(found, "collect")
     assert collect.verdict is Verdict.UNCHANGED
-    assert collect.reason == "its own cost did not grow; it makes calls of `step` that `main` made before"
+    assert say(collect.reason) == "its own cost did not grow; it makes calls of `step` that `main` made before"
 
 
 def test_more_steps_than_the_caller_asked_for_are_a_regression_of_who_takes_them_now() -> None:
@@ -81,7 +82,7 @@ def gone(side: Side, n: float) -> dict[str, float]:
 def test_a_loop_that_takes_the_place_of_an_iterator_is_no_regression(change: Change) -> None:
     found = made_a_loop(calls=1.1, through=gone, change=change)
     assert found.verdict is not Verdict.REGRESSION
-    assert "work moved between it and `main`" in named(found, "collect").reason
+    assert "work moved between it and `main`" in say(named(found, "collect").reason)
 
 
 def test_a_loop_that_does_twice_the_work_of_the_iterator_is_a_regression() -> None:
@@ -100,7 +101,7 @@ def all_at_once(*, calls: float) -> Findings:
 def test_one_call_for_all_items_that_does_the_same_work_is_no_regression() -> None:
     found = all_at_once(calls=1.1)
     assert found.verdict is Verdict.IMPROVEMENT
-    assert "work moved between it and `main`" in named(found, "read").reason
+    assert "work moved between it and `main`" in say(named(found, "read").reason)
 
 
 def test_one_call_for_all_items_that_does_more_work_is_a_regression() -> None:

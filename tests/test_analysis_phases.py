@@ -18,6 +18,7 @@ from perfdiff.models import language
 from perfdiff.models.annotation import PHASE
 from perfdiff.records.schema import Change, SampleTable, Side
 from perfdiff.report import wording
+from perfdiff.report.sentences.catalogue import say
 
 
 def sized(side: Side, n: float, count: int, rng: np.random.Generator) -> Columns:
@@ -68,8 +69,8 @@ def test_the_first_sentence_the_cost_and_the_ratio_are_of_the_same_calls() -> No
             base, head = wording.both_costs(metric)
             assert base is not None
             assert head == base * metric.ratio.value
-            assert f"{units.duration(base)} became {units.duration(head)} a call (" in finding.headline
-            assert f"{wording.cost_at(metric)}, " in finding.headline
+            assert f"{units.duration(base)} became {units.duration(head)} a call (" in say(finding.headline)
+            assert f"{wording.cost_at(metric)}, " in say(finding.headline)
             return
     pytest.fail("no typical call is told")
 

@@ -16,6 +16,7 @@ from perfdiff.analysis.verdicts.proof import proved_by_counts
 from perfdiff.analysis.verdicts.rules import Decision
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Side
+from perfdiff.report.sentences.catalogue import say
 from test_analysis_counts import counted
 
 CONFIG = CompareConfig()
@@ -38,7 +39,7 @@ def said(slower: float, noise: float) -> tuple[str, str]:
     assert proof is not None
     decision = Decision(Verdict.REGRESSION, proof.says, proof.grown)
     metrics, spots = compared(case, decision, found, samples)
-    return proof.says, happened(case, decision, metrics, spots)
+    return say(proof.says), say(happened(case, decision, metrics, spots))
 
 
 def test_a_function_whose_time_is_told_beside_its_counts_is_told_by_it() -> None:

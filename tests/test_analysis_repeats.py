@@ -10,6 +10,7 @@ import pytest
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.analysis.sums.repeats import by_repetitions, in_all_points, told_of_the_clock
 from perfdiff.records.schema import Floats, Note, Phase, Point, Run, Side
+from perfdiff.report.sentences.catalogue import noted
 
 MAIN, SETUP, STEP, PART = range(4)  # main calls setup once, and step until the time is over, which calls part twice
 SECOND = 1e9
@@ -70,7 +71,7 @@ def test_sums_of_slower_calls_are_those_of_as_many_as_base_makes() -> None:
     more = after.wall_ns[:, STEP] - head.wall_ns[:, STEP]
     np.testing.assert_allclose(after.wall_ns[:, MAIN] - head.wall_ns[:, MAIN], more)
     np.testing.assert_allclose(after.edges_ns[MAIN, 4] - head.edges_ns[MAIN, 4], more)
-    (note, other) = told_of_the_clock(found, [Note("sizes-not-felt", "sizes"), Note("machine-busy", "busy")])
+    (note, other) = map(noted, told_of_the_clock(found, [Note("sizes-not-felt", "sizes"), Note("machine-busy", "busy")]))
     assert (note.slug, other.slug) == ("ends-by-the-clock", "machine-busy")
     assert "step n=3" in note.text
 

@@ -15,6 +15,7 @@ from perfdiff.analysis.sums.ledger import open_ledger
 from perfdiff.config import CompareConfig
 from perfdiff.models.clock import HIDDEN_NS
 from perfdiff.records.schema import Change, Phase, SampleTable, Side
+from perfdiff.report.sentences.catalogue import say
 
 
 @pytest.mark.parametrize("hidden", [0.0, 0.5 * HIDDEN_NS, HIDDEN_NS])
@@ -52,7 +53,7 @@ def findings(overhead: float, *, plain_is_slower: bool) -> Findings:
 )
 def test_where_probes_cost_more_than_the_program_whole_runs_must_agree(overhead: float, plain_is_slower: bool, expected: Verdict) -> None:
     found = findings(overhead, plain_is_slower=plain_is_slower)
-    assert found.functions[0].verdict is expected, found.functions[0].reason
+    assert found.functions[0].verdict is expected, say(found.functions[0].reason)
 
 
 def test_a_run_costs_its_cpu_time_and_what_every_run_waits() -> None:
@@ -101,7 +102,7 @@ def test_what_probes_of_callees_leave_in_a_caller_is_no_cost_of_its_own() -> Non
         rest_ns=1e5,
     )
     found = analysis.analyse(world.experiment(), world.samples, CompareConfig())
-    assert found.verdict is not Verdict.REGRESSION, found.sentence
+    assert found.verdict is not Verdict.REGRESSION, say(found.sentence)
 
 
 def of_two_kinds(seed: int) -> tuple[Ratio, float]:

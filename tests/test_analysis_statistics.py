@@ -19,6 +19,7 @@ from perfdiff.analysis.stats.panel import Panel, Runs, panel
 from perfdiff.analysis.stats.panel import noise_floor as panel_floor
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Phase, SampleTable, Side
+from perfdiff.report.sentences.catalogue import say
 
 BLOCKS = np.arange(100)
 FIVE_PERCENT = Noise(call=0.05, run=0.04, function=0.03)
@@ -327,7 +328,7 @@ def test_too_few_runs_are_inconclusive_with_the_remedy() -> None:
     found = compared(program(), runs=2, noise=replace(FIVE_PERCENT, function=0.2), seed=1)
     open_ends = [each for each in found.functions if each.verdict is Verdict.INCONCLUSIVE]
     assert found.verdict is Verdict.INCONCLUSIVE
-    assert all("add runs" in each.reason for each in open_ends)
+    assert all("add runs" in say(each.reason) for each in open_ends)
 
 
 def test_noise_above_the_smallest_effect_is_inconclusive_with_the_remedy() -> None:
@@ -335,7 +336,7 @@ def test_noise_above_the_smallest_effect_is_inconclusive_with_the_remedy() -> No
     results = [compared(program(), runs=5, noise=noise, seed=seed) for seed in range(8)]
     open_ends = [found for found in results if found.verdict is Verdict.INCONCLUSIVE]
     assert len(open_ends) >= 5  # the rest exclude a slow-down by luck: their interval lies below
-    assert all("base against base differs by up to" in found.sentence and "add runs" in found.sentence for found in open_ends)
+    assert all("base against base differs by up to" in say(found.sentence) and "add runs" in say(found.sentence) for found in open_ends)
 
 
 def slower_outside(rest_head: float, *, runs: int = 8, base_ns: float = 1e8) -> World:
@@ -375,7 +376,7 @@ def test_slower_whole_runs_without_a_slower_function_are_a_regression_not_locate
     world = slower_outside(1.6)
     found = analyse(world.experiment(), world.samples, CompareConfig())
     assert found.verdict is Verdict.REGRESSION
-    assert found.sentence.startswith("Regression, not located: whole runs at ")
+    assert say(found.sentence).startswith("Regression, not located: whole runs at ")
     assert found.end_to_end[0].ratio.value == pytest.approx(1.6, rel=0.1)
 
 
@@ -385,7 +386,7 @@ def test_too_few_whole_runs_leave_the_answer_open() -> None:
     few = tuple(run for run in experiment.runs if run.phase is not Phase.PLAIN or run.block % 2 == 0)
     found = analyse(replace(experiment, runs=few), world.samples, CompareConfig())
     assert found.verdict is Verdict.INCONCLUSIVE
-    assert re.search(r"whole runs at .* are too few: raise measure.budget_s", found.sentence)
+    assert re.search(r"whole runs at .* are too few: raise measure.budget_s", say(found.sentence))
 
 
 def test_whole_runs_that_other_work_delays_prove_by_their_cpu_time() -> None:

@@ -13,6 +13,7 @@ from perfdiff.analysis import analyse
 from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Experiment, Phase, Side
+from perfdiff.report.sentences.catalogue import say
 from test_analysis_counts import counted
 
 QUIET, NOISY = (Noise(run=deviation, function=deviation) for deviation in (0.02, 0.05))
@@ -74,29 +75,29 @@ class Release:
 def test_own_time_that_callees_take_less_is_no_slow_down(overhead: float, changed: tuple[str, ...]) -> None:
     release = Release(overhead=overhead, changed=changed)
     findings = release.findings()
-    assert findings.verdict is Verdict.UNCHANGED, findings.sentence
-    assert findings.sentence.startswith("No regression: slow-downs of more than ")
+    assert findings.verdict is Verdict.UNCHANGED, say(findings.sentence)
+    assert say(findings.sentence).startswith("No regression: slow-downs of more than ")
     fill = next(each for each in findings.functions if each.info.name == "fill")
     assert fill.verdict is Verdict.UNCHANGED
-    assert fill.reason.startswith("its own time grew by what its callees take less: with them, its calls take ×1.0")
+    assert say(fill.reason).startswith("its own time grew by what its callees take less: with them, its calls take ×1.0")
 
 
 def test_a_callee_that_saves_what_its_caller_takes_more_is_no_improvement() -> None:
     take = Release(changed=("fill", "take")).function("take")
-    assert (take.verdict, take.reason) == (Verdict.UNCHANGED, "what it takes less, its caller `fill` takes more of its own")
+    assert (take.verdict, say(take.reason)) == (Verdict.UNCHANGED, "what it takes less, its caller `fill` takes more of its own")
     alone = Release(fill=(4e5, 4e5), changed=("take",), run_ns=6.8e6).function("take")
-    assert alone.verdict is Verdict.IMPROVEMENT, alone.reason
+    assert alone.verdict is Verdict.IMPROVEMENT, say(alone.reason)
 
 
 @pytest.mark.parametrize("is_counted", [True, False])
 def test_noise_that_hides_what_moved_leaves_a_function_open_and_the_program_to_whole_runs(*, is_counted: bool) -> None:
     findings = Release(noise=NOISY, is_counted=is_counted, run_ns=2e7).findings()
     fill = next(each for each in findings.functions if each.info.name == "fill")
-    assert findings.verdict is not Verdict.REGRESSION, findings.sentence
+    assert findings.verdict is not Verdict.REGRESSION, say(findings.sentence)
     assert fill.verdict is Verdict.INCONCLUSIVE
-    assert fill.reason.startswith("its own time grew, but the time of its calls with their callees does not show it")
-    assert ("nor does any count of work" in fill.reason) is is_counted
-    assert "and probes cost more than what they seem to show" in fill.reason
+    assert say(fill.reason).startswith("its own time grew, but the time of its calls with their callees does not show it")
+    assert ("nor does any count of work" in say(fill.reason)) is is_counted
+    assert "and probes cost more than what they seem to show" in say(fill.reason)
 
 
 @pytest.mark.parametrize(
@@ -111,8 +112,8 @@ def test_noise_that_hides_what_moved_leaves_a_function_open_and_the_program_to_w
 def test_counts_confirm_own_time_unless_callees_count_as_much_less(work: Mapping[str, float], expected: Verdict) -> None:
     """200,000 blocks more could take the time that clocks are too noisy to see with callees; those that `take` lacks are the same ones."""
     fill = Release(work=work, noise=NOISY, run_ns=2e7).function("fill")
-    assert fill.verdict is expected, fill.reason
-    assert fill.reason.startswith("its own time grew by what its callees take less") is (expected is Verdict.UNCHANGED)
+    assert fill.verdict is expected, say(fill.reason)
+    assert say(fill.reason).startswith("its own time grew by what its callees take less") is (expected is Verdict.UNCHANGED)
 
 
 @pytest.mark.parametrize("is_counted", [True, False])
@@ -121,7 +122,9 @@ def test_a_function_that_is_slower_with_its_callees_too_stays_one_in_a_program_t
     overhead: float, *, is_counted: bool
 ) -> None:
     findings = Release(take=(5e6, 5e6), overhead=overhead, is_counted=is_counted, run_ns=2e7).findings()
-    assert findings.sentence.startswith("Regression of a function, not of the program (slow-downs of more than "), findings.sentence
+    assert say(findings.sentence).startswith("Regression of a function, not of the program (slow-downs of more than "), say(
+        findings.sentence
+    )
     assert [(each.info.name, each.rank) for each in findings.functions if each.rank] == [("fill", 1)]
 
 
@@ -138,15 +141,17 @@ def test_a_function_without_callees_needs_callers_that_are_slower(
     take: tuple[float, float], changed: tuple[str, ...], expected: Verdict
 ) -> None:
     fill = Release(take=take, changed=changed, take_by="main", overhead=0.0, run_ns=2e7, is_counted=False).function("fill")
-    assert fill.verdict is expected, fill.reason
-    assert fill.reason.startswith("its own time grew, but the time of what calls it does not show it") is (expected is Verdict.INCONCLUSIVE)
+    assert fill.verdict is expected, say(fill.reason)
+    assert say(fill.reason).startswith("its own time grew, but the time of what calls it does not show it") is (
+        expected is Verdict.INCONCLUSIVE
+    )
 
 
 @pytest.mark.parametrize(("overhead", "expected"), [(0.01, Verdict.REGRESSION), (0.81, Verdict.INCONCLUSIVE)])
 def test_probes_that_cost_more_than_a_claim_need_a_second_time_that_is_beyond_chance(overhead: float, expected: Verdict) -> None:
     release = Release(take=(8e6, 8e6), noise=NOISY, seed=2, overhead=overhead, run_ns=2e7, is_counted=False)
     fill = release.function("fill")
-    assert fill.verdict is expected, fill.reason
+    assert fill.verdict is expected, say(fill.reason)
 
 
 def test_misses_of_a_cache_confirm_no_time() -> None:
@@ -156,11 +161,11 @@ def test_misses_of_a_cache_confirm_no_time() -> None:
 
 def test_a_slower_program_is_not_put_down_to_a_function_to_which_time_moved() -> None:
     findings = Release(slower=1.2, run_ns=7e6).findings()
-    assert findings.sentence.startswith("Regression, not located: whole runs at "), findings.sentence
+    assert say(findings.sentence).startswith("Regression, not located: whole runs at "), say(findings.sentence)
     assert [each.info.name for each in findings.functions if each.verdict is Verdict.REGRESSION] == []
 
 
 def test_whole_runs_that_are_slower_by_as_much_confirm_own_time() -> None:
     """Where clocks are too noisy to see it with callees."""
     fill = Release(noise=NOISY, slower=1.2, run_ns=7e6).function("fill")
-    assert (fill.verdict, fill.rank) == (Verdict.REGRESSION, 1), fill.reason
+    assert (fill.verdict, fill.rank) == (Verdict.REGRESSION, 1), say(fill.reason)

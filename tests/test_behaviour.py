@@ -12,11 +12,12 @@ from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import Rung, Verdict
 from perfdiff.analysis.verdicts.behaviour import behaviour_notes, behaviours, weighed
 from perfdiff.analysis.verdicts.rules import Conclusion
+from perfdiff.analysis.witnessed import DifferenceKind, PointBehaviour
 from perfdiff.collect.execution.outputs import CLOSE_BYTES, shape_of
 from perfdiff.config import CompareConfig
 from perfdiff.records.behaviour import Behaviour
 from perfdiff.records.schema import Phase, Point, Run, Side, Workload
-from perfdiff.records.witnessed import DifferenceKind, PointBehaviour
+from perfdiff.report.sentences.catalogue import noted, say
 
 POINT = Point(0, "w", {}, "./w")
 SUM, ERROR = b"sum 7\n", b"error: no input\n"
@@ -102,7 +103,7 @@ def test_what_head_does_otherwise_is_seen_beyond_what_varies(
 @pytest.mark.parametrize(("code", "says"), [(255, "255"), (139, "139 (SIGSEGV)"), (-9, "-9 (SIGKILL)"), (193, "193"), (3, "3")])
 def test_a_signal_is_named_where_an_exit_code_stands_for_one(code: int, says: str) -> None:
     [point] = witnessed([did()] * 5, [did(code=code)] * 5)
-    assert point.differences[0].says == f"exits {says} where base exits 0"
+    assert say(point.differences[0].says) == f"exits {says} where base exits 0"
 
 
 @pytest.mark.parametrize(("fails", "kinds_told"), [(1, []), (10, ["exit-code", "errors", "other-output"])])
@@ -218,10 +219,10 @@ def test_good_news_needs_the_same_work_and_every_difference_is_in_the_first_sent
     seen = witnessed([did()] * 5, [head] * 5)
     found = weighed(conclusion, seen, CONFIG)
     assert found.verdict is verdict
-    says = [difference.says for difference in seen[0].differences]
-    assert all(text in found.sentence for text in says)
+    says = [say(difference.says) for difference in seen[0].differences]
+    assert all(text in say(found.sentence) for text in says)
     if verdict is Verdict.INCONCLUSIVE:
-        assert found.sentence.startswith("Inconclusive: head may do less work: it ")
+        assert say(found.sentence).startswith("Inconclusive: head may do less work: it ")
         assert found.excluded is None
 
 
@@ -239,14 +240,14 @@ def test_who_says_that_it_is_meant_is_believed_but_for_work_that_outlives_the_ru
     seen = witnessed([did()] * 5, [did(ERROR, code=1)] * 5, checked=meant == "check")
     found = weighed(IMPROVEMENT, seen, config)
     assert found.verdict is Verdict.IMPROVEMENT
-    assert found.sentence.startswith("Improvement: `run` takes half; head exits 1 where base exits 0")
+    assert say(found.sentence).startswith("Improvement: `run` takes half; head exits 1 where base exits 0")
     left = witnessed([did()] * 5, [did(left=("worker",))] * 5, checked=meant == "check")
     assert weighed(IMPROVEMENT, left, config).verdict is Verdict.INCONCLUSIVE
 
 
 def test_signals_are_named_and_processes_that_runs_left_are_told() -> None:
     seen = witnessed([did()] * 5, [did(code=139, left=("worker",))] * 5)
-    notes = [*behaviour_notes(seen)]
+    notes = [*map(noted, behaviour_notes(seen))]
     assert [note.slug for note in notes] == ["outputs-differ", "processes-left"]
     assert "at w head exits 139 (SIGSEGV) where base exits 0, and leaves processes (`worker`)" in notes[0].text
     assert "runs of w on head left processes (worker) that were ended; their CPU time until then, 5 ms at most, counts" in notes[1].text

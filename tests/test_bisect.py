@@ -18,6 +18,7 @@ from perfdiff.errors import MeasurementError, PerfdiffError, RevisionError, Stor
 from perfdiff.progress import Silent
 from perfdiff.report import bisect as report
 from perfdiff.report import document, html, json_report, markdown, terminal
+from perfdiff.report.sentences.catalogue import noted
 from perfdiff.searches import bisecting
 from perfdiff.searches.question import Question
 from programs import git
@@ -238,7 +239,7 @@ def test_history_rewritten_during_the_search_is_noted_and_the_search_stays_with_
     monkeypatch.setattr(bisecting.pipeline, "compare", rewriting)
     found = bisected(folder)
     assert [each.commit for each in found.suspects] == [commits[4]]
-    assert "history-rewritten" in [note.slug for note in found.findings.notes]
+    assert "history-rewritten" in [note.slug for note in map(noted, found.findings.notes)]
 
 
 def test_history_rewritten_between_two_searches_is_noted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,7 +251,7 @@ def test_history_rewritten_between_two_searches_is_noted(folder: Path, monkeypat
     git(folder, "tag", "-f", "bad", culprit)
     found = bisected(folder)
     assert [each.commit for each in found.suspects] == [culprit]
-    assert "history-rewritten" in [note.slug for note in found.findings.notes]
+    assert "history-rewritten" in [note.slug for note in map(noted, found.findings.notes)]
 
 
 def test_a_commit_that_is_lost_from_the_repository_ends_the_search(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.language import parse, parse_all, print_annotation
 from perfdiff.records.schema import Floats, Ints, Point, SampleTable
+from perfdiff.report.sentences.catalogue import say
 from sampled import table
 from test_annotate import linear, logs, perfdiff
 
@@ -234,7 +235,7 @@ def test_inputs_beyond_the_annotated_ones_are_said_and_not_judged() -> None:
     assert (some.outside.share, some.outside.feature, some.outside.seen) == (0.25, "n", (2000.0, 16_000.0))
     most = checked(annotation, timed(rng, sizes=(2000.0, 16_000.0, 32_000.0)))
     assert (most.standing, most.overall) == (Standing.NOT_JUDGED, None)
-    assert "other inputs" in most.reason
+    assert "other inputs" in say(most.reason)
 
 
 def test_what_is_no_material_part_of_a_run_is_no_violation() -> None:
@@ -249,12 +250,12 @@ def test_too_few_runs_and_lost_inputs_have_no_answer_and_say_so() -> None:
     rng = np.random.default_rng(1)
     annotation = learnt(timed(rng))
     few = checked(annotation, timed(rng, sizes=SIZES[:1], runs=3))
-    assert (few.standing, few.reason) == (Standing.NOT_JUDGED, "only 3 runs: add runs")
+    assert (few.standing, say(few.reason)) == (Standing.NOT_JUDGED, "only 3 runs: add runs")
     calls = timed(rng)
     lost = checked(annotation, replace(calls, features=(replace(calls.features[0], name="m"),)))
-    assert (lost.standing, lost.reason) == (Standing.NOT_JUDGED, "its input `n` is not recorded any more")
+    assert (lost.standing, say(lost.reason)) == (Standing.NOT_JUDGED, "its input `n` is not recorded any more")
     other = checked(replace(annotation, metric="cpu_ns"), calls)
-    assert (other.standing, other.reason) == (Standing.NOT_JUDGED, "cpu_ns was not recorded")
+    assert (other.standing, say(other.reason)) == (Standing.NOT_JUDGED, "cpu_ns was not recorded")
 
 
 def test_an_annotation_by_hand_is_taken_as_exact() -> None:

@@ -13,7 +13,8 @@ import pytest
 
 import test_schemas
 import trends as made
-from perfdiff.analysis.series import Checked, Lack, Reason, Standing
+from perfdiff.analysis.claims import claim
+from perfdiff.analysis.series import Checked, Standing
 from perfdiff.analysis.trends.again import found_again
 from perfdiff.analysis.trends.assertions import GrowthAssertion, check_trends
 from perfdiff.analysis.trends.blocks import block_counts, block_starts
@@ -24,6 +25,7 @@ from perfdiff.errors import UsageError
 from perfdiff.records.places import Place, PlaceExperiment
 from perfdiff.records.schema import Floats, Revision, Side
 from perfdiff.report import check as report
+from perfdiff.report.sentences.catalogue import say
 from perfdiff.report.trends.clean import clean
 from perfdiff.report.trends.json_document import json_document
 from perfdiff.report.trends.saved import saved_trends
@@ -106,13 +108,13 @@ def test_a_lower_power_is_told_and_is_no_violation() -> None:
 def test_a_line_that_is_gone_is_not_judged() -> None:
     found = checked((WALK,), PRINT)
     assert found.verdict is Standing.NOT_JUDGED
-    assert found.assertions[0].reason == Reason(Lack.LINES)
+    assert say(found.assertions[0].reason) == "none of its lines is there any more"
     assert report.answer(found).startswith("Not judged: none of 1 assertion")
 
 
 def test_a_feature_that_does_not_vary_any_more_is_not_judged() -> None:
     found = checked((WALK,), (WALK,), np.full_like(N, 500.0))
-    assert found.assertions[0].reason == Reason(Lack.VARIATION, "n")
+    assert say(found.assertions[0].reason) == "n is no feature of these runs, or does not vary"
 
 
 def test_sizes_outside_of_those_that_were_saved_do_not_count() -> None:
@@ -120,14 +122,14 @@ def test_sizes_outside_of_those_that_were_saved_do_not_count() -> None:
     assert trends((curved,), 10 * N).sides[Side.BASE].clusters[0].fits[0].b > 1.5, "so it would be a violation"
     assert checked((curved,), (curved,), np.concatenate([N, 10 * N])).verdict is Standing.HOLDS
     beyond = checked((curved,), (curved,), 100 * N)
-    assert beyond.assertions[0].reason == Reason(Lack.SIZES_IN_RANGE, "n")
+    assert say(beyond.assertions[0].reason) == "fewer than three sizes with a count lie in the range of n that was saved"
 
 
 def test_what_loses_a_part_of_lower_order_is_open_not_violated() -> None:
     before: Line = ("read", "next(file);", times(1, more=5000))
     found = checked((before,), (("read", "next(file);", times(1)),))
     assert rulings(found) == [Standing.OPEN]
-    assert found.assertions[0].reason == Reason(Lack.COST)
+    assert found.assertions[0].reason == claim("lower-order-is-gone")
 
 
 def test_a_wide_interval_is_open() -> None:
@@ -224,7 +226,7 @@ def test_values_that_are_absent_leave_a_cluster_unjudged() -> None:
         saved = saved_trends(text, "t.json")
         assert saved is not None
         found = check_trends(saved, clean(trends(SAVED)), CONFIG)
-        assert found.assertions[0].reason == Reason(Lack.GROWTH)
+        assert found.assertions[0].reason == claim("no-feature-told")
     saved = saved_trends(changed(["points"], [{**point, "features": {"base": {"n": None}}} for point in document()["points"]]), "t.json")
     assert saved is not None
     assert check_trends(saved, clean(trends(SAVED)), CONFIG).verdict is Standing.NOT_JUDGED

@@ -32,6 +32,7 @@ from perfdiff.errors import MeasurementError, UsageError
 from perfdiff.progress import Silent
 from perfdiff.records import recorded, store
 from perfdiff.records.schema import Experiment, Phase, Side
+from perfdiff.report.sentences.catalogue import noted
 from perfdiff.request import Request
 from perfdiff.revisions import trees
 from perfdiff.revisions.bundles import Sent, SentFile, bundled, put, unbundled
@@ -207,7 +208,7 @@ def test_a_worker_is_killed_and_others_cannot_measure_but_the_answer_is_that_of_
     assert answers[0][0] == ("add", "regression", "changed")
     assert by_cluster["functions"][0]["metrics"]["wall_ns"]["ratio"] == pytest.approx(2.0, abs=0.3)
     assert set(by_cluster) - {"machines"} == set(by_one) - {"machines"}
-    notes = {note.text.split(" at ")[0]: note for note in found.notes if note.slug in ("worker-left-out", "worker-lost")}
+    notes = {note.text.split(" at ")[0]: note for note in map(noted, found.notes) if note.slug in ("worker-left-out", "worker-lost")}
     assert {name: note.slug for name, note in notes.items()} == {
         "worker w2": "worker-lost",
         **dict.fromkeys(("worker old", "worker bare", "worker broken", "worker full"), "worker-left-out"),
@@ -309,7 +310,7 @@ def test_a_comparison_goes_on_where_the_scheduler_comes_back_with_its_workers(pr
     require_pairs(found)
     assert {run.machine for run in found.runs if run.phase is Phase.PLAIN} == {1}
     assert len(found.machines) == 2
-    assert [note.slug for note in found.notes if note.slug.startswith("scheduler")] == ["scheduler-returned"]
+    assert [note.slug for note in map(noted, found.notes) if note.slug.startswith("scheduler")] == ["scheduler-returned"]
 
 
 def test_the_last_worker_that_is_lost_ends_the_comparison(project: Path, tmp_path: Path, one_worker: Lab) -> None:

@@ -14,6 +14,7 @@ from perfdiff.analysis.findings import Verdict
 from perfdiff.pipeline import Request
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Change, Side
+from perfdiff.report.sentences.catalogue import noted, say
 from programs import git
 
 pytestmark = pytest.mark.integration
@@ -48,14 +49,16 @@ def test_a_folded_function_shows_in_its_caller_with_its_time_and_its_counts(tmp_
     guilty, host = findings.functions[:2]
     assert (findings.verdict, guilty.verdict, host.verdict) == (Verdict.REGRESSION,) * 3
     assert [(each.info.name, each.rank) for each in (guilty, host)] == [("pop", 1), ("run", 2)]
-    assert findings.sentence.startswith("Regression: `pop`, whose calls are too short to be timed alone, makes its caller slower: `run`")
+    assert say(findings.sentence).startswith(
+        "Regression: `pop`, whose calls are too short to be timed alone, makes its caller slower: `run`"
+    )
     assert guilty.causes[0].name == "more-work"
-    assert host.reason == "its code is unchanged; it is slower because of `pop`"
+    assert say(host.reason) == "its code is unchanged; it is slower because of `pop`"
     assert host.info.change is Change.AFFECTED
     assert [str(reason).partition(" (")[0] for reason in host.info.reasons][-1] == "holds function pop, which changed"
     (skipped,) = (each for each in findings.skipped if each.name == "pop")
     assert skipped.reason == "called, but too often for what a call takes to be timed by itself: its time counts as that of `run`"
-    assert "functions-folded" in {note.slug for note in findings.notes}
+    assert "functions-folded" in {note.slug for note in map(noted, findings.notes)}
 
     (folded,) = experiment.folded
     assert (folded.info.name, folded.hosts) == ("pop", (host.info.id,))

@@ -12,11 +12,12 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
+from perfdiff.analysis.claims import claim
 from perfdiff.analysis.search.bisection import Alike, Bisection, CommitStanding, Measured, Passed
 from perfdiff.analysis.search.ends import SearchSubject
 from perfdiff.analysis.search.growth import follow, reading
 from perfdiff.analysis.search.halving import narrowed, next_commit
-from perfdiff.analysis.series import GROWTH, History, Lack, Reason
+from perfdiff.analysis.series import GROWTH, History
 from perfdiff.analysis.trends.findings import Difference, DifferenceKind, TrendFindings
 from perfdiff.analysis.trends.growth_history import Counted, growth_history
 from perfdiff.cli import log, trends
@@ -29,6 +30,7 @@ from perfdiff.records.schema import Revision, Side
 from perfdiff.report import bisect as bisect_report
 from perfdiff.report import history as report
 from perfdiff.report import history_plot
+from perfdiff.report.sentences.catalogue import say
 from perfdiff.report.trends.json_document import json_document
 from test_analysis_trends import APPEND, MAIN, PRINT, WALK, Line, N, compared, counts, experiment, times
 
@@ -87,7 +89,7 @@ def test_a_constant_factor_is_no_change_of_growth() -> None:
 
 def test_a_revision_without_the_function_says_so() -> None:
     found = told(MAIN, GOOD)
-    assert [each.reason for each in found.entries] == [Reason(Lack.RUNS), ""]
+    assert [each.reason for each in found.entries] == [claim("no-function-ran"), None]
     assert "no function of this name ran" in report.text(found)
     assert growth_history("append", "append.c", counted(MAIN), CONFIG) is None
 
@@ -312,7 +314,7 @@ def test_a_bisect_by_growth_is_told_alike_in_all_forms() -> None:
 
 def test_suspects_that_nothing_tells_apart_are_all_named() -> None:
     found = conclusion(suspects=2)
-    assert found.sentence == "Culprit: one of 2 commits up to cccccccccc; no commit between them can be counted"
+    assert say(found.sentence) == "Culprit: one of 2 commits up to cccccccccc; no commit between them can be counted"
     document = document_of(found)
     assert document["culprit"] is None
     assert [each["commit"][0] for each in document["suspects"]] == ["b", "c"]

@@ -10,6 +10,7 @@ import pytest
 from perfdiff import pipeline
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.progress import Silent
+from perfdiff.report.sentences.catalogue import noted
 from programs import first_two
 
 TOML = """
@@ -67,7 +68,7 @@ def test_what_makes_later_runs_slower_alone_is_a_regression(tmp_path: Path) -> N
     assert found.verdict is Verdict.REGRESSION
     slower = {end.point.workload for end in found.end_to_end if end.low > 1}
     assert slower == {"job again"}
-    assert "later-runs-differ" in {note.slug for note in found.notes}
+    assert "later-runs-differ" in {note.slug for note in map(noted, found.notes)}
 
 
 @pytest.mark.integration
@@ -83,4 +84,4 @@ def test_what_is_kept_when_it_is_asked_for_again_is_missed_by_the_run_behind_two
 def test_runs_that_find_nothing_of_earlier_ones_are_first_runs_alone(tmp_path: Path) -> None:
     found = compared(tmp_path, {"job.py": JOB.replace('"lock"', '"held"')})
     assert {point.workload for point in found.points} == {"job"}
-    assert "later-runs-differ" not in {note.slug for note in found.notes}
+    assert "later-runs-differ" not in {note.slug for note in map(noted, found.notes)}

@@ -40,6 +40,7 @@ from perfdiff.load.plan import Planned, plan
 from perfdiff.records.requests import RequestTimes
 from perfdiff.records.schema import Edges, Experiment, Phase, Point, Run, Side, Totals
 from perfdiff.report import document, html, json_report, terminal
+from perfdiff.report.sentences.catalogue import noted
 from test_schemas import VALIDATORS
 
 LIST = RequestConfig("list", "/files/{user}/?page={page}", draw={"user": ("1..100",), "page": (1, 2, 3)}, weight=5)
@@ -505,7 +506,7 @@ def test_what_waits_for_services_outside_is_judged_by_its_work(
 ) -> None:
     experiment = measured(Point(0, "w", {}, "", outside), *head)
     (end,) = whole_runs(experiment.points, experiment.runs, CompareConfig()).ends
-    notes = list(waiting_notes(experiment, WholeRuns((end,)), None, CompareConfig()))
+    notes = list(map(noted, waiting_notes(experiment, WholeRuns((end,)), None, CompareConfig())))
     assert (end.standing.value, end.by, bool(notes)) == expected
     assert all("runs of w take ×2.0" in note.text and "as where db, which is outside the revisions" in note.text for note in notes)
 

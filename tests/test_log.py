@@ -23,6 +23,7 @@ from perfdiff.records.recorded import Recorded
 from perfdiff.records.schema import Change, Edges, Experiment, FunctionInfo, Phase, Point, Revision, Run, SampleTable, Side, Totals
 from perfdiff.report import history as report
 from perfdiff.report import history_plot
+from perfdiff.report.sentences.catalogue import say
 from perfdiff.request import Request
 from perfdiff.revisions.lineage import RevisionRange, lineage
 from perfdiff.revisions.repository import find_repository
@@ -195,7 +196,7 @@ def test_revisions_without_the_function_are_listed_with_the_reason_and_change_no
     rng = np.random.default_rng(8)
     broken: Recording = (Revision("r1", None, "Broken"), "'make' exited 2 [build-failed]")
     found = told(recording(rng, "r0"), broken, recording(rng, "r2", functions={"other": 1.0}), recording(rng, "r3"))
-    assert [entry.reason for entry in found.entries] == ["", "'make' exited 2 [build-failed]", "no function of this name", ""]
+    assert [say(entry.reason) for entry in found.entries] == ["", "'make' exited 2 [build-failed]", "no function of this name", ""]
     assert steps(found) == {}
 
 
@@ -205,7 +206,7 @@ def test_inputs_that_cannot_be_compared_begin_a_new_level() -> None:
     assert isinstance(later, Recorded)
     renamed = Recorded(later.experiment, lambda function, side: _renamed(later.samples(function, side)))
     found = told(recording(rng, "r0"), (revision, renamed), recording(rng, "r2", drift=3.0), metrics=("wall_ns",))
-    assert found.entries[1].costs["wall_ns"].broken == "its input `n` is not recorded any more"
+    assert say(found.entries[1].costs["wall_ns"].broken) == "its input `n` is not recorded any more"
     assert steps(found) == {}
 
 

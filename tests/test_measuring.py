@@ -24,6 +24,7 @@ from perfdiff.progress import Silent
 from perfdiff.records import recorded, store
 from perfdiff.records.recorded import Recorded
 from perfdiff.records.schema import Phase, Side
+from perfdiff.report.sentences.catalogue import noted, say
 from perfdiff.request import Request
 from perfdiff.revisions.pins import PinnedPair, resolve
 from perfdiff.revisions.repository import find_repository
@@ -240,7 +241,7 @@ def test_one_pair_that_is_clearly_longer_is_enough_to_doubt_a_proof(sums: Reques
         for name, executor in (("longer", Steady()), ("base", Longer()))
     )
     assert (steady.verdict, steady.rung) == (Verdict.UNCHANGED, Rung.CODE)
-    assert ", and the few whole runs that there was time for agree (" in steady.sentence
+    assert ", and the few whole runs that there was time for agree (" in say(steady.sentence)
     assert longer.verdict is Verdict.REGRESSION
     assert "proof-contradicted" in {note.slug for note in longer.notes}
 
@@ -250,8 +251,8 @@ def test_whole_runs_that_contradict_a_proof_are_a_regression(sums: Request) -> N
     cache = sums.cache.with_name("contradicted")
     findings = pipeline.compare(replace(sums, revisions=("head", "head"), cache=cache), progress, executor=Longer()).findings
     assert (findings.verdict, findings.rung) == (Verdict.REGRESSION, Rung.RUNS)
-    assert findings.sentence.startswith("Regression, not located: whole runs at add n=")
-    assert [note.slug for note in findings.notes if note.slug == "proof-contradicted"] == ["proof-contradicted"]
+    assert say(findings.sentence).startswith("Regression, not located: whole runs at add n=")
+    assert [note.slug for note in map(noted, findings.notes) if note.slug == "proof-contradicted"] == ["proof-contradicted"]
     assert "comparing whole runs" in progress.made
 
 
@@ -279,7 +280,7 @@ def test_where_counting_all_points_would_exceed_its_budget_the_survey_comes_firs
     outcome = pipeline.compare(replace(sums, config=replace(sums.config, counters=counters)), progress, executor=Steady())
     assert "counting all functions" not in progress.made
     assert progress.made["surveying"] > 0 < progress.made["measuring"]
-    assert "partly-counted" in {note.slug for note in outcome.findings.notes}
+    assert "partly-counted" in {note.slug for note in map(noted, outcome.findings.notes)}
 
 
 class Slow(Steady):
@@ -345,7 +346,7 @@ def test_where_shorter_runs_show_that_head_is_slower_calls_are_timed_once_in_lon
     (largest,) = (point.id for point in outcome.experiment.points if LARGEST in point.label)
     timed = Counter((run.point == largest, run.side) for run in outcome.experiment.runs if run.phase is Phase.TIMED)
     assert {timed[True, side] == timed[False, side] for side in Side} == {thorough}
-    notes = [note.text for note in outcome.findings.notes if note.slug == "long-runs"]
+    notes = [note.text for note in map(noted, outcome.findings.notes) if note.slug == "long-runs"]
     if thorough:
         assert not notes
     else:
@@ -516,5 +517,5 @@ def test_texts_are_features_only_where_reading_them_takes_a_small_part_of_the_ru
     }
     assert "strlen(text)" in read["words"]
     assert "strlen(at)" not in read["word"]
-    (note,) = (note for note in outcome.findings.notes if note.slug == "texts-not-read")
+    (note,) = (note for note in map(noted, outcome.findings.notes) if note.slug == "texts-not-read")
     assert note.text.startswith("texts and files of `word` are not read")

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from perfdiff.report.sentences import notes
+
 ROOT = Path(__file__).parent.parent
 DOCUMENT = ROOT / "docs" / "messages.md"
 
@@ -29,7 +31,8 @@ def slugs(tree: ast.AST) -> Iterator[str]:
 
 
 def in_code() -> set[str]:
-    return {slug for path in (ROOT / "perfdiff").rglob("*.py") for slug in slugs(ast.parse(path.read_text(encoding="utf-8")))}
+    parsed = (ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "perfdiff").rglob("*.py"))
+    return {*notes.WORDINGS, *(slug for tree in parsed for slug in slugs(tree))}
 
 
 def entries() -> list[str]:

@@ -21,6 +21,7 @@ from perfdiff.outcome import Outcome
 from perfdiff.progress import Silent
 from perfdiff.records.differences import Skipped
 from perfdiff.records.schema import Change, Phase, Side
+from perfdiff.report.sentences.catalogue import noted, say
 from perfdiff.request import Request
 from programs import git
 from toys import Toys
@@ -69,7 +70,7 @@ def test_the_guilty_function_is_named_as_its_language_names_it(found: Outcome) -
     assert found.findings.verdict is Verdict.REGRESSION
     first = found.findings.functions[0]
     assert (first.info.name, first.info.language, first.info.file, first.rank) == ("work", "toy", "program.toy", 1)
-    assert found.findings.sentence.startswith("Regression: `work`")
+    assert say(found.findings.sentence).startswith("Regression: `work`")
 
 
 def test_what_calls_are_given_is_read(found: Outcome) -> None:
@@ -80,7 +81,7 @@ def test_what_calls_are_given_is_read(found: Outcome) -> None:
 
 
 def test_what_a_workplace_tells_reaches_the_report(found: Outcome) -> None:
-    assert "built" in [note.text.strip() for note in found.findings.notes if note.slug == "toy"]
+    assert "built" in [note.text.strip() for note in map(noted, found.findings.notes) if note.slug == "toy"]
 
 
 def test_a_program_that_nothing_is_linked_for_is_not_said_to_be_linked(found: Outcome) -> None:

@@ -17,11 +17,12 @@ from perfdiff.analysis.findings import Rung, Verdict
 from perfdiff.analysis.verdicts.parallel import allowed, apart_in_time, apart_note, average
 from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.analysis.verdicts.wholeruns import has_several
+from perfdiff.analysis.witnessed import Amount, PointBehaviour, SideBehaviour, Written
 from perfdiff.collect.execution import tasks
 from perfdiff.collect.execution.executor import Command, ProcessExecutor
 from perfdiff.records.behaviour import Concurrency
 from perfdiff.records.schema import Phase, Point, Run, Side
-from perfdiff.records.witnessed import Amount, PointBehaviour, SideBehaviour, Written
+from perfdiff.report.sentences.catalogue import noted, say
 
 MET, HELD_BACK = Concurrency(0.9, 1.9, 1.8), Concurrency(0.9, 1.9, 0.6)
 ALONE = Concurrency(0.0, 1.0, 0.4)
@@ -55,10 +56,10 @@ def test_equal_times_of_tasks_that_hardly_met_are_no_answer(base: Concurrency | 
     assert found.verdict is verdict
     if verdict is Verdict.INCONCLUSIVE:
         says = "threads or processes of w had 0.6 of the 1.9 CPUs that they could use at the same time"
-        assert found.sentence.startswith(f"Inconclusive: {says}")
-        assert found.sentence.endswith("by time alone: no regression: slow-downs of more than 4.7 % are excluded")
+        assert say(found.sentence).startswith(f"Inconclusive: {says}")
+        assert say(found.sentence).endswith("by time alone: no regression: slow-downs of more than 4.7 % are excluded")
         assert found.excluded is None
-        assert [(note.slug, note.text.startswith(says)) for note in apart_note(apart)] == [("tasks-hardly-met", True)]
+        assert [(note.slug, note.text.startswith(says)) for note in map(noted, apart_note(apart))] == [("tasks-hardly-met", True)]
 
 
 @pytest.mark.parametrize("conclusion", [replace(UNCHANGED, rung=Rung.CODE), replace(UNCHANGED, verdict=Verdict.IMPROVEMENT)])
@@ -88,7 +89,7 @@ def test_counts_answer_where_threads_of_both_sides_met_as_they_were_made(
 
 def test_only_sides_whose_tasks_were_kept_apart_are_told_of() -> None:
     wide = Concurrency(0.9, 32.0, 30.0)
-    [note] = apart_note(apart_in_time(points(wide, HELD_BACK)))
+    [note] = map(noted, apart_note(apart_in_time(points(wide, HELD_BACK))))
     assert "had 0.6 of the 1.9 CPUs" in note.text
 
 

@@ -15,6 +15,7 @@ from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
 from perfdiff.config import MeasureConfig
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Change
+from perfdiff.report.sentences.catalogue import say
 from programs import Case, cases, repository
 
 pytestmark = pytest.mark.integration
@@ -76,11 +77,11 @@ def named(findings: Findings, name: str) -> FunctionFinding:
 
 
 def summary(findings: Findings) -> str:
-    rows = [findings.sentence]
+    rows = [say(findings.sentence)]
     for function in findings.functions:
         metric = function.metrics.get("wall_ns")
         ratio = metric.ratio if metric else None
-        rows.append(f"{function.rank} {function.info.name} {function.info.change} {function.verdict} {function.reason!r} {ratio}")
+        rows.append(f"{function.rank} {function.info.name} {function.info.change} {function.verdict} {say(function.reason)!r} {ratio}")
     return "\n".join(rows)
 
 
@@ -104,7 +105,7 @@ def judge(case: Case, findings: Findings) -> None:
     if "verdict" in expected:
         assert findings.verdict == expected["verdict"], summary(findings)
     if "met" in expected:
-        assert expected["met"] in findings.sentence, summary(findings)
+        assert expected["met"] in say(findings.sentence), summary(findings)
         assert [each.info.name for each in findings.functions if each.verdict is Verdict.REGRESSION] == []
     if "affected" in expected:
         affected = named(findings, expected["affected"])
@@ -114,7 +115,7 @@ def judge(case: Case, findings: Findings) -> None:
         guilty = min((named(findings, name) for name in names), key=lambda each: each.rank or len(findings.functions))
         assert guilty.rank == 1, summary(findings)
         assert expected.get("cause") in (None, *(cause.name for cause in guilty.causes)), guilty.causes
-        told = [cause.says for cause in guilty.causes if cause.name == expected.get("cause")]
+        told = [say(cause.says) for cause in guilty.causes if cause.name == expected.get("cause")]
         assert "says" not in expected or any(expected["says"] in says for says in told), guilty.causes
         assert guilty.info.change == expected.get("change", guilty.info.change)
         assert "line" not in expected or expected["line"] in [line.text for line in guilty.lines], guilty.lines

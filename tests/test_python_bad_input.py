@@ -16,6 +16,7 @@ from perfdiff.cli.exits import ExitCode
 from perfdiff.languages.python.index import index
 from perfdiff.progress import Silent
 from perfdiff.records.recording import Recording
+from perfdiff.report.sentences.catalogue import noted
 from perfdiff.request import Request
 from programs import git
 from python_programs import Program
@@ -270,4 +271,4 @@ def test_what_ran_of_the_revisions_is_judged_though_another_copy_ran_as_well(
         Request(project, ("base", "head"), config, runtimes.lent_to(tmp_path / "cache"), os.environ), Silent()
     ).findings
     assert ran in [each.info.name for each in found.functions]
-    assert "probes-elsewhere" in [note.slug for note in found.notes]
+    assert "probes-elsewhere" in [note.slug for note in map(noted, found.notes)]

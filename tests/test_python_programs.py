@@ -19,6 +19,7 @@ from perfdiff.languages.python.index import index
 from perfdiff.languages.python.matching import match
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Change
+from perfdiff.report.sentences.catalogue import noted
 from programs import PYTHON, Case, cases, environment, repository
 from test_programs import judge, longer, named, summary
 
@@ -47,7 +48,7 @@ def requested(case: Case, folder: Path, cache: Path) -> pipeline.Request:
 def problems(case: Case, findings: Findings) -> Iterator[str]:
     """Yield what the expectations that only Python programs have say of a finding that does not meet them."""
     expected = case.expected
-    if "dependency" in expected and not any(expected["dependency"] in note.text for note in findings.notes):
+    if "dependency" in expected and not any(expected["dependency"] in note.text for note in map(noted, findings.notes)):
         yield f"no note names the dependency {expected['dependency']!r}"
     if "shows" in expected and named(findings, expected["shows"]).verdict is Verdict.IMPROVEMENT:
         yield f"{expected['shows']} is said to be faster"

@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 from experiments import HEAD
+from perfdiff.analysis.causes.outside import kernel_calls, left, library_calls, more_queries, queries
+from perfdiff.analysis.causes.timed import waiting
+from perfdiff.analysis.claims import claim
 from perfdiff.analysis.compare.waits import Waits, waits
 from perfdiff.analysis.counts.library import Departure, departures
 from perfdiff.analysis.counts.queries import is_query, noun
-from perfdiff.analysis.telling.outside import kernel_calls, left, library_calls, more_queries, queries
-from perfdiff.analysis.telling.waits import waiting
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Point, SampleTable
+from perfdiff.report.sentences.catalogue import say
 from sampled import table
 from test_analysis_library import CALLS, calling
 
@@ -100,32 +102,32 @@ def test_queries_are_no_other_calls_of_libraries_or_of_the_kernel() -> None:
 def test_a_query_per_element_is_told_by_name_where_queries_grow_with_the_points() -> None:
     experiment, _ = calling(lambda name, side, block: CALLS)
     (info,) = [each for each in experiment.functions if each.name == "scan"]
-    cause = left(info, (asking(),), "it ")
+    cause = left(info, (asking(),))
     assert cause.name == "more-queries"
-    assert cause.says.startswith(
+    assert say(cause.says).startswith(
         "it sends a query per element: queries a call: 1 → 20 at orders n=20 (`sqlite3.Connection.execute`), 1.18 µs each"
     )
     assert (cause.evidence[0].counter, cause.evidence[0].base, cause.evidence[0].head) == ("queries a call", 1, 20)
-    same = left(info, (asking(base=1, head=2, rates=([1, 1], [2, 2])),), "it ")
-    assert same.says.startswith("it sends more queries: queries a call: 1 → 2 at")
-    several = left(info, (asking(), asking(name="sqlite3.Connection.executemany", base=0.0, head=3.0, rates=([0, 0], [3, 3]))), "it ")
-    assert "queries a call: 1 → 23 at" in several.says
+    same = left(info, (asking(base=1, head=2, rates=([1, 1], [2, 2])),))
+    assert say(same.says).startswith("it sends more queries: queries a call: 1 → 2 at")
+    several = left(info, (asking(), asking(name="sqlite3.Connection.executemany", base=0.0, head=3.0, rates=([0, 0], [3, 3]))))
+    assert "queries a call: 1 → 23 at" in say(several.says)
 
 
 def test_a_statement_that_is_prepared_and_executed_is_one_query() -> None:
     prepared, executed = asking(name="PDO::prepare"), asking(name="PDOStatement::execute")
     assert queries((prepared, executed)) == (executed,)
     assert queries((prepared,)) == (prepared,), "nobody executes what it prepares"
-    cause = more_queries((replace(prepared, head=1.0), replace(executed, head=1.0)), "Store::name", (0.0, 20.0), "")
+    cause = more_queries((replace(prepared, head=1.0), replace(executed, head=1.0)), "Store::name", (0.0, 20.0), None)
     assert cause is not None
-    assert "queries a call: 0 → 20 at orders n=20 (through `Store::name`, `PDOStatement::execute`)" in cause.says
+    assert "queries a call: 0 → 20 at orders n=20 (through `Store::name`, `PDOStatement::execute`)" in say(cause.says)
 
 
 def test_queries_through_a_function_of_the_projects_own_are_its_callers() -> None:
     once = asking(base=1, head=1)
-    cause = more_queries((once,), "Store.query", (1.0, 20.0), " (a.py, line 3)")
+    cause = more_queries((once,), "Store.query", (1.0, 20.0), claim("given", reason=" (a.py, line 3)"))
     assert cause is not None
-    assert cause.says == (
+    assert say(cause.says) == (
         "it sends more queries: queries a call: 1 → 20 at orders n=20 (through `Store.query`, `sqlite3.Connection.execute`), "
         "1.18 µs each (a.py, line 3)"
     )
@@ -133,7 +135,7 @@ def test_queries_through_a_function_of_the_projects_own_are_its_callers() -> Non
         ("queries a call", 1, 20),
         ("calls of Store.query", 1, 20),
     ]
-    assert more_queries((asking(name="strlen"),), "length", (1.0, 20.0), "") is None
+    assert more_queries((asking(name="strlen"),), "length", (1.0, 20.0), None) is None
 
 
 def waiting_calls(rng: np.random.Generator, wait_ns: float, work_ns: float = 1e6, lock_ns: float = 0.0) -> SampleTable:
@@ -160,11 +162,11 @@ def test_waiting_for_others_is_told_apart_from_work_and_from_locks() -> None:
 
 def test_waiting_is_put_down_to_the_queries_that_a_call_sends() -> None:
     found = Waits("orders n=20", 2e6, 9e6, 7.1e6)
-    assert waiting(found, (asking(),)).says == (
+    assert say(waiting(found, (asking(),)).says) == (
         "a call waits 9 ms for the answers of `sqlite3.Connection.execute` at orders n=20, 2 ms before: 99 % of what it takes longer"
     )
-    assert "for other processes, the network or the disk" in waiting(found, (asking(name="strlen"),)).says
-    assert waiting(replace(found, base_ns=-1.0, extra_ns=1e6), ()).says.endswith("not at all before: all of what it takes longer")
+    assert "for other processes, the network or the disk" in say(waiting(found, (asking(name="strlen"),)).says)
+    assert say(waiting(replace(found, base_ns=-1.0, extra_ns=1e6), ()).says).endswith("not at all before: all of what it takes longer")
 
 
 def test_a_query_may_explain_what_a_slow_database_takes() -> None:

@@ -15,6 +15,7 @@ from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.config import CompareConfig, Config, CountersConfig, MeasureConfig, WorkloadConfig
 from perfdiff.models.annotation import CostClass
 from perfdiff.progress import Silent
+from perfdiff.report.sentences.catalogue import say
 
 pytestmark = pytest.mark.integration
 BUDGET_S = 8.0  # a part of what such runs are given: the slow-down is large
@@ -37,10 +38,10 @@ def compare(releases: Path, workload: WorkloadConfig) -> Findings:
 
 def test_the_guilty_function_of_cmark_comes_first_and_became_quadratic(releases: Path) -> None:
     findings = compare(releases, cmark.ATTACK)
-    assert findings.verdict is Verdict.REGRESSION, findings.sentence
+    assert findings.verdict is Verdict.REGRESSION, say(findings.sentence)
     guilty = next(function for function in findings.functions if function.rank == 1)
     assert "inlines.c" in guilty.info.file or "autolink.c" in guilty.info.file
     cost = guilty.metrics["run_ns"]
     assert cost.base is not None
     assert cost.head is not None
-    assert (cost.base.cost_class, cost.head.cost_class) == (CostClass.LINEAR, CostClass.QUADRATIC), findings.sentence
+    assert (cost.base.cost_class, cost.head.cost_class) == (CostClass.LINEAR, CostClass.QUADRATIC), say(findings.sentence)

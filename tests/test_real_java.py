@@ -13,6 +13,7 @@ from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import Verdict
 from perfdiff.config import MeasureConfig
 from perfdiff.progress import Silent
+from perfdiff.report.sentences.catalogue import say
 from programs import environment
 
 pytestmark = pytest.mark.integration
@@ -28,6 +29,6 @@ def test_a_release_that_asks_edge_by_edge_what_flags_tell_is_slower_and_nobody_e
     config = replace(config, counters=replace(config.counters, software=False), measure=MeasureConfig(budget_s=BUDGET_S))
     request = pipeline.Request(checkout, ("base", "head"), config, runtimes.lent_to(tmp_path / "cache"), environment())
     findings = pipeline.compare(request, Silent()).findings
-    assert findings.verdict is Verdict.REGRESSION, findings.sentence
+    assert findings.verdict is Verdict.REGRESSION, say(findings.sentence)
     first = [function.info.name for function in findings.functions if function.rank == 1]
-    assert first == [pair.guilty[0]] or (not first and "not located" in findings.sentence), findings.sentence
+    assert first == [pair.guilty[0]] or (not first and "not located" in say(findings.sentence)), say(findings.sentence)

@@ -14,6 +14,7 @@ from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.config import MeasureConfig
 from perfdiff.models.annotation import CostClass
 from perfdiff.progress import Silent
+from perfdiff.report.sentences.catalogue import say
 from programs import environment
 
 pytestmark = pytest.mark.integration
@@ -31,17 +32,17 @@ def compared(name: str, room: Path) -> Findings:
 
 def test_a_flaw_that_a_release_mended_is_found_from_there_back_to_the_one_before(tmp_path: Path) -> None:
     findings = compared("multipart", tmp_path)
-    assert findings.verdict is Verdict.REGRESSION, findings.sentence
+    assert findings.verdict is Verdict.REGRESSION, say(findings.sentence)
     guilty = next(function for function in findings.functions if function.rank == 1)
-    assert guilty.info.name in PAIRS["multipart"].guilty, findings.sentence
+    assert guilty.info.name in PAIRS["multipart"].guilty, say(findings.sentence)
 
 
 def test_a_quadratic_function_of_a_package_with_an_extension_comes_first(tmp_path: Path) -> None:
     findings = compared("markupsafe", tmp_path)
-    assert findings.verdict is Verdict.REGRESSION, findings.sentence
+    assert findings.verdict is Verdict.REGRESSION, say(findings.sentence)
     guilty = next(function for function in findings.functions if function.rank == 1)
-    assert (guilty.info.name,) == PAIRS["markupsafe"].guilty, findings.sentence
+    assert (guilty.info.name,) == PAIRS["markupsafe"].guilty, say(findings.sentence)
     cost = guilty.metrics["wall_ns"]
     assert cost.base is not None
     assert cost.head is not None
-    assert (cost.base.cost_class, cost.head.cost_class) == (CostClass.LINEAR, CostClass.QUADRATIC), findings.sentence
+    assert (cost.base.cost_class, cost.head.cost_class) == (CostClass.LINEAR, CostClass.QUADRATIC), say(findings.sentence)

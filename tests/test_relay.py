@@ -124,7 +124,7 @@ def test_where_no_revision_is_in_common_a_level_begins_and_says_so() -> None:
     made.made["fast", 1] = "it does not build"  # type: ignore[index]
     found = told(made)
     assert steps(found) == {}
-    assert [entry.costs["wall_ns"].broken for entry in found.entries] == ["", "", ELSEWHERE, ""]
+    assert [entry.costs["wall_ns"].broken for entry in found.entries] == [None, None, ELSEWHERE, None]
 
 
 def test_a_revision_that_does_not_build_leaves_the_one_before_it_to_be_the_common_one() -> None:
@@ -140,7 +140,7 @@ def test_a_function_that_only_a_later_machine_saw_is_new_there() -> None:
     found = told(relay(9, [1.0] * 4, ("slow", "slow", "fast", "fast"), functions=functions))
     assert steps(found) == {}
     assert [bool(entry.reason) for entry in found.entries] == [True, True, True, False]
-    assert found.entries[3].costs["wall_ns"].broken == ""
+    assert found.entries[3].costs["wall_ns"].broken is None
 
 
 def test_growth_is_that_of_the_code_and_not_of_machines() -> None:

@@ -17,6 +17,7 @@ from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Side
 from perfdiff.report import terminal, wording
 from perfdiff.report.document import build
+from perfdiff.report.sentences.catalogue import say
 from test_analysis_counts import counted
 
 NONE: Mapping[Side, tuple[int, float]] = {}
@@ -52,16 +53,16 @@ def test_what_first_calls_cost_is_told_as_done_once(cost: tuple[float, float], f
     findings = compared(cost, first)
     render = guilty(findings)
     assert (render.info.name, render.causes[0].name) == ("render", "first-calls")
-    assert render.causes[0].says.startswith(says), render.causes[0].says
-    assert "as long at equal inputs" not in render.headline
-    assert render.reason.endswith(" to one run of each workload point, most of it in first calls")
+    assert say(render.causes[0].says).startswith(says), say(render.causes[0].says)
+    assert "as long at equal inputs" not in say(render.headline)
+    assert say(render.reason).endswith(" to one run of each workload point, most of it in first calls")
     assert contradictions(findings) == []
 
 
 def test_calls_that_all_take_longer_are_not_told_by_the_first_one() -> None:
     render = guilty(compared((5e5, 1e6), {BASE: (1, 2.0), HEAD: (1, 2.0)}))
     assert [cause.name for cause in render.causes] == ["more-work"]
-    assert render.reason.endswith(" to one run of each workload point")
+    assert say(render.reason).endswith(" to one run of each workload point")
 
 
 def test_a_ratio_of_the_mean_of_all_calls_stands_beside_their_mean_costs() -> None:
@@ -88,7 +89,7 @@ def test_who_is_named_by_misses_alone_is_not_told_to_execute_more() -> None:
 
     findings = analyse(counted(world, counts, rounds=2), world.samples, CompareConfig())
     assert guilty(findings).info.name == "render"
-    assert "more last-level cache misses" in guilty(findings).reason
+    assert "more last-level cache misses" in say(guilty(findings).reason)
     assert contradictions(findings) == []
 
 

@@ -19,6 +19,7 @@ from perfdiff.records.differences import Skipped
 from perfdiff.report import github
 from perfdiff.report.document import build
 from perfdiff.report.printable import printable, shortened
+from perfdiff.report.sentences.catalogue import say
 
 COMMAND = re.compile(r"::(notice|warning) ([^:]*)::(.*)")
 
@@ -42,15 +43,15 @@ def unescaped(text: str) -> str:
 
 def test_the_answer_is_a_notice_and_each_regressed_function_a_warning_at_its_line() -> None:
     notice, warning = commands(made.findings())
-    assert notice == ("notice", {"title": "perfdiff"}, f"Regression: {made.findings().sentence}")
+    assert notice == ("notice", {"title": "perfdiff"}, f"Regression: {say(made.findings().sentence)}")
     assert warning[:2] == ("warning", {"file": "src/list.c", "line": "44", "title": "perfdiff: insert got slower"})
     assert warning[2].startswith("insert costs ×331 at list->size = 28,500: constant became linear; The new loop")
 
 
 def test_a_cause_that_the_headline_tells_is_not_told_twice() -> None:
     first = made.regressed()
-    said = f"insert costs ×331; cause: {first.causes[0].says}"
-    assert commands(made.findings(functions=(replace(first, happened=said),)))[1][2] == said.rstrip(".")
+    finding = replace(first, happened="insert costs ×331", tells_cause=True)
+    assert commands(made.findings(functions=(finding,)))[1][2] == f"insert costs ×331; cause: {say(first.causes[0].says)}".rstrip(".")
 
 
 @pytest.mark.parametrize("verdict", [Verdict.UNCHANGED, Verdict.IMPROVEMENT, Verdict.INCONCLUSIVE])

@@ -17,6 +17,7 @@ import pytest
 import findings as made
 from browsing import in_browser, opened, saved
 from perfdiff import units
+from perfdiff.analysis.claims import claim
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.models.annotation import Condition, Operator
 from perfdiff.records.schema import Feature, Origin, Point, SampleTable, Side, Source
@@ -94,9 +95,10 @@ def test_lines_are_guilty_only_where_a_change_made_its_function_slower() -> None
 
 
 def test_the_cause_is_set_apart_from_the_answer() -> None:
-    whole = made.findings()
-    cause = whole.functions[0].causes[0].says
-    said = page_of(replace(whole, sentence=f"Regression: `insert` costs ×331 a call; cause: {cause}; 1 more function is slower"))
+    first = replace(made.regressed(), happened="`insert` costs ×331 a call", tells_cause=True)
+    sentence = claim("regression", guilty=claim("guilty", first=first.headline, others=1), elsewhere=None)
+    said = page_of(replace(made.findings(functions=(first, *made.others())), sentence=sentence))
+    assert '<p class="headline">' not in said[said.index('id="function-1"') : said.index('id="function-2"')]
     assert "<h1>Regression: <code>insert</code> costs ×331 a call; 1 more function is slower</h1>" in said
     assert '<p class="cause"><span class="label">Cause</span> The new loop <code>while (*place)</code>' in said
 

@@ -14,6 +14,7 @@ from perfdiff.records.differences import Skipped
 from perfdiff.report import junit
 from perfdiff.report.document import build
 from perfdiff.report.printable import printable, shortened
+from perfdiff.report.sentences.catalogue import say
 
 # Elements with the attributes they must and may have and the elements they may hold, as the schema of Jenkins' plugin has them, and
 # `file` and `line`, which GitLab reads.
@@ -106,4 +107,4 @@ def test_any_text_is_kept_and_ends_nothing(findings: Findings) -> None:
     found = suite(findings)
     assert found.attrib["failures"] == "3"
     failure = next(found.iter("failure"))
-    assert failure.attrib["message"] == shortened(printable(findings.functions[0].headline), 2_000)
+    assert failure.attrib["message"] == shortened(printable(say(findings.functions[0].headline)), 2_000)

@@ -14,6 +14,7 @@ from perfdiff.report import html, json_report, markdown, terminal
 from perfdiff.report.document import build
 from perfdiff.report.function import answer_facts
 from perfdiff.report.privacy import without_hosts
+from perfdiff.report.sentences.catalogue import say
 
 SLOWER, SAME = Ratio(1.4, 1.3, 1.5, 6, 6), Ratio(1.0, 0.97, 1.03, 6, 6)
 SAYS = "slower on build-7.example.org (×1.4), not on main (×1); build-7.example.org and main differ in processor (arm, zen)"
@@ -29,7 +30,7 @@ def measured(*, disagree: bool = True) -> Findings:
     kind = MachinePart("xeon", 40, environments[2], 1234, 1235)
     if disagree:
         metrics = {**first.metrics, "self_ns": replace(first.metrics["wall_ns"], metric="self_ns", machines=machines, machines_q=1e-9)}
-        first = replace(first, metrics=metrics, machines_say=SAYS, happened=f"{first.headline}; machines differ: {SAYS}")
+        first = replace(first, metrics=metrics, machines_say=SAYS, happened=f"{say(first.headline)}; machines differ: {SAYS}")
         notes = (*whole.notes, Note("machines-disagree", f"machines disagree: `insert` is {SAYS}"))
         whole = replace(whole, sentence=f"Regression: {SAYS}", notes=notes)
         whole = replace(whole, end_to_end=(replace(whole.end_to_end[0], machines=machines, disagree=True), *whole.end_to_end[1:]))
@@ -110,5 +111,5 @@ def test_a_ticket_names_no_host_and_its_sources_stay() -> None:
     assert [part.name for part in clean.machines] == ["machine 1", "machine 2", "xeon"]
     assert clean.functions[0].info.head is not None
     assert clean.functions[0].info.head.text == text
-    assert "machine 2 (×1.4), not on machine 1 (×1); machine 2 and machine 1 differ" in clean.sentence
+    assert "machine 2 (×1.4), not on machine 1 (×1); machine 2 and machine 1 differ" in say(clean.sentence)
     assert without_hosts(made.findings()) == made.findings()

@@ -19,6 +19,7 @@ from perfdiff.records.schema import Change
 from perfdiff.report import sarif
 from perfdiff.report.document import build
 from perfdiff.report.printable import as_read, printable
+from perfdiff.report.sentences.catalogue import say
 
 
 def closed(properties: dict[str, Any], *required: str) -> dict[str, Any]:
@@ -160,9 +161,7 @@ def test_a_function_that_suffers_from_another_change_breaks_the_milder_rule() ->
 
 
 def test_a_cause_that_the_headline_tells_is_not_told_twice() -> None:
-    first = made.regressed()
-    said = f"insert costs ×331; cause: {first.causes[0].says}"
-    (result,) = results(made.findings(functions=(replace(first, happened=said),)))
+    (result,) = results(made.findings(functions=(replace(made.regressed(), happened="insert costs ×331", tells_cause=True),)))
     assert shown(result["message"]["text"]).count("The new loop") == 1
 
 
@@ -213,7 +212,7 @@ def test_any_text_is_shown_as_it_stands(findings: Findings) -> None:
     assert len({result["partialFingerprints"]["primaryLocationLineHash"] for result in found}) == 3
     for result, finding in zip(found, findings.functions, strict=False):
         said = shown(result["message"]["text"])
-        assert printable(finding.headline).rstrip(".")[:400] in said
+        assert printable(say(finding.headline)).rstrip(".")[:400] in said
         place = result["locations"][0].get("physicalLocation")
         if place:
             assert unquote_to_bytes(place["artifactLocation"]["uri"]) == as_read(finding.info.file.lstrip("/"))

@@ -433,7 +433,7 @@ def test_the_leading_metric_is_the_one_that_the_verdict_rests_on() -> None:
 
 def test_inputs_of_an_odd_call_that_are_parameters_read_as_they_were_given() -> None:
     call = OddCall(1, 0, 0, 7, {"n": 3.0, "note": float(zlib.crc32(b"two words"))}, 2.0, "blocks")
-    anomaly = Anomaly(next(iter(DetectorKind)), 1.0, 0.1, 0.5, 0.01, 0.9, 6, 6, 0.001, True, "", (), (call,), ())
+    anomaly = Anomaly(next(iter(DetectorKind)), 1.0, 0.1, 0.5, 0.01, 0.9, 6, 6, 0.001, True, None, (), (call,), ())
     point = Point(0, "sort", {"note": "two words"}, "./sort 'two words'")
     (items,) = (block for block in counts.anomaly_blocks(anomaly, {call.point: point}) if isinstance(block, Items))
     assert ", n = 3, note = two words: " in items.texts[0]

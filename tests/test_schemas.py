@@ -20,6 +20,7 @@ import findings as made
 import hostile_texts
 from experiments import HEAD, Made, World
 from perfdiff import analysis
+from perfdiff.analysis.claims import claim
 from perfdiff.analysis.findings import (
     Acceptance,
     Anomaly,
@@ -32,12 +33,12 @@ from perfdiff.analysis.findings import (
     RunErrors,
     Vote,
 )
+from perfdiff.analysis.witnessed import Amount, Difference, DifferenceKind, PointBehaviour, SideBehaviour, Written
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.kinds import DetectorKind
 from perfdiff.records.behaviour import Concurrency
 from perfdiff.records.kinds import MachinePart
 from perfdiff.records.schema import Change, Point, Side
-from perfdiff.records.witnessed import Amount, Difference, DifferenceKind, PointBehaviour, SideBehaviour, Written
 from perfdiff.report import annotations, json_report
 from perfdiff.report.document import build
 from test_annotate import linear, logs, perfdiff
@@ -93,7 +94,7 @@ def full() -> Findings:
         runs_head=6,
         p=0.001,
         is_anomalous=True,
-        open="",
+        open=None,
         votes=(Vote("blocks", 0.9, 1.0, 2.0, ratio),),
         calls=(OddCall(1, 0, 0, 7, {"n": 3.0}, 2.0, "blocks"),),
         errors=(RunErrors(1, 0, Side.BASE, 0.1, 0.2, 0.01),),
@@ -105,7 +106,13 @@ def full() -> Findings:
     end = replace(whole.end_to_end[0], machines={"lab-1": ratio}, disagree=True)
     written = Written(5, Amount(1, 2), Amount(9, 18))
     side = SideBehaviour(5, {0: 5}, written, written, {"out": written}, Amount(0, 5), 1, ("sh",), 1e6, Concurrency(0.5, 1.5, 1.2))
-    behaviour = PointBehaviour(whole.points[0], side, side, (Difference(DifferenceKind.ERRORS, "prints an error"),), checked=True)
+    behaviour = PointBehaviour(
+        whole.points[0],
+        side,
+        side,
+        (Difference(DifferenceKind.ERRORS, claim("prints-in-another-order", where=claim("on-standard-error"))),),
+        checked=True,
+    )
     part = MachinePart("lab-1", 1, whole.environment, 10, 10)
     return replace(whole, end_to_end=(end, *whole.end_to_end[1:]), machines=(part,), behaviour=(behaviour,))
 

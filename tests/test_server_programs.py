@@ -14,6 +14,7 @@ from perfdiff.config import CountersConfig, MeasureConfig
 from perfdiff.errors import WorkloadError
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Side
+from perfdiff.report.sentences.catalogue import noted, say
 from programs import FIXTURES, SERVER, Case, cases, environment, git, repository
 from test_processes import working_in
 from test_programs import summary
@@ -54,7 +55,7 @@ def test_a_threaded_server_in_c_with_a_query_per_element_is_told(tmp_path: Path,
     assert order.failed == 0
     assert order.ratio is not None
     assert order.ratio.low > 1.5
-    assert not [note for note in findings.notes if note.slug == "recording-incomplete"]
+    assert not [note for note in map(noted, findings.notes) if note.slug == "recording-incomplete"]
     assert not any(str(tmp_path) in command for command in working_in(checkout))
 
 
@@ -69,7 +70,7 @@ def test_a_webdav_server_in_php_with_a_query_per_element_is_told(tmp_path: Path,
     assert findings.verdict is Verdict.REGRESSION, summary(findings)
     (first, *_) = findings.functions
     assert first.info.name == case.expected["guilty"]
-    assert any("`Drive\\Properties::of`" in cause.says for cause in first.causes)
+    assert any("`Drive\\Properties::of`" in say(cause.says) for cause in first.causes)
     assert {each.name for each in findings.requests} == {"list", "look", "create", "folder", "move", "delete", "search"}
     assert all(each.failed == 0 for each in findings.requests)
 
@@ -97,7 +98,7 @@ def test_a_database_that_alone_got_slower_is_not_the_programs_regression(tmp_pat
     findings = pipeline.compare(request, Silent()).findings
     assert findings.verdict is not Verdict.REGRESSION, summary(findings)
     assert names(findings, Verdict.REGRESSION) == []
-    notes = [note for note in findings.notes if note.slug == "waiting-grown"]
+    notes = [note for note in map(noted, findings.notes) if note.slug == "waiting-grown"]
     assert len(notes) == 1, summary(findings)
     (note,) = notes
     assert case.expected["says"] in note.text

@@ -15,6 +15,7 @@ from differing import words
 from perfdiff import pipeline
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.progress import Silent
+from perfdiff.report.sentences.catalogue import noted, say
 from sharing import Program
 
 pytestmark = pytest.mark.integration
@@ -40,10 +41,10 @@ def findings(program: Program, head: str, room: Path, runs: int = RUNS) -> Findi
 
 
 def summary(found: Findings) -> str:
-    rows = [found.sentence, *(note.text for note in found.notes)]
+    rows = [say(found.sentence), *(note.text for note in map(noted, found.notes))]
     for function in found.functions:
-        causes = [f"{cause.name}: {cause.says}" for cause in function.causes]
-        rows.append(f"{function.rank} {function.info.name} {function.info.change} {function.verdict} {function.reason!r} {causes}")
+        causes = [f"{cause.name}: {say(cause.says)}" for cause in function.causes]
+        rows.append(f"{function.rank} {function.info.name} {function.info.change} {function.verdict} {say(function.reason)!r} {causes}")
     return "\n".join(rows)
 
 

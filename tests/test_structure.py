@@ -72,6 +72,7 @@ ALLOWED = {
         "storage",
         "models",
         "analysis",
+        "report",
         "request",
         "outcome",
         "pipeline",
@@ -81,16 +82,17 @@ ALLOWED = {
 }
 # What is known of languages without the code of their packs: all of the house may ask.
 OF_ALL_LANGUAGES = {f"perfdiff.languages.{name}" for name in ("check", "holding", "installed", "kept_files", "traits")}
-# The same within the analysis, besides `findings`, `acceptances` and `callgraph`, which are values that all of it writes,
-# and `policy`, the thresholds that decide.
+# The same within the analysis, besides `findings`, `acceptances`, `callgraph`, `claims` and `witnessed`, which are values that all of it
+# writes, and `policy`, the thresholds that decide.
 ANALYSIS = {
     "stats": set(),
     "sums": {"stats"},
     "compare": {"stats", "sums"},
     "counts": {"stats", "sums", "compare"},
     "blame": {"stats", "sums", "compare", "counts"},
+    "causes": {"sums", "compare", "counts", "blame"},
     "verdicts": {"stats", "sums", "compare", "counts", "blame", "trends"},
-    "telling": {"stats", "sums", "compare", "counts", "blame", "verdicts", "trends"},
+    "telling": {"sums", "compare", "blame", "causes", "verdicts", "trends"},
     "annotations": {"stats", "sums", "compare"},
     "search": {"stats", "sums", "compare", "trends"},
     "trends": {"stats"},
@@ -221,7 +223,7 @@ def test_imports_within_the_analysis_point_one_way() -> None:
     def broken(path: Path) -> set[str]:
         own = path.parent.name
         used = {name.split(".")[2] for name in imports(path) if name.startswith("perfdiff.analysis.")}
-        return used - {own, "findings", "acceptances", "callgraph", "policy", "series"} - ANALYSIS[own]
+        return used - {own, "findings", "acceptances", "callgraph", "claims", "policy", "series", "witnessed"} - ANALYSIS[own]
 
     assert breaking(sorted((PACKAGE / "analysis").glob("*/*.py")), broken) == {}
 
@@ -442,6 +444,45 @@ def test_no_decision_reads_what_people_read() -> None:
     """Kinds decide: a sentence, a reason or the words for a culprit is never taken apart, nor compared with other words."""
     below = [path for path in MODULES if part(path) not in {"report", "cli"} and relative(path) not in MAY_READ]
     assert breaking(below, lambda path: list(reading_prose(parse(path)))) == {}
+
+
+WITH_SENTENCES = ("analysis/search/",)  # its errors tell what is looked for, and how much it is
+# What rules ask is printed by `perfdiff explain`; evidence names a count.
+ASKING = {"Rule", "JointRule", "ProgramRule", "Reservation", "Evidence"}
+MOST_WORDS = 4  # of the name of a kind, as "mean of all calls"
+
+
+def test_the_analysis_makes_no_sentences() -> None:
+    """A conclusion is a claim; `report/sentences` has the words for it."""
+    analysing = [path for path in MODULES if relative(path).startswith("analysis/") and not relative(path).startswith(WITH_SENTENCES)]
+    assert breaking(analysing, lambda path: list(sentences(parse(path)))) == {}
+
+
+def sentences(tree: ast.AST) -> Iterator[str]:
+    """Yield texts of several words that are no docstring, no question of a rule and no error."""
+    meant = {id(part) for node in ast.walk(tree) if _is_meant(node) for part in ast.walk(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant | ast.JoinedStr) and id(node) not in meant:
+            text = _text(node)
+            yield from [f"line {node.lineno}: {text[:40]}"] if len(text.split()) > MOST_WORDS else []
+
+
+def _text(node: ast.expr) -> str:
+    """Return a text, with a letter for each value in it."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_text(part) for part in node.values)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else "x" * isinstance(node, ast.FormattedValue)
+
+
+def _is_meant(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        return ast.unparse(node.func) in ASKING
+    return isinstance(node, ast.Raise) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+
+
+@pytest.mark.parametrize("source", ["return 'what it calls became slower'", "f'{name} is {more} slower than before'"])
+def test_the_rule_sees_who_makes_sentences(source: str) -> None:
+    assert list(sentences(ast.parse(source)))
 
 
 def reading_prose(tree: ast.AST) -> Iterator[str]:

@@ -30,6 +30,7 @@ from perfdiff.records.differences import Skipped
 from perfdiff.records.schema import Note, Revision, Side, Workload
 from perfdiff.report import drawing, ticket
 from perfdiff.report.document import build
+from perfdiff.report.sentences.catalogue import say
 from perfdiff.report.ticket import Ticket
 from perfdiff.request import Request
 from programs import cases, git, repository
@@ -200,7 +201,7 @@ def private(home: Path) -> Findings:
     source = replace(first.info.head, text=f"{first.info.head.text}/* {said} */\n") if first.info.head else None
     return replace(
         whole,
-        sentence=f"{whole.sentence} {said}",
+        sentence=f"{say(whole.sentence)} {said}",
         base=Revision(whole.base.rev, whole.base.commit, said),
         workloads=(Workload("sort", f"./bench/sort {{n}} --key {PLANTED}", ("n",)),),
         points=tuple(replace(point, command=f"{home}/bench/sort {point.parameters['n']} {PLANTED}") for point in whole.points),

@@ -31,6 +31,7 @@ from perfdiff.errors import WorkloadError
 from perfdiff.pipeline import Request
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Phase, Run, Side
+from perfdiff.report.sentences.catalogue import noted
 from programs import git
 
 PATH = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
@@ -420,7 +421,7 @@ def test_a_program_that_reads_what_it_wrote_does_the_same_in_every_run_also_afte
     assert outcome.experiment is not None
     for point in (0, 1):
         assert len({run.output for run in outcome.experiment.runs if run.point == point}) == 1
-    (note,) = (note for note in outcome.findings.notes if note.slug == "workload-writes-tree")
+    (note,) = (note for note in map(noted, outcome.findings.notes) if note.slug == "workload-writes-tree")
     assert "workload add writes into its tree (run.log)" in note.text
 
 

@@ -15,6 +15,7 @@ from perfdiff.analysis.verdicts.settling import settled
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
 from perfdiff.config import CompareConfig, MeasureConfig
 from perfdiff.records.schema import Phase, Point, Run, Side
+from perfdiff.report.sentences.catalogue import noted
 from perfdiff.statistics.pairs import FEWEST_PAIRS, MOST_PAIRS, PairedDifference, next_look, paired_difference
 
 MANY = MeasureConfig().layouts
@@ -328,12 +329,12 @@ def placed_runs(built: float, others: tuple[float, float], pairs: int = 80, layo
 def test_what_the_builds_alone_show_is_told_where_other_layouts_do_not(built: float, others: tuple[float, float], told: bool) -> None:
     runs = placed_runs(built, others)
     ends = whole_runs([Point(0, "sort", {"n": 1000}, "./sort")], runs, CompareConfig()).ends
-    notes = [*layout_note(runs, ends)]
+    notes = [*map(noted, layout_note(runs, ends))]
     assert [note.slug for note in notes] == ["layout-decides"] * told
     if told:
         assert "the CPU time of base at sort n=1000 (4 pairs); in 20 layouts of the same code that is ×" in notes[0].text
         assert f"head takes ×{built}"[:-1] in notes[0].text
-        (by_clock,) = layout_note(runs, [replace(end, by="wall_ns") for end in ends])
+        (by_clock,) = map(noted, layout_note(runs, [replace(end, by="wall_ns") for end in ends]))
         assert "the time of base at sort n=1000 (4 pairs)" in by_clock.text
 
 
@@ -341,7 +342,7 @@ def test_what_the_builds_alone_show_is_told_by_their_pairs_that_were_made_apart_
     runs = [replace(run, together=run.block > 1, layout=max(0, run.layout - 2)) for run in placed_runs(1.32, (0.78, 1.28), pairs=18)]
     ends = whole_runs([Point(0, "sort", {"n": 1000}, "./sort")], runs, CompareConfig()).ends
     assert ends[0].ratio.runs_base == 16
-    (note,) = layout_note(runs, ends)
+    (note,) = map(noted, layout_note(runs, ends))
     assert "(3 pairs); in 16 layouts" in note.text
 
 
@@ -366,6 +367,6 @@ def test_slower_runs_in_few_layouts_stay_open_and_say_why(layouts: int, standing
             runs.append(Run(len(runs), Phase.PLAIN, 0, side, block, ns, ns, 1e6, None, None, "", layout=block % layouts))
     (end,) = whole_runs([point], runs, CompareConfig()).ends
     assert (end.standing, end.needed) == (standing, 0)
-    says = [note.text for note in few_layouts_note(runs, [end], CompareConfig())]
+    says = [note.text for note in map(noted, few_layouts_note(runs, [end], CompareConfig()))]
     assert bool(says) is (standing is PointStanding.OPEN)
     assert all("fewer than 3" in text and "15 %: raise measure.layouts" in text for text in says)

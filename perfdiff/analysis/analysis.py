@@ -7,6 +7,9 @@ from dataclasses import replace
 
 from perfdiff.analysis.blame.attribution import unattributed_notes
 from perfdiff.analysis.blame.resampling import how_often_first
+from perfdiff.analysis.causes.diagnosis import Patient, diagnose
+from perfdiff.analysis.causes.folded import named
+from perfdiff.analysis.claims import Claim
 from perfdiff.analysis.compare.study import described, study_all
 from perfdiff.analysis.compare.trend import RunCounts, over_runs
 from perfdiff.analysis.counts.anomaly import moved, with_anomalies
@@ -18,8 +21,6 @@ from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.levelling import Levelled, levelled
 from perfdiff.analysis.sums.repeats import told_of_the_clock
 from perfdiff.analysis.telling.chain import chain
-from perfdiff.analysis.telling.diagnosis import Patient, diagnose
-from perfdiff.analysis.telling.folded import named
 from perfdiff.analysis.telling.headline import Spot, happened, metric_of_verdict
 from perfdiff.analysis.telling.lines import with_lines
 from perfdiff.analysis.telling.warming import warming_note
@@ -41,7 +42,7 @@ from perfdiff.engines.engine import Engine
 from perfdiff.models.threads import one_thread
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.recorded import Samples, nothing
-from perfdiff.records.schema import Change, Experiment, Point, Side
+from perfdiff.records.schema import Change, Experiment, Note, Point, Side
 
 
 @one_thread()
@@ -76,17 +77,27 @@ def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and
     functions = with_lines(functions, cases, found.evidence.lines, config)
     findings = concluded(experiment, functions, found.evidence, config)
     judging = {end.point.id for end in found.evidence.runs.ends}
-    beside = (*slower_beside(findings.verdict, functions), *waiting_notes(experiment, found.runs, found.evidence.work, config))
-    volume = volume_note(attribution, found.own, ledger.ids, config)
-    notes = (*beside, *unattributed_notes(attribution), *lock_notes(cases, functions), *volume, *warming_note(cases))
-    notes = (*notes, *disagreement_notes(functions, found.runs.ends), *layout_note(experiment.runs, found.runs.ends))
-    notes = (*notes, *few_layouts_note(experiment.runs, found.runs.ends, config))
-    notes = (*behaviour_notes(findings.behaviour), *apart_note(apart_in_time(findings.behaviour)), *notes)
+    runs, ends = experiment.runs, found.runs.ends
+    notes: tuple[Note | Claim, ...] = (
+        *told_of_the_clock(ledger, experiment.notes),
+        *at_one_pace.notes,
+        *behaviour_notes(findings.behaviour),
+        *apart_note(apart_in_time(findings.behaviour)),
+        *slower_beside(findings.verdict, functions),
+        *waiting_notes(experiment, found.runs, found.evidence.work, config),
+        *unattributed_notes(attribution),
+        *lock_notes(cases, functions),
+        *volume_note(attribution, found.own, ledger.ids, config),
+        *warming_note(cases),
+        *disagreement_notes(functions, ends),
+        *layout_note(runs, ends),
+        *few_layouts_note(runs, ends, config),
+    )
     return replace(
         findings,
         functions=tuple(functions if ledger.points or found.counted is None else _counted(functions, found.counted)),
-        end_to_end=tuple(replace(end, judges=end.point.id in judging) for end in found.runs.ends),
-        notes=(*told_of_the_clock(ledger, experiment.notes), *notes),
+        end_to_end=tuple(replace(end, judges=end.point.id in judging) for end in ends),
+        notes=notes,
         overhead=overhead(experiment.runs),
         calls=call_graph(experiment, ledger),
         requests=request_findings(experiment, config),

@@ -9,6 +9,8 @@ from enum import StrEnum
 
 from perfdiff.analysis.acceptances import Acceptance
 from perfdiff.analysis.callgraph import CallGraph
+from perfdiff.analysis.claims import Claim, Said, claim
+from perfdiff.analysis.witnessed import PointBehaviour
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.kinds import DetectorKind
 from perfdiff.models.warmup import WarmUp
@@ -16,7 +18,6 @@ from perfdiff.records.differences import Skipped
 from perfdiff.records.kinds import MachinePart
 from perfdiff.records.reach import Reach
 from perfdiff.records.schema import Environment, FunctionInfo, Note, Point, Revision, Side, Workload
-from perfdiff.records.witnessed import PointBehaviour
 
 RUN = "run_ns"  # the metric of a function's time per run, beside those of its calls
 # A figure that is known to a half and to twice of it only does not tell how much, as a median of few calls of two kinds.
@@ -54,6 +55,11 @@ class Ratio:
     high: float
     runs_base: int
     runs_head: int
+
+    @property
+    def figures(self) -> tuple[float, float, float]:
+        """Return value, low and high end, as a fact of a claim."""
+        return self.value, self.low, self.high
 
     @property
     def is_unknown(self) -> bool:
@@ -161,10 +167,10 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why the cost grew: `name` is a slug such as `more-calls`, `says` a full sentence with numbers and diff lines."""
+    """Why the cost grew: `name` is a slug such as `more-calls`, `says` tells it with numbers and diff lines."""
 
     name: str
-    says: str
+    says: Said
     evidence: tuple[Evidence, ...] = ()
 
 
@@ -236,7 +242,7 @@ class Anomaly:
 
     `threshold` is the error above which a call is anomalous; `normal` (μ + 2σ) and `quantile` of base's held-out errors are what it was
     chosen from. `anomalous_base` and `anomalous_head` are shares of the calls, `p` the probability of such a difference between runs of
-    one version. `is_anomalous` is the verdict; `open` says why there is none, "" where there is.
+    one version. `is_anomalous` is the verdict; `open` tells why there is none, None where there is.
     """
 
     detector: DetectorKind
@@ -249,7 +255,7 @@ class Anomaly:
     runs_head: int
     p: float
     is_anomalous: bool
-    open: str
+    open: Claim | None
     votes: tuple[Vote, ...]
     calls: tuple[OddCall, ...]
     errors: tuple[RunErrors, ...]
@@ -289,18 +295,18 @@ class FunctionFinding:
     `rank` orders regressed functions, 1 = the likeliest root cause, None for the rest. `extra_ns` is the cost attributed to this
     function's change per run, summed over the workload points, `share` its part of the extra cost of the whole run (0 to 1, None where
     nothing got slower), `extra_ci_ns` its interval and `first` how often it is the largest of all, where blocks are drawn anew; both None
-    where it is not guilty by time. `chain` tells the way from the change to where the cost shows, one step a string. A regression that was
+    where it is not guilty by time. `chain` tells the way from the change to where the cost shows, step by step. A regression that was
     `accepted`, by one entry a metric, does not count in the verdict on the whole.
     `lines` run more often, its own or those of functions where its change shows, and `line_counts` is how often each of its lines in head
     ran there, by number. `warm_up` tells how the first calls of a run cost more than later ones, on either side where they do.
-    `machines_say` tells where machines disagree on it, "" where they do not. `happened` says what came of it, its
+    `machines_say` tells where machines disagree on it, None where they do not. `happened` says what came of it, its
     first cause behind that where it `tells_cause`, and `also` what follows. `rests_on` is the metric that the verdict rests on, `rules` are
     those that held, the last of which decided.
     """
 
     info: FunctionInfo
     verdict: Verdict
-    reason: str
+    reason: Said
     rank: int | None
     calls_base: float | None
     calls_head: float | None
@@ -308,8 +314,8 @@ class FunctionFinding:
     share: float | None
     metrics: Mapping[str, MetricFinding]
     causes: tuple[Cause, ...]
-    chain: tuple[str, ...]
-    happened: str
+    chain: tuple[Said, ...]
+    happened: Said
     counts: Mapping[str, CountFinding] = field(default_factory=dict)
     anomaly: Anomaly | None = None
     accepted: tuple[Acceptance, ...] = ()
@@ -318,18 +324,17 @@ class FunctionFinding:
     lines: tuple[LineGrowth, ...] = ()
     line_counts: Mapping[int, float] = field(default_factory=dict)
     warm_up: Mapping[Side, WarmUp] = field(default_factory=dict)
-    machines_say: str = ""
+    machines_say: Said | None = None
     rests_on: str | None = None
     rules: tuple[FiredRule, ...] = ()
     tells_cause: bool = False
-    also: tuple[str, ...] = ()
+    also: tuple[Said, ...] = ()
 
     @property
-    def headline(self) -> str:
-        """Return in one sentence what happened, by which cause where it `tells_cause`, and what is `also` known of it."""
-        cause = f"; cause: {self.causes[0].says}" if self.tells_cause and self.causes else ""
-        said = f"{self.happened}{cause}"
-        return "; ".join((said.rstrip("."), *self.also)) if said and self.also else said
+    def headline(self) -> Claim:
+        """Return what happened, by which cause where it `tells_cause`, and what is `also` known of it."""
+        cause = self.causes[0].says if self.tells_cause and self.causes else None
+        return claim("headline", happened=self.happened, cause=cause, also=self.also)
 
     @property
     def is_open_regression(self) -> bool:
@@ -416,10 +421,10 @@ class RequestFinding:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The whole conclusion. `sentence` says it in one line; `functions` come guilty first; `machines` are those compared within."""
+    """The whole conclusion, in one line the `sentence`; `functions` come guilty first; `machines` are those compared within."""
 
     verdict: Verdict
-    sentence: str
+    sentence: Said
     base: Revision
     head: Revision
     environment: Environment
@@ -428,7 +433,7 @@ class Findings:
     end_to_end: tuple[EndToEnd, ...]
     functions: tuple[FunctionFinding, ...]
     skipped: tuple[Skipped, ...]
-    notes: tuple[Note, ...]
+    notes: tuple[Note | Claim, ...]  # a claim's kind is the slug
     overhead: float | None  # added CPU time of the timed build, as a share
     confidence: float = 0.95  # of every interval
     min_effect: float = 0.05  # smaller shifts are below the threshold of interest

@@ -9,6 +9,7 @@ import numpy as np
 
 from perfdiff.analysis.blame.attribution import Attribution, Resample, attribute, unattributed
 from perfdiff.analysis.blame.links import Web, spin
+from perfdiff.analysis.causes.folded import folded_work
 from perfdiff.analysis.compare.comparison import Comparison
 from perfdiff.analysis.compare.judgement import Direction, Judgement, judge, smallest
 from perfdiff.analysis.compare.shares import ALLOCATION, PRIMARY
@@ -25,7 +26,6 @@ from perfdiff.analysis.sums.ledger import Ledger, open_counts, open_ledger
 from perfdiff.analysis.sums.levelling import Levelled
 from perfdiff.analysis.sums.pace import pace_of
 from perfdiff.analysis.sums.repeats import by_repetitions, in_all_points
-from perfdiff.analysis.telling.folded import folded_work
 from perfdiff.analysis.telling.headline import Spot
 from perfdiff.analysis.telling.metric import Machines, finding, of_one_side, spot, with_shift, with_spot
 from perfdiff.analysis.trends.lines import MatchedLines

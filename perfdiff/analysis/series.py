@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Generic, Protocol, TypeVar
 
+from perfdiff.analysis.claims import Claim
 from perfdiff.analysis.findings import Ratio
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
@@ -32,30 +33,6 @@ class Standing(StrEnum):
 BETTER = (Standing.FASTER, Standing.LESS)
 
 
-class Lack(StrEnum):
-    """What growth cannot be told for want of."""
-
-    GROWTH = "no feature told it"
-    FEATURE = "the feature is none"
-    VARIATION = "the feature is none, or does not vary"
-    LINES = "the lines are gone"
-    SIZES_IN_RANGE = "too few sizes within the range that was saved"
-    SIZES = "too few sizes"
-    COST = "a higher power at no higher cost"
-    PRECISION = "the interval is wide"
-    RUNS = "the function did not run"
-    NAME = "several functions have the name"
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """Why growth is not told, with the feature that it is about and a figure, where there are any."""
-
-    lack: Lack
-    feature: str = ""
-    figure: float = 0.0
-
-
 class _Judged(Protocol):
     @property
     def standing(self) -> Standing: ...
@@ -73,7 +50,7 @@ class Checked(Generic[AssertionT]):
 
     revision: Revision
     assertions: tuple[AssertionT, ...]
-    notes: tuple[Note, ...]
+    notes: tuple[Note | Claim, ...]
     config: CompareConfig
     unannotated: tuple[str, ...] = ()
     saved: Revision | None = None
@@ -131,7 +108,7 @@ class Cost:
     low: float
     high: float
     step: Step | None = None
-    broken: str = ""
+    broken: Claim | None = None
     count: float = 0.0
 
     @property
@@ -151,7 +128,7 @@ class Entry:
     revision: Revision
     calls: float | None = None
     costs: Mapping[str, Cost] = field(default_factory=dict)
-    reason: str | Reason = ""
+    reason: Claim | None = None
     calls_before: float | None = None
     machine: str = ""
 
@@ -168,7 +145,7 @@ class History:
     entries: tuple[Entry, ...]
     config: CompareConfig
     reference: Mapping[str, float] = field(default_factory=dict)
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Note | Claim, ...] = ()
     machines: tuple[Machine, ...] = ()
     feature: str = ""
     at: str = ""

@@ -65,12 +65,13 @@ def accept(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             for name, ratio in _chosen(finding, metric, findings).items()
         ]
         from perfdiff import accepted
+        from perfdiff.report.sentences.catalogue import say
 
         file = acceptances.file(repository.absolute(), config)
         accepted.write(file, entries)
         left = acceptances.honoured(findings, repository.absolute(), config)
         says = ", ".join(f"{units.ratio(entry.ratio)} of {entry.metric}" for entry in entries)
-        output.write(f"accepted {says} of {finding.info.name} in {file}; commit it\nthe last comparison now: {left.sentence}")
+        output.write(f"accepted {says} of {finding.info.name} in {file}; commit it\nthe last comparison now: {say(left.sentence)}")
 
 
 def _day(text: str | None) -> date | None:

@@ -125,10 +125,11 @@ def _check_formats(places: Iterable[Destination]) -> None:
 def _answer(found: Bisection) -> str:
     from perfdiff.analysis.trends.findings import TrendFindings
     from perfdiff.report.printable import printable
+    from perfdiff.report.sentences.catalogue import say
     from perfdiff.report.trends import text
 
     differs = f"; {text.answer(found.findings)}" if isinstance(found.findings, TrendFindings) else ""
-    return f"{printable(found.sentence)}{differs}"
+    return f"{printable(say(found.sentence))}{differs}"
 
 
 def _deliver(found: Bisection, outcome: Outcome | None, places: Iterable[Destination]) -> None:

@@ -131,11 +131,12 @@ def _measured(asked: Request, directory: Path, overrides: Any, progress: Progres
 def _code(findings: Findings, function: str | None, metric: str | None, *, timed: bool) -> StepCode:
     from perfdiff.analysis.findings import Verdict
     from perfdiff.analysis.search.ends import SearchSubject, standing
+    from perfdiff.report.sentences.catalogue import say
 
     named = functools.partial(is_named, function) if function else None
     wanted = SearchSubject(findings.base.rev, findings.head.rev, function, named, metric)
     verdict = standing(findings, wanted)
-    code, says = {Verdict.REGRESSION: StepCode.BAD, Verdict.INCONCLUSIVE: StepCode.SKIP}.get(verdict, StepCode.GOOD), findings.sentence
+    code, says = {Verdict.REGRESSION: StepCode.BAD, Verdict.INCONCLUSIVE: StepCode.SKIP}.get(verdict, StepCode.GOOD), say(findings.sentence)
     if code is StepCode.SKIP:
         code, says = _counted(findings, wanted, timed=timed) or (code, says)
     output.write(f"{code.name.lower()}: {says}")

@@ -86,7 +86,10 @@ def _decode_union(arguments: tuple[Any, ...], data: Any) -> Any:
     if len(plain) == 1:
         return _decode(plain[0], data)
     if isinstance(data, dict):  # one of several dataclasses: that which has these fields
-        return _decode(next(kind for kind in plain if _types_of_fields(kind).keys() == data.keys()), data)
+        classes: list[Any] = [kind for kind in plain if is_dataclass(kind)]
+        return _decode(next(kind for kind in classes if _types_of_fields(kind).keys() == data.keys()), data)
+    if isinstance(data, list):  # a tuple of any of these
+        return tuple(_decode_union(arguments, item) for item in data)
     return _expect(float | str | int, data)
 
 

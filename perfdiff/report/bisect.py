@@ -16,6 +16,7 @@ from perfdiff.records.schema import Revision
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, Sentence, Table, Tone
 from perfdiff.report.json_text import json_text
 from perfdiff.report.printable import printable_values
+from perfdiff.report.sentences.catalogue import say
 from perfdiff.report.trends import wording as growing
 from perfdiff.report.wording import ABSENT, interval, plural
 
@@ -58,7 +59,7 @@ def _blocks(found: Bisection) -> Iterator[Block]:
         Fact("range", f"{_named(found.good)} to {_named(found.bad)}, {plural(found.commits, 'commit')}"),
         Fact("counted" if found.is_counted else "measured", _effort(found)),
     )
-    yield Sentence(found.sentence, Tone.REGRESSION if found.certain else Tone.INCONCLUSIVE)
+    yield Sentence(say(found.sentence), Tone.REGRESSION if found.certain else Tone.INCONCLUSIVE)
     yield Facts(facts)
     if len(found.suspects) > 1:
         yield Table("Suspects", _COMMIT, tuple(map(_commit_cells, found.suspects)))

@@ -13,6 +13,7 @@ from perfdiff.analysis.trends.assertions import GrowthAssertion, SavedExponent
 from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Items, Sentence, Table, Tone
 from perfdiff.report.printable import printable, shortened
+from perfdiff.report.sentences.catalogue import noted, say
 from perfdiff.report.terminal import render_blocks
 from perfdiff.report.trends import wording as growing
 from perfdiff.report.wording import ABSENT, plural
@@ -67,7 +68,7 @@ def json_document(checked: AnyChecked) -> dict[str, Any]:
             _assertion(assertion) if isinstance(assertion, Assertion) else _growth(assertion) for assertion in _ordered(checked)
         ],
         **({} if saved else {"unannotated": list(checked.unannotated)}),
-        "notes": [{"slug": note.slug, "text": note.text} for note in checked.notes],
+        "notes": [{"slug": note.slug, "text": note.text} for note in map(noted, checked.notes)],
     }
 
 
@@ -111,14 +112,14 @@ def _blocks(checked: AnyChecked) -> Iterator[Block]:
     if judged:
         yield Table("", _COLUMNS_OF_TRENDS if checked.saved else _COLUMNS, tuple(map(_row, judged)))
     listed = (
-        ("No answer", [f"{_name(assertion)}: {growing.why(assertion.reason)}" for assertion in ordered if assertion.reason]),
+        ("No answer", [f"{_name(assertion)}: {say(assertion.reason)}" for assertion in ordered if assertion.reason]),
         (
             "Beyond the annotated inputs",
             [_outside(timed, timed.outside) for timed in judged if isinstance(timed, Assertion) and timed.outside],
         ),
         ("Lines found again", [_again(counted) for counted in judged if isinstance(counted, GrowthAssertion) and counted.is_in_part]),
         ("Without annotation", [f"`{name}`" for name in checked.unannotated]),
-        ("Notes", [f"{note.text} ({note.slug})" for note in checked.notes]),
+        ("Notes", [f"{note.text} ({note.slug})" for note in map(noted, checked.notes)]),
     )
     yield from (Items(title, tuple(map(printable, lines))) for title, lines in listed if lines)
 
@@ -279,7 +280,7 @@ def _growth(assertion: GrowthAssertion) -> dict[str, Any]:
         "cluster": assertion.name,
         "new": saved is None and assertion.standing is Standing.VIOLATED,
         "verdict": assertion.standing.value,
-        "reason": growing.why(assertion.reason),
+        "reason": say(assertion.reason),
         "feature": fit.feature if fit else saved.feature if saved else None,
         "saved": {"b": saved.b, "ci_b": list(saved.ci)} if saved else None,
         "measured": {"b": fit.b, "ci_b": list(fit.ci_b), "says": fit.says, "largest": assertion.largest} if fit else None,

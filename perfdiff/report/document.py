@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from perfdiff import units
+from perfdiff.analysis.claims import parts
 from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, MetricFinding, Verdict
 from perfdiff.records.schema import SampleTable, Side
 from perfdiff.report import wording
@@ -19,6 +20,7 @@ from perfdiff.report.machines import disagreement_table, machine_table
 from perfdiff.report.plots import function_plot, points_each
 from perfdiff.report.printable import printable, printable_but_files, printable_values
 from perfdiff.report.requests import request_table
+from perfdiff.report.sentences.catalogue import noted, say
 from perfdiff.report.tree import CallTree, call_tree
 
 SampleLoader = Callable[[int, Side], SampleTable | None]
@@ -95,13 +97,13 @@ def build(findings: Findings, samples: SampleLoader | None = None) -> Document:
 
 def headline(findings: Findings) -> str:
     """Return the answer in one sentence, which begins with the verdict."""
-    verdict, sentence = wording.ANSWERS[findings.verdict], printable(findings.sentence)
+    verdict, sentence = wording.ANSWERS[findings.verdict], printable(say(findings.sentence))
     return sentence if sentence.lower().startswith(verdict.lower()) else f"{verdict}: {sentence}"
 
 
 def _answer(findings: Findings) -> Iterator[Block]:
     yield Sentence(headline(findings), wording.TONES[findings.verdict])
-    for note in findings.notes:
+    for note in map(noted, findings.notes):
         if note.slug in _BESIDE:
             yield Sentence(f"{note.text[0].upper()}{note.text[1:]}.")
     alike = [finding for finding in findings.functions if finding.verdict is findings.verdict and not finding.accepted]
@@ -110,8 +112,8 @@ def _answer(findings: Findings) -> Iterator[Block]:
         return
     first = alike[0]
     named = Fact("function", f"{first.info.name}, {wording.place(first.info)}", Tone.STRONG)
-    known = answer_facts(first, findings.confidence, len(findings.points), sum(each.made for each in findings.requests))
-    facts = [fact for fact in known.facts if fact.text not in findings.sentence]
+    requests, told = sum(each.made for each in findings.requests), tuple(parts(findings.sentence))
+    facts = answer_facts(first, findings.confidence, len(findings.points), requests, told).facts
     yield Facts((named, *facts, *_others(findings.verdict, alike[1:])))
     way = chain(first)
     if way is not None:
@@ -297,7 +299,7 @@ def _files(found: list[str]) -> str:
 
 
 def _notes(findings: Findings) -> Items | None:
-    texts = tuple(f"{note.text} ({note.slug})" for note in findings.notes if note.slug not in _BESIDE)
+    texts = tuple(f"{note.text} ({note.slug})" for note in map(noted, findings.notes) if note.slug not in _BESIDE)
     return Items("Notes", texts) if texts else None
 
 

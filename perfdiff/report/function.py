@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from perfdiff import units
+from perfdiff.analysis.claims import Claim
 from perfdiff.analysis.compare.comparison import is_mean
 from perfdiff.analysis.findings import RUN, Cause, Findings, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.models.annotation import Annotation, CostClass
@@ -17,6 +18,7 @@ from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, FunctionSection, Items, Listing, Plot, Span, Table, Tone
 from perfdiff.report.counts import anomaly_blocks, count_tables
 from perfdiff.report.diff import MOST_LINES, Counted, source_diff
+from perfdiff.report.sentences.catalogue import say
 
 # Of more reasons the first tell enough: those of the function's own text come first.
 _REASONS = 3
@@ -43,7 +45,7 @@ def function_section(
         rank=finding.rank,
         figure=wording.interval(ratio, metric.metric) if metric else wording.ABSENT,
         span=Span(ratio.value, ratio.low, ratio.high) if ratio and _drawable(ratio) else None,
-        headline=finding.headline,
+        headline=say(finding.headline),
         facts=Facts((*answer_facts(finding, findings.confidence, len(findings.points)).facts, *_verdict(finding, standing))),
         chain=chain(finding),
         plot=plot,
@@ -65,8 +67,8 @@ def extra(finding: FunctionFinding, confidence: float) -> str:
     return f"{units.duration(finding.extra_ns)}, {units.significant(100 * confidence)} % CI {low} to {high}"
 
 
-def answer_facts(finding: FunctionFinding, confidence: float, points: int = 1, requests: int = 0) -> Facts:
-    """Return which inputs, how much, how sure and why, as labelled statements in this order.
+def answer_facts(finding: FunctionFinding, confidence: float, points: int = 1, requests: int = 0, told: Sequence[Claim] = ()) -> Facts:
+    """Return which inputs, how much, how sure and why, as labelled statements in this order, but for what is `told` already.
 
     `points` are summed over where one says so; a run of each sends so many `requests`.
     """
@@ -74,8 +76,8 @@ def answer_facts(finding: FunctionFinding, confidence: float, points: int = 1, r
     facts: list[Fact] = []
     if metric is not None:
         facts += _cost_facts(finding, metric, confidence)
-    if finding.machines_say:
-        facts.append(Fact("machines", finding.machines_say, Tone.INCONCLUSIVE))
+    if finding.machines_say and finding.machines_say not in told:
+        facts.append(Fact("machines", say(finding.machines_say), Tone.INCONCLUSIVE))
     if finding.share is not None and finding.rank is not None:
         share = f"{wording.percent(finding.share)} of the extra cost of {wording.runs(points)}"
         facts.append(Fact("share", f"{share} ({extra(finding, confidence)}{_of_more(finding, metric)})"))
@@ -86,10 +88,10 @@ def answer_facts(finding: FunctionFinding, confidence: float, points: int = 1, r
         facts.append(Fact("in all", f"{in_all} in {wording.runs(points)}: calls differ from the one that is told above"))
     if requests and finding.rank is not None:
         facts.append(Fact("request", f"{units.duration(finding.extra_ns / requests)} more a request, over all kinds"))
-    facts += [Fact("cause", cause.says) for cause in finding.causes[:1]]
+    facts += [Fact("cause", say(cause.says)) for cause in finding.causes[:1] if cause.says not in told]
     facts += [Fact("line", wording.line_growth(line, finding.info)) for line in finding.lines]
     if finding.verdict is Verdict.INCONCLUSIVE:
-        facts.append(Fact("unclear", finding.reason, Tone.INCONCLUSIVE))
+        facts += [Fact("unclear", say(finding.reason), Tone.INCONCLUSIVE)] if finding.reason not in told else []
         facts += [Fact("remedy", text) for text in _remedy(metric)]
     facts.append(Fact("change", change(finding.info)))
     return Facts(tuple(facts))
@@ -97,7 +99,7 @@ def answer_facts(finding: FunctionFinding, confidence: float, points: int = 1, r
 
 def chain(finding: FunctionFinding) -> Items | None:
     """Return the way from the change to where its cost shows, or None where the function itself is all of it."""
-    return Items("From the change to the cost", finding.chain, ordered=True) if len(finding.chain) > 1 else None
+    return Items("From the change to the cost", tuple(map(say, finding.chain)), ordered=True) if len(finding.chain) > 1 else None
 
 
 def shows_elsewhere(finding: FunctionFinding) -> bool:
@@ -117,7 +119,7 @@ def change(info: FunctionInfo) -> str:
 
 def _verdict(finding: FunctionFinding, standing: str) -> Iterator[Fact]:
     if finding.reason and finding.verdict is not Verdict.INCONCLUSIVE:
-        yield Fact("verdict", f"{standing}: {finding.reason}", wording.TONES[finding.verdict])
+        yield Fact("verdict", f"{standing}: {say(finding.reason)}", wording.TONES[finding.verdict])
     for entry in finding.accepted:
         yield Fact("accepted", f"{entry.metric} {units.ratio(entry.ratio)}{f' until {entry.until}' if entry.until else ''}: {entry.reason}")
 
@@ -219,7 +221,7 @@ def _details(finding: FunctionFinding, leading: MetricFinding | None, points: Ma
 
 def _causes(causes: tuple[Cause, ...]) -> Iterator[Block]:
     if len(causes) > 1:
-        yield Items("Why", tuple(cause.says for cause in causes))
+        yield Items("Why", tuple(say(cause.says) for cause in causes))
     rows = tuple(
         (Cell(cause.name), Cell(item.counter), Cell(wording.amount(item.counter, item.base)), Cell(wording.amount(item.counter, item.head)))
         for cause in causes

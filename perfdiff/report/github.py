@@ -7,6 +7,7 @@ from perfdiff.records.schema import FunctionInfo, Source
 from perfdiff.report.blocks import Sentence
 from perfdiff.report.document import Document
 from perfdiff.report.printable import printable, shortened
+from perfdiff.report.sentences.catalogue import say
 
 # GitHub keeps ten warnings of a step and drops the rest without a word.
 MOST_WARNINGS = 10
@@ -21,7 +22,7 @@ def render(document: Document) -> str:
     functions = zip(document.findings.functions, document.leading.functions, strict=True)
     regressed = [(finding, leading.info.head or leading.info) for finding, leading in functions if finding.is_open_regression]
     answer = document.answer[0]
-    said = answer.text if isinstance(answer, Sentence) else document.findings.sentence
+    said = answer.text if isinstance(answer, Sentence) else say(document.findings.sentence)
     rest = len(regressed) - MOST_WARNINGS
     more = f" {rest:,} more regressed functions are in the summary." if rest > 0 else ""
     commands = [command("notice", f"{shortened(said, _MOST_TEXT)}{more}", title="perfdiff")]
@@ -30,8 +31,8 @@ def render(document: Document) -> str:
 
 def _warning(finding: FunctionFinding, place: Source | FunctionInfo) -> str:
     """Return a warning at a function's line; where a command cannot carry the name of its file, the text tells it instead."""
-    causes = [cause.says for cause in finding.causes[:1] if cause.says not in finding.headline]
-    said = "; ".join(shortened(text.rstrip("."), _MOST_TEXT) for text in [finding.headline, *causes])
+    causes = [] if finding.tells_cause else [cause.says for cause in finding.causes[:1]]
+    said = "; ".join(shortened(say(part).rstrip("."), _MOST_TEXT) for part in [finding.headline, *causes])
     title = f"perfdiff: {shortened(finding.info.name, _MOST_TEXT)} got slower"
     if not place.file:
         return command("warning", said, title=title)

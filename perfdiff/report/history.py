@@ -18,6 +18,7 @@ from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, Items, Sentence, Table, Tone
 from perfdiff.report.machines import recorders_table
 from perfdiff.report.printable import printable_values, shortened
+from perfdiff.report.sentences.catalogue import noted, say
 from perfdiff.report.terminal import render_blocks
 from perfdiff.report.trends import wording as growing
 
@@ -56,7 +57,7 @@ def _blocks(history: History) -> Iterator[Block]:
     if history.reference:
         at = ", ".join(f"{name} = {units.count(value)}" for name, value in history.reference.items())
         yield Facts((Fact("costs at", at),))
-    reasons = tuple(f"{wording.revision(entry.revision)}: {growing.why(entry.reason)}" for entry in history.entries if entry.reason)
+    reasons = tuple(f"{wording.revision(entry.revision)}: {say(entry.reason)}" for entry in history.entries if entry.reason)
     if reasons:
         yield Items("Without counts" if history.feature else "Without costs", reasons)
     machines = recorders_table(
@@ -65,7 +66,7 @@ def _blocks(history: History) -> Iterator[Block]:
     if machines is not None:
         yield machines
     if history.notes:
-        yield Items("Notes", tuple(f"{note.text} ({note.slug})" for note in history.notes))
+        yield Items("Notes", tuple(f"{note.text} ({note.slug})" for note in map(noted, history.notes)))
 
 
 def _all_changes(history: History) -> list[str]:
@@ -117,7 +118,7 @@ def _row(entry: Entry, cost: Cost | None, metric: str, history: History) -> tupl
     calls = Cell(wording.ABSENT if entry.calls is None else units.count(entry.calls))
     absent = Cell(wording.ABSENT)
     if cost is None:
-        reason = Cell(shortened(growing.why(entry.reason) or f"no {metric}", _LONGEST_REASON), Tone.INCONCLUSIVE)
+        reason = Cell(shortened(say(entry.reason) or f"no {metric}", _LONGEST_REASON), Tone.INCONCLUSIVE)
         return (*named, absent, absent, absent, reason) if history.feature else (*named, calls, absent, absent, reason, absent)
     change = Cell(*_change(entry, cost, metric))
     if isinstance(cost.law, Law):
@@ -155,7 +156,7 @@ def _change(entry: Entry, cost: Cost, metric: str) -> tuple[str, Tone]:
         says.append(step_says(cost.step, metric))
         tone = Tone.REGRESSION if cost.step.is_rise else Tone.IMPROVEMENT
     if cost.broken:
-        says.append(f"not comparable: {cost.broken}")
+        says.append(f"not comparable: {say(cost.broken)}")
         tone = Tone.INCONCLUSIVE
     before = entry.calls_before
     if before and entry.calls and not math.isclose(before, entry.calls, rel_tol=SAME_CALLS):
@@ -178,7 +179,7 @@ def json_document(history: History) -> dict[str, Any]:
         **({"feature": history.feature, "at": history.at} if history.feature else timed),
         "revisions": [_entry(entry, is_timed=not history.feature) for entry in history.entries],
         **({} if history.feature else machines),
-        "notes": [{"slug": note.slug, "text": note.text} for note in history.notes],
+        "notes": [{"slug": note.slug, "text": note.text} for note in map(noted, history.notes)],
     }
 
 
@@ -187,7 +188,7 @@ def _entry(entry: Entry, *, is_timed: bool) -> dict[str, Any]:
         "rev": entry.revision.rev,
         "commit": entry.revision.commit,
         "summary": entry.revision.summary,
-        "reason": growing.why(entry.reason) or None,
+        "reason": say(entry.reason) or None,
         **({"machine": entry.machine or None} if is_timed else {}),
         "calls": entry.calls,
         "metrics": {

@@ -17,6 +17,7 @@ from perfdiff.models.correlation import LEAST_PCC, MOST_ERROR, CorrelationKind, 
 from perfdiff.models.oneline import print_line
 from perfdiff.report import wording
 from perfdiff.report.printable import printable
+from perfdiff.report.sentences.catalogue import say
 
 
 def text(selections: Sequence[Selections]) -> str:
@@ -34,7 +35,7 @@ def json_document(each: Selections) -> dict[str, Any]:
     return {
         "kind": paper.kind.value,
         "reason": each.reason.value if each.reason else None,
-        "why": each.why or None,
+        "why": say(each.why) or None,
         "feature": paper.feature,
         "pcc": wording.known(paper.pcc),
         "degree": paper.degree,
@@ -44,8 +45,8 @@ def json_document(each: Selections) -> dict[str, Any]:
             {"centroid": scope.terms[0].coefficient, "sd": scope.sigma, "share": scope.share, "calls": scope.n} for scope in paper.clusters
         ],
         "text": list(_lines(paper.annotation)),
-        "paper_misses": list(each.paper_misses),
-        "ours_misses": list(each.ours_misses),
+        "paper_misses": [*map(say, each.paper_misses)],
+        "ours_misses": [*map(say, each.ours_misses)],
     }
 
 
@@ -64,11 +65,11 @@ def _beside(each: Selections) -> Iterator[str]:
     yield f"// by the paper: {each.paper.kind.value}{_evidence(each.paper)}; {errors}"
     yield from (f"//   {line}" for line in _lines(each.paper.annotation))
     if each.reason:
-        yield f"//   reason: {each.reason.value}, as {each.why}"
+        yield f"//   reason: {each.reason.value}, as {say(each.why)}"
     if each.paper_misses:
-        yield f"//   the paper's misses {'; '.join(each.paper_misses)}"
+        yield f"//   the paper's misses {'; '.join(map(say, each.paper_misses))}"
     if each.ours_misses:
-        yield f"//   ours misses {'; '.join(each.ours_misses)}"
+        yield f"//   ours misses {'; '.join(map(say, each.ours_misses))}"
 
 
 def _evidence(paper: Selection) -> str:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from perfdiff import units
+from perfdiff.analysis.claims import parts, replaced
 from perfdiff.analysis.findings import FunctionFinding, MetricFinding, Verdict
 from perfdiff.report import wording
 from perfdiff.report.blocks import Diff, DiffLine, Fact, Facts, Items, Listing, Plot, Sentence, Table
 from perfdiff.report.chart import forest
-from perfdiff.report.document import Document
+from perfdiff.report.document import Document, headline
 from perfdiff.report.function import shows_elsewhere
 from perfdiff.report.page import asset, environment, policy
+from perfdiff.report.sentences.catalogue import say
 from perfdiff.report.tree import CallTree, Extra
 
 _KINDS = {Sentence: "sentence", Facts: "facts", Items: "items", Table: "table", Listing: "listing", Diff: "diff", Plot: "plot"}
@@ -28,6 +31,7 @@ def render(document: Document) -> str:
     style, script = asset("report.css"), asset("report.js")
     sections = document.functions[:MOST_SECTIONS]
     title, cause = _said(document)
+    within = tuple(parts(document.findings.sentence))
     return (
         environment(diff_class=lambda line: _DIFF_CLASSES[line.mark], kind=lambda block: _KINDS[type(block)], runs=runs, bar=bar)
         .get_template("report.html.j2")
@@ -40,6 +44,7 @@ def render(document: Document) -> str:
             tiles=list(_tiles(document)),
             sections=sections,
             left_out=len(document.functions) - len(sections),
+            told={section.id for each, section in zip(document.findings.functions, sections, strict=False) if each.headline in within},
             shown={section.id for section in sections},
             filtered=len(document.functions) >= FILTERED_FROM,
             forest=forest([section.span for section in document.functions]),
@@ -76,13 +81,12 @@ def _leader(document: Document) -> FunctionFinding | None:
 
 def _said(document: Document) -> tuple[str, str]:
     """Return the answer as a title and the cause that follows it, which is a paragraph of its own; "" where the answer gives none."""
-    answer = document.answer[0]
-    assert isinstance(answer, Sentence)
-    leader = _leader(document)
-    if leader is None or not leader.causes:
-        return answer.text, ""
-    title, separator, rest = answer.text.partition(f"; cause: {leader.causes[0].says}")
-    return (title + rest, leader.causes[0].says) if separator else (answer.text, "")
+    findings, leader = document.findings, _leader(document)
+    told = leader.causes[0].says if leader is not None and leader.causes and leader.headline in parts(findings.sentence) else None
+    if leader is None or not told:
+        return headline(findings), ""
+    alone = replaced(findings.sentence, leader.headline, replace(leader, tells_cause=False).headline)
+    return headline(replace(findings, sentence=alone)), say(told)
 
 
 def _tiles(document: Document) -> Iterator[Fact]:

@@ -20,15 +20,16 @@ from perfdiff.analysis.findings import (
     Ratio,
     RequestFinding,
 )
+from perfdiff.analysis.witnessed import PointBehaviour, SideBehaviour
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.language import readable
 from perfdiff.records.kinds import MachinePart
 from perfdiff.records.reach import Reach
 from perfdiff.records.schema import Environment, Point, Revision
-from perfdiff.records.witnessed import PointBehaviour, SideBehaviour
 from perfdiff.report import wording
 from perfdiff.report.document import Document
 from perfdiff.report.json_text import json_text
+from perfdiff.report.sentences.catalogue import noted, say
 
 SCHEMA = "perfdiff.report/1"
 
@@ -44,7 +45,7 @@ def json_document(document: Document) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "verdict": findings.verdict.value,
-        "sentence": findings.sentence,
+        "sentence": say(findings.sentence),
         "rules": [rule.name for rule in findings.rules],
         "base": _revision(findings.base),
         "head": _revision(findings.head),
@@ -73,7 +74,7 @@ def json_document(document: Document) -> dict[str, Any]:
         "requests": [_request(item) for item in findings.requests],
         "functions": [_function(finding, {point.id: point.label for point in findings.points}) for finding in findings.functions],
         "skipped": [{"name": item.name, "file": item.file, "reason": item.reason} for item in findings.skipped],
-        "notes": [{"slug": note.slug, "text": note.text} for note in findings.notes],
+        "notes": [{"slug": note.slug, "text": note.text} for note in map(noted, findings.notes)],
     }
 
 
@@ -131,7 +132,7 @@ def _behaviour(item: PointBehaviour) -> dict[str, Any]:
     return {
         "point": item.point.label,
         "checked": item.checked,
-        "differences": [{"kind": found.kind.value, "says": found.says} for found in item.differences],
+        "differences": [{"kind": found.kind.value, "says": say(found.says)} for found in item.differences],
         "base": _side(item.base),
         "head": _side(item.head),
     }
@@ -177,9 +178,9 @@ def _function(finding: FunctionFinding, labels: Mapping[int, str]) -> dict[str, 
         "culprits": list(map(str, info.culprits)),
         "verdict": finding.verdict.value,
         "accepted": _accepted(finding.accepted),
-        "reason": finding.reason,
+        "reason": say(finding.reason),
         "rules": [rule.name for rule in finding.rules],
-        "headline": finding.headline,
+        "headline": say(finding.headline),
         "rank": finding.rank,
         "calls": {"base": finding.calls_base, "head": finding.calls_head},
         "share": finding.share,
@@ -192,8 +193,8 @@ def _function(finding: FunctionFinding, labels: Mapping[int, str]) -> dict[str, 
         "anomaly": _anomaly(finding.anomaly),
         "causes": [_cause(cause) for cause in finding.causes],
         "lines": [_line(line) for line in finding.lines],
-        "chain": list(finding.chain),
-        "machines_say": finding.machines_say,
+        "chain": [*map(say, finding.chain)],
+        "machines_say": say(finding.machines_say),
     }
 
 
@@ -231,7 +232,7 @@ def _anomaly(anomaly: Anomaly | None) -> dict[str, Any] | None:
         "anomalous_base": anomaly.anomalous_base,
         "anomalous_head": anomaly.anomalous_head,
         "anomalous": anomaly.is_anomalous,
-        "open": anomaly.open,
+        "open": say(anomaly.open),
         "p": anomaly.p,
         "votes": [{"counter": vote.counter, "share": vote.share, "base": vote.base, "head": vote.head} for vote in anomaly.votes],
         "calls": [asdict(call) for call in anomaly.calls],
@@ -319,4 +320,4 @@ def _line(line: LineGrowth) -> dict[str, Any]:
 
 def _cause(cause: Cause) -> dict[str, Any]:
     evidence = [{"counter": item.counter, "base": item.base, "head": item.head} for item in cause.evidence]
-    return {"name": cause.name, "says": cause.says, "evidence": evidence}
+    return {"name": cause.name, "says": say(cause.says), "evidence": evidence}

@@ -11,6 +11,7 @@ from perfdiff.report.blocks import FunctionSection
 from perfdiff.report.document import Document
 from perfdiff.report.labels import Label, labels, unused
 from perfdiff.report.printable import shortened
+from perfdiff.report.sentences.catalogue import say
 
 _SUITE = "perfdiff"
 _MOST_TEXT = 2_000
@@ -34,7 +35,7 @@ def render(document: Document) -> str:
     )
     properties = ET.SubElement(suite, "properties")
     revisions = {"base": wording.revision(findings.base), "head": wording.revision(findings.head)}
-    for name, value in {**revisions, "verdict": findings.verdict.value, "sentence": findings.sentence}.items():
+    for name, value in {**revisions, "verdict": findings.verdict.value, "sentence": say(findings.sentence)}.items():
         ET.SubElement(properties, "property", name=name, value=shortened(value, _MOST_TEXT))
     for finding, section in zip(findings.functions, document.functions, strict=True):
         _case(suite, finding, section, known[finding.info.id])
@@ -58,13 +59,13 @@ def _case(suite: ET.Element, finding: FunctionFinding, section: FunctionSection,
         test.set("line", str(place.line))
     match finding.verdict:
         case Verdict.REGRESSION if not finding.accepted:
-            message = shortened(finding.headline, _MOST_TEXT)
+            message = shortened(say(finding.headline), _MOST_TEXT)
             ET.SubElement(test, "failure", message=message, type="regression").text = _evidence(finding, section)
         case Verdict.INCONCLUSIVE:
-            ET.SubElement(test, "skipped", message=shortened(f"inconclusive: {finding.reason}", _MOST_TEXT))
+            ET.SubElement(test, "skipped", message=shortened(f"inconclusive: {say(finding.reason)}", _MOST_TEXT))
         case _:
             accepted = [f"accepted: {entry.reason}" for entry in finding.accepted]
-            ET.SubElement(test, "system-out").text = shortened("; ".join([finding.headline, *accepted]), _MOST_TEXT)
+            ET.SubElement(test, "system-out").text = shortened("; ".join([say(finding.headline), *accepted]), _MOST_TEXT)
 
 
 def _not_measured(suite: ET.Element, item: Skipped, label: Label) -> None:
@@ -78,5 +79,5 @@ def _test(suite: ET.Element, label: Label, file: str) -> ET.Element:
 
 def _evidence(finding: FunctionFinding, section: FunctionSection) -> str:
     facts = [f"{fact.label}: {fact.text}" for fact in section.facts.facts]
-    causes = [f"cause: {cause.says}" for cause in finding.causes[1:]]
+    causes = [f"cause: {say(cause.says)}" for cause in finding.causes[1:]]
     return "\n".join(shortened(line, _MOST_TEXT) for line in [section.place, *facts, *causes])

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, TypeVar
 
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.records.schema import Source
 
 T = TypeVar("T")
@@ -76,6 +77,8 @@ def _changed(value: T, change: Callable[[str], str], of_source: Callable[[str], 
         return value
     if isinstance(value, str):
         result = change(value)
+    elif isinstance(value, Claim):  # its kind, and what its facts are called, are ours
+        result = claim(value.kind, **{name: _changed(fact, change, of_source, but) for name, fact in value.facts.items()})
     elif isinstance(value, Source):
         result = dataclasses.replace(value, file=value.file if "file" in but else change(value.file), text=of_source(value.text))
     elif isinstance(value, tuple):

@@ -7,7 +7,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from perfdiff.analysis.findings import Findings, Ratio
+from perfdiff.records.schema import Note
 from perfdiff.report import secret_forms, secret_spellings
+from perfdiff.report.printable import with_texts
 from perfdiff.report.secret_commands import in_commands
 from perfdiff.report.secret_forms import HIDDEN
 from perfdiff.report.secret_names import ENVIRONMENT
@@ -81,18 +83,18 @@ def without_hosts(findings: Findings, known: Iterable[str] = ()) -> Findings:
     functions = tuple(
         replace(
             each,
-            reason=hide(each.reason),
-            happened=hide(each.happened),
-            also=tuple(map(hide, each.also)),
-            machines_say=hide(each.machines_say),
+            reason=with_texts(each.reason, hide),
+            happened=with_texts(each.happened, hide),
+            also=with_texts(each.also, hide),
+            machines_say=with_texts(each.machines_say, hide),
             metrics={name: replace(metric, machines=renamed(metric.machines)) for name, metric in each.metrics.items()},
         )
         for each in findings.functions
     )
     return replace(
         findings,
-        sentence=hide(findings.sentence),
-        notes=tuple(replace(note, text=hide(note.text)) for note in findings.notes),
+        sentence=with_texts(findings.sentence, hide),
+        notes=tuple(replace(note, text=hide(note.text)) if isinstance(note, Note) else with_texts(note, hide) for note in findings.notes),
         functions=functions,
         end_to_end=tuple(replace(end, machines=renamed(end.machines)) for end in findings.end_to_end),
         machines=tuple(replace(part, name=instead.get(part.name, part.name)) for part in findings.machines),

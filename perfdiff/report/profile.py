@@ -15,6 +15,7 @@ from perfdiff.report.blocks import Block, Cell, Column, Items, Sentence, Table, 
 from perfdiff.report.history import step_says
 from perfdiff.report.machines import recorders_table
 from perfdiff.report.printable import printable_values
+from perfdiff.report.sentences.catalogue import noted
 from perfdiff.report.terminal import render_blocks
 
 SCHEMA = "perfdiff.profile/1"
@@ -52,7 +53,7 @@ def _blocks(found: Profiles, known: Classes) -> Iterator[Block]:
     if (machines := recorders_table(found.machines, found.on, found.revisions)) is not None:
         yield machines
     if found.notes:
-        yield Items("Notes", tuple(f"{note.text} ({note.slug})" for note in found.notes))
+        yield Items("Notes", tuple(f"{note.text} ({note.slug})" for note in map(noted, found.notes)))
 
 
 def _lines(profile: Profile, known: Classes) -> Table:
@@ -156,7 +157,7 @@ def json_document(found: Profiles, known: Classes) -> dict[str, Any]:
         ],
         "growth": [_growth(each) for each in found.growths],
         "machines": [codec.encode(machine) for machine in found.machines],
-        "notes": [{"slug": note.slug, "text": note.text} for note in found.notes],
+        "notes": [{"slug": note.slug, "text": note.text} for note in map(noted, found.notes)],
     }
 
 

@@ -17,6 +17,7 @@ from perfdiff.report.function import change
 from perfdiff.report.json_text import json_text
 from perfdiff.report.labels import Label, labels
 from perfdiff.report.printable import as_read, shortened
+from perfdiff.report.sentences.catalogue import noted, say
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 VERSION = "2.1.0"
@@ -84,7 +85,8 @@ def render(document: Document) -> str:
             {
                 "executionSuccessful": True,
                 "toolExecutionNotifications": [
-                    {"level": "note", "descriptor": {"id": note.slug}, "message": _message(note.text)} for note in findings.notes
+                    {"level": "note", "descriptor": {"id": note.slug}, "message": _message(note.text)}
+                    for note in map(noted, findings.notes)
                 ],
             }
         ],
@@ -119,8 +121,8 @@ def _result(finding: FunctionFinding, section: FunctionSection, place: Source | 
 
 def _says(finding: FunctionFinding, section: FunctionSection) -> str:
     """Return the headline, causes that it does not tell, for unchanged code the change behind it, and how the code differs."""
-    causes = [cause.says for cause in finding.causes[:_MOST_CAUSES] if cause.says not in section.headline]
-    behind = [] if finding.info.change.is_suspect else [finding.reason]
+    causes = [say(cause.says) for cause in finding.causes[:_MOST_CAUSES]][1 if finding.tells_cause else 0 :]
+    behind = [] if finding.info.change.is_suspect else [say(finding.reason)]
     parts = [section.headline, *causes, *behind, f"code {change(finding.info)}"]
     metric = wording.leading(finding)
     if metric is not None and metric.ratio is not None:

@@ -12,6 +12,7 @@ from perfdiff.analysis.series import Checked, Standing
 from perfdiff.report import check, wording
 from perfdiff.report.blocks import Block, Cell, Column, Items, Sentence, Table, Tone
 from perfdiff.report.printable import printable
+from perfdiff.report.sentences.catalogue import noted
 from perfdiff.report.terminal import render_blocks
 
 SCHEMA = "perfdiff.sweep/1"
@@ -52,7 +53,7 @@ def json_document(sweep: Sweep) -> dict[str, Any]:
         "revision": {"rev": sweep.steps[0].checked.revision.rev, "commit": sweep.steps[0].checked.revision.commit},
         "steps": [_step(step) for step in sweep.steps],
         "sensitivities": [_sensitivity(each) for each in sweep.sensitivities],
-        "notes": [{"slug": note.slug, "text": note.text} for note in sweep.notes],
+        "notes": [{"slug": note.slug, "text": note.text} for note in map(noted, sweep.notes)],
     }
 
 
@@ -109,7 +110,7 @@ def _blocks(sweep: Sweep) -> Iterator[Block]:
     yield _delays(sweep)
     yield _functions(sweep)
     if sweep.notes:
-        yield Items("Notes", tuple(printable(f"{note.text} ({note.slug})") for note in sweep.notes))
+        yield Items("Notes", tuple(printable(f"{note.text} ({note.slug})") for note in map(noted, sweep.notes)))
 
 
 def _waits(each: Sensitivity, service: str) -> str:

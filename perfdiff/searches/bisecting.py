@@ -38,6 +38,7 @@ from perfdiff.outcome import Outcome
 from perfdiff.progress import Progress, Within
 from perfdiff.records import codec
 from perfdiff.records.schema import Note, Side
+from perfdiff.report.sentences.catalogue import say
 from perfdiff.request import Request
 from perfdiff.revisions.history import History, changed_files
 from perfdiff.revisions.pins import resolve
@@ -67,7 +68,7 @@ def bisect(question: Question, progress: Progress) -> tuple[Bisection, Outcome]:
         found = stretch(question, progress, ends.findings.met)
     good, bad = question.request.revisions
     wanted = SearchSubject(good, bad, question.function, question.named, question.metric)
-    followed = follow(ends.findings, wanted)
+    followed = follow(ends.findings, wanted, say(ends.findings.sentence))
     progress.note(f"following {followed.says}: {figures(followed.expected)} between the ends")
     hunt = Hunt(question, found, ends, followed, progress)
     return hunt.conclude(hunt.search())
@@ -125,7 +126,7 @@ class Hunt:
             alike=self._trail.alike(self._records.alike),
             findings=outcome.findings,
         )
-        notes = (Note("bisected", f"{found.sentence}; {_plural(len(found.measured), 'commit')} measured"), *self._notes)
+        notes = (Note("bisected", f"{say(found.sentence)}; {_plural(len(found.measured), 'commit')} measured"), *self._notes)
         findings = replace(outcome.findings, notes=(*notes, *outcome.findings.notes))
         return replace(found, findings=findings), replace(outcome, findings=findings)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.policy import POLICY
@@ -32,7 +33,7 @@ LEAST_RUNS = RUNS_FOR_TIME
 _ROUNDING = 1e-9  # of a feature's bound
 
 # An annotation with the calls of its function, or the reason why there are none.
-Case = tuple[Annotation, SampleTable | str]
+Case = tuple[Annotation, SampleTable | Claim]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class Assertion:
 
     annotation: Annotation
     standing: Standing
-    reason: str = ""
+    reason: Claim | None = None
     calls: int = 0
     annotated: float | None = None
     overall: Ratio | None = None
@@ -114,7 +115,7 @@ class _Seen:
 def check(cases: Iterable[Case], setting: Setting) -> list[Assertion]:
     """Hold tables against annotations, all of them under one rate of false discoveries."""
     seen = [
-        Assertion(annotation, Standing.NOT_JUDGED, table) if isinstance(table, str) else _seen(annotation, table, setting)
+        Assertion(annotation, Standing.NOT_JUDGED, table) if isinstance(table, Claim) else _seen(annotation, table, setting)
         for annotation, table in cases
     ]
     q = iter(false_discovery([each.assertion.p for each in seen if isinstance(each, _Seen)]).tolist())
@@ -141,33 +142,33 @@ def _judged(seen: _Seen, q: float, config: CompareConfig) -> Assertion:
         return replace(found, standing=Standing.HOLDS)
     if not seen.material:
         return replace(found, standing=Standing.NEGLIGIBLE)
-    reason = _too_coarse(found) if low <= least else "it is exceeded, but not beyond chance: add runs"
+    reason = _too_coarse(found) if low <= least else claim("exceeded-by-chance")
     return replace(found, standing=Standing.OPEN, reason=reason)
 
 
-def _too_coarse(found: Assertion) -> str:
+def _too_coarse(found: Assertion) -> Claim:
     learnt = found.annotation.levels
     if learnt is not None and found.overall is not None and learnt.runs < found.overall.runs_head:
-        return "the runs differ too much: learn the annotation from more runs"
-    return "the runs differ too much: add runs, or run on a quieter machine"
+        return claim("learnt-from-few-runs")
+    return claim("runs-differ-too-much")
 
 
 def _seen(annotation: Annotation, table: SampleTable, setting: Setting) -> _Seen | Assertion:
     """Return what a table shows of an annotation, or an assertion that cannot be judged."""
     if annotation.metric not in table.metrics:
-        return Assertion(annotation, Standing.NOT_JUDGED, f"{annotation.metric} was not recorded")
+        return Assertion(annotation, Standing.NOT_JUDGED, claim("metric-not-recorded", metric=annotation.metric))
     calls = calls_of(table, annotation.metric)
     absent = [name for name in annotation.features if name not in calls.values]
     if absent:
-        return Assertion(annotation, Standing.NOT_JUDGED, f"its input `{absent[0]}` is not recorded any more")
+        return Assertion(annotation, Standing.NOT_JUDGED, claim("input-not-recorded", feature=absent[0]))
     calls = calls.rows(np.isfinite(calls.cost))
     within, outside = _within(annotation, calls)
     known = calls.rows(within & judged(annotation, calls))
     found = Assertion(annotation, Standing.NOT_JUDGED, calls=len(known), outside=outside)
     if len(known) < POLICY.most * len(calls) or not len(known):
-        return replace(found, reason="most of its calls have other inputs than were annotated: annotate anew")
-    if len(np.unique(known.run)) < LEAST_RUNS:
-        return replace(found, reason=f"only {len(np.unique(known.run))} runs: add runs")
+        return replace(found, reason=claim("other-inputs-than-annotated"))
+    if (runs := len(np.unique(known.run))) < LEAST_RUNS:
+        return replace(found, reason=claim("few-runs", runs=runs))
     return _contrasted(found, known, table, setting)
 
 

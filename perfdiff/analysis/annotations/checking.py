@@ -10,6 +10,7 @@ import numpy as np
 
 from perfdiff.analysis.annotations.annotating import MOST_ROWS
 from perfdiff.analysis.annotations.assertion import Assertion, Case, Setting, check
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.phases import with_phase
 from perfdiff.analysis.series import Checked
 from perfdiff.analysis.stats.rows import thinned
@@ -17,16 +18,11 @@ from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import PHASE, Annotation
 from perfdiff.records.metrics import METRICS, metric_of
 from perfdiff.records.recorded import Recorded
-from perfdiff.records.schema import FunctionInfo, Note, SampleTable, Side, Totals
+from perfdiff.records.schema import FunctionInfo, SampleTable, Side, Totals
 
 # Where so many functions are slower, and so large a share of them, it is rarely their code.
 _COMMON = 5
 _COMMON_SHARE = 0.8
-
-LEARNT_APART = Note(
-    "recorded-apart",
-    "the annotations come from another recording: what differs between the two, such as the machine or its load, counts as the code's",
-)
 
 
 def check_recorded(annotations: Sequence[Annotation], found: Recorded, side: Side, config: CompareConfig) -> Checked[Assertion]:
@@ -70,7 +66,7 @@ def _cases(named: Mapping[str, list[Annotation]], called: Mapping[str, list[Func
             metrics[annotation.metric].append(annotation)
         for same in metrics.values():
             if len(same) != len(those):
-                reason = f"there are {len(those)} functions of this name, and {len(same)} annotated" if those else _absence(name, found)
+                reason = claim("namesakes", functions=len(those), annotated=len(same)) if those else _absence(name, found)
                 yield from ((annotation, reason) for annotation in same)
         # Namesakes, such as overloads, stand in the order of the program in both.
         for place, table in enumerate(tables):
@@ -79,10 +75,10 @@ def _cases(named: Mapping[str, list[Annotation]], called: Mapping[str, list[Func
                     yield same[place], calls_against(table, same[place])
 
 
-def calls_against(table: SampleTable | None, annotation: Annotation) -> SampleTable | str:
+def calls_against(table: SampleTable | None, annotation: Annotation) -> SampleTable | Claim:
     """Return calls to hold against an annotation, with their phase where it tells of phases, or the reason why there are none."""
     if table is None or not len(table):
-        return "none of its single calls was kept"
+        return claim("no-calls-kept")
     found = some(table)
     return with_phase(found, always=True) if PHASE in annotation.features else found
 
@@ -105,24 +101,20 @@ def whole_runs(totals: Totals) -> dict[str, dict[int, float]]:
     return whole
 
 
-def _absence(function: str, found: Recorded) -> str:
-    """Say why nothing was recorded of a function."""
+def _absence(function: str, found: Recorded) -> Claim:
+    """Return why nothing was recorded of a function."""
     reasons = [skipped.reason for skipped in found.experiment.skipped if skipped.name == function]
     if reasons:
-        return reasons[0]
+        return claim("given", reason=reasons[0])
     if any(info.name == function for info in found.experiment.functions):
-        return "never called by any workload"
-    return "no function of this name: removed, renamed, or not recorded"
+        return claim("never-called")
+    return claim("absent-function")
 
 
-def _notes(assertions: Sequence[Assertion]) -> Iterator[Note]:
+def _notes(assertions: Sequence[Assertion]) -> Iterator[Claim]:
     timed = [each for each in assertions if each.overall is not None and metric_of(each.annotation.metric).unit == "ns"]
     if timed:
-        yield LEARNT_APART
+        yield claim("recorded-apart", drift=None)
     ratios = sorted(each.overall.value for each in timed if each.overall is not None and each.overall.low > 1)
     if len(timed) >= _COMMON and len(ratios) >= _COMMON_SHARE * len(timed):
-        yield Note(
-            "slower-throughout",
-            f"{len(ratios)} of {len(timed)} times are above their annotations, by ×{ratios[0]:.2f} to ×{ratios[-1]:.2f}: "
-            "rather a slower machine, compiler or setting than the code of single functions",
-        )
+        yield claim("slower-throughout", slower=len(ratios), times=len(timed), low=ratios[0], high=ratios[-1])

@@ -11,6 +11,7 @@ import numpy as np
 from perfdiff.analysis.annotations.annotating import MOST_ROWS, USUAL, annotate, telling
 from perfdiff.analysis.annotations.assertion import Assertion, Setting, check
 from perfdiff.analysis.annotations.checking import calls_against, whole_runs
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.series import Cost, Entry, History, Standing, Step
 from perfdiff.analysis.stats.rows import thinned
@@ -23,18 +24,7 @@ from perfdiff.records.relay import Handover, Relay
 from perfdiff.records.schema import FunctionInfo, Note, Revision, SampleTable, Side
 
 SAME_CALLS = 0.01  # where threads share work, the calls of a run vary a little
-TIMED_APART = Note(
-    "recorded-apart",
-    "the revisions were recorded one after the other, and the machine itself may change meanwhile: times count as changed from "
-    f"{100 * POLICY.drift:.0f} % on; `perfdiff BASE HEAD` measures two revisions in turn and sees smaller changes",
-)
-
-BY_MACHINES = Note(
-    "recorded-in-turn",
-    "several machines recorded the revisions, each a stretch of them and the last one of the stretch before: changes are told from "
-    "recordings of one machine alone, and costs as the first machine would have them",
-)
-ELSEWHERE = "another machine recorded it, and no revision before that has the function was recorded by both"
+ELSEWHERE = claim("recorded-elsewhere")
 
 # A revision with what was recorded of it, or the reason why there is nothing.
 Recording = tuple[Revision, Recorded | str]
@@ -65,11 +55,7 @@ def history(  # noqa: PLR0913 (what is followed, through what, and how it is jud
     for place, (revision, found) in enumerate(recordings):
         if place in handovers:
             levels.hand_over(handovers[place])
-        info = found if isinstance(found, str) else _named(function, file, found)
-        if isinstance(found, str) or isinstance(info, str):
-            entry = Entry(revision, reason=str(info))
-        else:
-            entry = levels.entry(revision, info, found)
+        entry = _entry(revision, found, function, file, levels)
         entries.append(replace(entry, machine=relay.on[place] if relay else ""))
         moved.append(levels.moved)
     reference = _reference(entries)
@@ -85,10 +71,18 @@ def history(  # noqa: PLR0913 (what is followed, through what, and how it is jud
     )
 
 
-def notes_of(relay: Relay | None, *, timed: bool) -> tuple[Note, ...]:
+def _entry(revision: Revision, found: Recorded | str, function: str, file: str, levels: _Levels) -> Entry:
+    if isinstance(found, str):
+        return Entry(revision, reason=claim("given", reason=found))
+    info = _named(function, file, found)
+    return Entry(revision, reason=info) if isinstance(info, Claim) else levels.entry(revision, info, found)
+
+
+def notes_of(relay: Relay | None, *, timed: bool) -> tuple[Note | Claim, ...]:
     """Return what there is to tell of revisions that were recorded apart, by one machine or several."""
-    by_machines = (*([BY_MACHINES] if len(relay.machines) > 1 else []), *relay.notes) if relay else ()
-    return (*([TIMED_APART] if timed else []), *by_machines)
+    apart = [claim("recorded-apart", drift=POLICY.drift)] if timed else []
+    in_turn = [claim("recorded-in-turn")] if relay and len(relay.machines) > 1 else []
+    return (*apart, *in_turn, *(relay.notes if relay else ()))
 
 
 def _telling(function: str, file: str, recordings: Sequence[Recording]) -> list[str]:
@@ -96,22 +90,22 @@ def _telling(function: str, file: str, recordings: Sequence[Recording]) -> list[
     found: set[str] = set()
     for _, recording in recordings:
         info = recording if isinstance(recording, str) else _named(function, file, recording)
-        if not isinstance(recording, str) and not isinstance(info, str):
+        if not isinstance(recording, str) and isinstance(info, FunctionInfo):
             table = recording.samples(info.id, Side.BASE)
             found |= {*telling(table)} if table is not None else set()
     return [metric for metric in USUAL if metric in found]
 
 
-def _named(function: str, file: str, found: Recorded) -> FunctionInfo | str:
+def _named(function: str, file: str, found: Recorded) -> FunctionInfo | Claim:
     """Return the function in what was recorded, or why it is not there."""
     same = [info for info in found.experiment.functions if info.name == function]
     here = [info for info in same if info.file == file] or same
     if len(here) == 1:
         return here[0]
     if here:
-        return f"{len(here)} functions have this name"
+        return claim("many-functions", functions=len(here))
     skipped = [each.reason for each in found.experiment.skipped if each.name == function]
-    return skipped[0] if skipped else "no function of this name"
+    return claim("given", reason=skipped[0]) if skipped else claim("no-function")
 
 
 # Of each metric, what the revision that two machines recorded costs on the first and on the second, for each time that another one went on.
@@ -126,7 +120,7 @@ class _Levels:
         self._metrics = metrics
         self._config = config
         self._began: dict[str, tuple[Annotation, Revision]] = {}
-        self._broken: dict[str, str] = {}
+        self._broken: dict[str, Claim] = {}
         self._calls: float | None = None
         self.moved: _Moved = {}
 
@@ -136,7 +130,7 @@ class _Levels:
         calls, before = calls_of(info, found), self._calls
         self._calls = before if calls is None else calls
         if table is None or not len(table):
-            reason = "never called by any workload" if calls is None else "none of its single calls was kept"
+            reason = claim("never-called" if calls is None else "no-calls-kept")
             return Entry(revision, calls, reason=reason, calls_before=before)
         learnt = self._annotated(info, table)
         held = self._held([annotation for annotation, _ in self._began.values() if annotation.metric in learnt], table, found)
@@ -164,8 +158,8 @@ class _Levels:
 
     def _found(self, found: Recorded | None) -> tuple[FunctionInfo, SampleTable, Recorded] | None:
         """Return the function in what was recorded, with its calls; None where it is not there."""
-        info = _named(self._function, self._file, found) if found else ""
-        if found is None or isinstance(info, str):
+        info = _named(self._function, self._file, found) if found else None
+        if found is None or not isinstance(info, FunctionInfo):
             return None
         table = found.samples(info.id, Side.BASE)
         return (info, table, found) if table is not None and len(table) else None
@@ -182,7 +176,7 @@ class _Levels:
     def _cost(self, annotation: Annotation, held: Assertion | None, revision: Revision) -> Cost:
         metric = annotation.metric
         step = _step(held, self._began[metric][1]) if held else None
-        broken = held.reason if held and held.standing is Standing.NOT_JUDGED else self._broken.pop(metric, "")
+        broken = held.reason if held and held.standing is Standing.NOT_JUDGED else self._broken.pop(metric, None)
         if held is None or step or broken:
             self._began[metric] = annotation, revision
         return Cost(annotation, math.nan, math.nan, math.nan, step, broken)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from perfdiff.analysis.annotations.annotating import MOST_ROWS, annotate
 from perfdiff.analysis.annotations.history import SAME_CALLS, Recording, history, notes_of
+from perfdiff.analysis.claims import Claim
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.series import History, Step
 from perfdiff.analysis.stats.rows import thinned
@@ -77,7 +78,7 @@ class Profiles:
     profiles: tuple[Profile | None, ...]
     reasons: tuple[str, ...]
     growths: tuple[Growth, ...]
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Note | Claim, ...] = ()
     machines: tuple[Machine, ...] = ()
     on: tuple[str, ...] = ()  # the machine of each revision, where there are several
 

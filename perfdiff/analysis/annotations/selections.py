@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.policy import POLICY
 from perfdiff.models.annotation import Annotation, CostClass, Trend
 from perfdiff.models.correlation import LEAST_PCC, MOST_ERROR, ORIGINS, CorrelationKind, Selection, select
@@ -41,16 +42,16 @@ class Selections:
     """An annotation of ours with the paper's selection for the same calls.
 
     `error` is ours, as the paper measures its own: the root of the mean squared error over the mean cost, delayed calls included. `reason`
-    and `why` say why the paper's method finds no correlation. What each one misses is said in sentences without an end.
+    and `why` say why the paper's method finds no correlation. What each one misses is told claim by claim.
     """
 
     ours: Annotation
     paper: Selection
     error: float
     reason: Reason | None
-    why: str
-    paper_misses: tuple[str, ...]
-    ours_misses: tuple[str, ...]
+    why: Claim | None
+    paper_misses: tuple[Claim, ...]
+    ours_misses: tuple[Claim, ...]
 
 
 def side_by_side(annotation: Annotation, table: SampleTable) -> Selections:
@@ -61,7 +62,7 @@ def side_by_side(annotation: Annotation, table: SampleTable) -> Selections:
     columns = {name: column[present] for name, column in columns_of(table).items()}
     predicted = annotation.predict(columns)
     residuals = np.where(np.isfinite(predicted), cost - predicted, cost - cost.mean())
-    reason, why = _reason(annotation, paper, table, residuals) if paper.kind is CorrelationKind.UNCORRELATED else (None, "")
+    reason, why = _reason(annotation, paper, table, residuals) if paper.kind is CorrelationKind.UNCORRELATED else (None, None)
     scale = float(np.mean(np.abs(cost)))
     error = float(np.sqrt(np.mean((residuals / scale) ** 2))) if scale else 0.0
     return Selections(
@@ -78,57 +79,52 @@ def _conditions(annotation: Annotation) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.feature for scope in annotation.scopes for each in scope.conditions))
 
 
-def _names(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
-
-
-def _reason(annotation: Annotation, paper: Selection, table: SampleTable, residuals: Floats) -> tuple[Reason, str]:
+def _reason(annotation: Annotation, paper: Selection, table: SampleTable, residuals: Floats) -> tuple[Reason, Claim]:
     """Return why no single feature correlates: by our annotation where it explains the costs, else by the order of the calls."""
     if annotation.features and annotation.r2 >= POLICY.most:
         return _by_inputs(annotation, paper, table)
     if share := _state(table, annotation.metric, residuals):
         return Reason.HIDDEN_STATE, share
     if annotation.cost_class is CostClass.MIXTURE:  # its modes lie apart; the paper's clusters part what is spread evenly as well
-        return Reason.MIXTURE, f"{len(annotation.scopes)} modes that no input tells apart"
-    return Reason.UNKNOWN, "neither inputs nor the order of calls tell, and the costs form no modes"
+        return Reason.MIXTURE, claim("modes-of-no-input", modes=len(annotation.scopes))
+    return Reason.UNKNOWN, claim("nothing-tells")
 
 
-def _by_inputs(annotation: Annotation, paper: Selection, table: SampleTable) -> tuple[Reason, str]:
+def _by_inputs(annotation: Annotation, paper: Selection, table: SampleTable) -> tuple[Reason, Claim]:
     """Return why the paper's method does not see what an annotation says of the same inputs."""
     inputs, conditions = _inputs(annotation), _conditions(annotation)
     candidates = {each.name for each in table.features if not each.category and each.origin in ORIGINS}
     if conditions or len(inputs) > 1 or not set(inputs) <= candidates:
-        several = len(annotation.features) > 1
-        how = "together" if several else "which is no number among the parameters"
-        return Reason.ANOTHER_FEATURE, f"the costs follow {_names(annotation.features)}{' ' if several else ', '}{how}"
+        is_one = len(annotation.features) == 1
+        return Reason.ANOTHER_FEATURE, claim("follow-no-parameter" if is_one else "follow-together", features=annotation.features)
     feature = inputs[0]
     if paper.lowest is not None and paper.lowest[0] == feature and paper.lowest[1] <= -LEAST_PCC:
-        return Reason.FALLING, f"its correlation with `{feature}` is {paper.lowest[1]:.2f}, and the highest value is taken"
+        return Reason.FALLING, claim("correlation-falls", feature=feature, correlation=paper.lowest[1])
     delayed = delayed_share(annotation)
     if delayed > 0 or any(scope.trend is not Trend.MEAN for scope in annotation.scopes):
-        return Reason.DELAYS, f"the costs follow `{feature}` but for {max(delayed, 0.001):.1%} of the calls, which lie far above"
-    return Reason.SCATTER, f"the costs follow `{feature}`, and scatter about it by more than the thresholds allow"
+        return Reason.DELAYS, claim("follow-but-for-delayed", feature=feature, share=max(delayed, 0.001))
+    return Reason.SCATTER, claim("follow-and-scatter", feature=feature)
 
 
-def _state(table: SampleTable, metric: str, residuals: Floats) -> str:
-    """Return how costs follow what came before a call, its run or the calls in it; "" where they do not, beyond chance."""
+def _state(table: SampleTable, metric: str, residuals: Floats) -> Claim | None:
+    """Return how costs follow what came before a call, its run or the calls in it; None where they do not, beyond chance."""
     present = np.isfinite(table.metrics[metric])
     run, thread, call = table.run[present], table.thread[present], table.call[present]
     if np.ptp(residuals) == 0:
-        return ""
+        return None
     rank = ranks(residuals)
     sequence = np.lexsort((call, thread, run))
     rank, run, thread = rank[sequence] - rank.mean(), run[sequence], thread[sequence]
     between = _between(rank, run)
     if between >= POLICY.most:
-        return f"{between:.0%} of what the costs vary lies between runs"
+        return claim("varies-between-runs", share=between)
     same = (run[1:] == run[:-1]) & (thread[1:] == thread[:-1])
     if same.sum() < _FEWEST_NEIGHBOURS:
-        return ""
+        return None
     alike = float(np.mean(rank[1:][same] * rank[:-1][same]) / np.mean(rank**2))
     if alike < RESEMBLANCE or alike * math.sqrt(same.sum()) < BEYOND_CHANCE:
-        return ""
-    return f"calls cost what the recorded ones before them did (a correlation of {alike:.2f})"
+        return None
+    return claim("like-calls-before", correlation=alike)
 
 
 def _between(rank: Floats, run: Ints) -> float:
@@ -144,43 +140,45 @@ def _between(rank: Floats, run: Ints) -> float:
     return (among - (len(runs) - 1) * within) / (whole + within)
 
 
-def _paper_misses(annotation: Annotation, paper: Selection) -> Iterator[str]:
+def _paper_misses(annotation: Annotation, paper: Selection) -> Iterator[Claim]:
     """Yield what our annotation says, and the paper's cannot."""
     inputs, conditions = _inputs(annotation), _conditions(annotation)
     if conditions:
-        yield f"the costs are others by {_names(conditions)}: it has no scopes"
-    unused = [name for name in inputs if name != paper.feature]
+        yield claim("misses-scopes", features=conditions)
+    unused = tuple(name for name in inputs if name != paper.feature)
     if unused and paper.kind is CorrelationKind.UNCORRELATED:
-        yield f"that they follow {_names(unused)}"
+        yield claim("misses-features", features=unused)
     elif unused and paper.feature in inputs:
-        yield f"that they follow {_names(unused)} as well: it has one feature"
+        yield claim("misses-more-features", features=unused)
     elif unused and paper.kind is CorrelationKind.CONSTANT:
-        yield f"that they follow {_names(unused)}: by less than {MOST_ERROR:.0%} of the mean, where it looks no further"
+        yield claim("misses-small-features", features=unused, share=MOST_ERROR)
     elif unused:
-        yield f"that they follow {_names(unused)} rather than `{paper.feature}`"
+        yield claim("misses-other-features", features=unused, instead=paper.feature)
     shape = max((term.factors for scope in annotation.scopes for term in scope.terms), key=order, default=())
     if annotation.growth in (CostClass.LOGARITHMIC, CostClass.N_LOG_N) and shape and paper.feature in inputs:
-        yield f"that they grow as {annotation.growth.value}: it has polynomials alone"
+        yield claim("misses-growth", growth=annotation.growth.value)
     if paper.kind is CorrelationKind.CONSTANT and annotation.cost_class is CostClass.MIXTURE:
-        yield f"{len(annotation.scopes)} modes: they lie within {MOST_ERROR:.0%} of the mean"
+        yield claim("misses-modes", modes=len(annotation.scopes), share=MOST_ERROR)
     if paper.feature and (twins := annotation.twins.get(paper.feature)):
-        yield f"that `{paper.feature}` cannot be told from {_names(twins)}"
+        yield claim("misses-twins", feature=paper.feature, twins=tuple(twins))
     delayed = delayed_share(annotation)
     if delayed >= DELAYED and paper.kind is not CorrelationKind.UNCORRELATED:
-        yield f"that {delayed:.1%} of the calls are delayed: they pull its costs up"
+        yield claim("misses-delayed", share=delayed)
 
 
-def _ours_misses(annotation: Annotation, paper: Selection, error: float) -> Iterator[str]:
+def _ours_misses(annotation: Annotation, paper: Selection, error: float) -> Iterator[Claim]:
     """Yield what the paper's selection says, and our annotation does not."""
     inputs = _inputs(annotation)
     if paper.feature and paper.pcc is not None and paper.feature not in inputs:
         twin = any(paper.feature in annotation.twins.get(name, ()) for name in annotation.features)
         if not twin:
-            yield f"a correlation of {paper.pcc:.2f} with `{paper.feature}`"
+            yield claim("misses-correlation", feature=paper.feature, correlation=paper.pcc)
     if len(paper.clusters) > 1 and len(annotation.scopes) == 1 and not inputs:
-        yield f"{len(paper.clusters)} clusters, about {', '.join(f'{each.terms[0].coefficient:.4g}' for each in paper.clusters)}"
+        yield claim(
+            "misses-clusters", clusters=len(paper.clusters), centres=tuple(cluster.terms[0].coefficient for cluster in paper.clusters)
+        )
     if paper.error < error and delayed_share(annotation) >= DELAYED:
-        yield f"{delayed_share(annotation):.1%} of the calls, far above the others, which its costs leave out"
+        yield claim("leaves-out-delayed", share=delayed_share(annotation))
 
 
 def delayed_share(annotation: Annotation) -> float:

@@ -14,6 +14,7 @@ import numpy as np
 
 from perfdiff.analysis.annotations.assertion import Assertion
 from perfdiff.analysis.annotations.checking import check_recorded
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.series import Checked, Standing
 from perfdiff.config import CompareConfig, Link
 from perfdiff.models.annotation import Annotation
@@ -81,7 +82,7 @@ class Sweep:
     service: str
     steps: tuple[Step, ...]
     sensitivities: tuple[Sensitivity, ...]
-    notes: tuple[Note, ...]
+    notes: tuple[Note | Claim, ...]
 
     @property
     def verdict(self) -> Standing:
@@ -121,35 +122,33 @@ def sweep(annotations: Sequence[Annotation], found: Recorded, service: str, para
         part = at_points(found, frozenset(point for point, value in delays.items() if value == delay))
         checked = check_recorded(annotations, part, side, config)
         steps.append(Step(delay, replace(checked, notes=()), _answers_a_run(part.experiment, service, parameter)))
-    notes = tuple(dict.fromkeys((*found.experiment.notes, *_unanswered(steps, service))))
+    notes: tuple[Note | Claim, ...] = (*dict.fromkeys(found.experiment.notes), *_unanswered(steps, service))
     return Sweep(service, tuple(steps), tuple(_sensitivities(found.experiment, delays, service, parameter, config)), notes)
 
 
-def told(asked: Sequence[Link], experiment: Experiment) -> Iterator[Note]:
+def told(asked: Sequence[Link], experiment: Experiment) -> Iterator[Claim]:
     """Yield for each service that is worse to reach how so, and how often the runs asked it."""
     for link in asked:
         counted = [run.services[link.service] for run in experiment.runs if link.service in run.services]
         answers = median(np.array([each.exchanges for each in counted], dtype=np.float64)) if counted else 0.0
-        failed = sum(each.failures for each in counted)
-        ways = [
-            *([f"answers {1e3 * link.delay_s:g} ms late"] if link.delay_s else []),
-            *([f"give or take {1e3 * link.jitter_s:g} ms"] if link.jitter_s else []),
-            *([f"has {link.bytes_per_s / 1e6:g} MB/s a connection"] if link.bytes_per_s else []),
-            *([f"loses {link.failing:.3g} of its answers"] if link.failing else []),
-            *([f"refuses {link.refused:.3g} of the connections"] if link.refused else []),
-            *([f"resets connections after {link.reset_after} bytes"] if link.reset_after else []),
-        ]
-        lost = f", of which {failed} connections were reset in all" if failed else ""
-        asked_for = f"{answers:,.0f} answers a run (median){lost}" if counted else "no run was counted"
-        yield Note("service-worse", f"service {link.service} {', '.join(ways) or 'is as it is'}: {asked_for}")
+        yield claim(
+            "service-worse",
+            service=link.service,
+            delay_s=link.delay_s,
+            jitter_s=link.jitter_s,
+            bytes_per_s=link.bytes_per_s,
+            failing=link.failing,
+            refused=link.refused,
+            reset_after=link.reset_after,
+            answers=answers if counted else None,
+            failures=sum(each.failures for each in counted),
+        )
 
 
-def _unanswered(steps: Sequence[Step], service: str) -> Iterator[Note]:
+def _unanswered(steps: Sequence[Step], service: str) -> Iterator[Claim]:
     counted = [step for step in steps if step.answers_a_run]
     if counted and not any(sum(step.answers_a_run.values()) for step in counted):
-        yield Note(
-            "service-not-asked", f"no run exchanged anything with service {service}: do the workloads use its port, {{{service}.port}}?"
-        )
+        yield claim("service-not-asked", service=service)
 
 
 def at_points(found: Recorded, points: frozenset[int]) -> Recorded:

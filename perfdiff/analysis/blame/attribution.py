@@ -21,13 +21,14 @@ from perfdiff.analysis.blame.links import (
 from perfdiff.analysis.blame.netting import Transfer, move, netted
 from perfdiff.analysis.blame.parts import ChangeParts, take_apart
 from perfdiff.analysis.blame.resampling import Drawn, blocks_of, draw, intervals, scaled
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.comparison import Comparison
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import Group, contrasts_at_point
 from perfdiff.analysis.stats.panel import Bools
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.records.differences import is_decorated_anew
-from perfdiff.records.schema import Change, Feature, Floats, Note
+from perfdiff.records.schema import Change, Feature, Floats
 
 _EVIDENCE = tuple(LinkKind)
 
@@ -69,9 +70,14 @@ class Attribution:
         extra += sum(max(float(each.sum()), 0.0) for each in self.unattributed.values())
         return min(max(ns / extra, 0.0), 1.0) if extra > 0 else None
 
-    def names(self, functions: Iterable[int]) -> str:
-        """Return functions' names as sentences list them."""
-        return ", ".join(f"`{self.web.functions[each].name}`" for each in functions)
+    def names(self, functions: Iterable[int]) -> tuple[str, ...]:
+        """Return functions' names."""
+        return tuple(self.web.functions[each].name for each in functions)
+
+    def calls_per_run(self, function: int, ledger: Ledger, place: int) -> tuple[float, float]:
+        """Return the calls of a function on base and head, at the `place`-th point."""
+        part, column = self.parts[place], ledger.place[function]
+        return float(part.calls_base[column]), float(part.calls_head[column])
 
     def ranked(self, suspects: Iterable[int]) -> list[int]:
         """Return suspects by guilt; near ties by how directly the cost follows from the change.
@@ -374,9 +380,8 @@ def _drawn(blame: Blame, taken: Taken, drawn: Drawn) -> Floats:
     return scaled(np.array([part.by_calls[at, caller] for part in taken.parts]), blame.ns, made)
 
 
-def unattributed_notes(attribution: Attribution) -> Iterator[Note]:
+def unattributed_notes(attribution: Attribution) -> Iterator[Claim]:
     """Say which extra cost no change explains."""
     for function, ns in attribution.unattributed.items():
         if attribution.is_material(ns, 0.0, np.zeros_like(ns)):
-            name = attribution.web.functions[function].name
-            yield Note("unattributed", f"`{name}` is slower, and no change that perfdiff sees explains it: machine, layout or I/O.")
+            yield claim("unattributed", name=attribution.web.functions[function].name)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from enum import Enum
 
-from perfdiff import units
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.comparison import Comparison
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import Contrast
@@ -23,10 +23,10 @@ class Direction(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What can be said of one metric. `open` says what is missing for an answer, "" where there is one."""
+    """What can be said of one metric. `open` tells what is missing for an answer, None where there is one."""
 
     direction: Direction
-    open: str = ""
+    open: Claim | None = None
 
 
 def smallest(config: CompareConfig, *, suspect: bool) -> float:
@@ -42,9 +42,9 @@ def judge(comparison: Comparison, q: float, config: CompareConfig, *, resolved: 
     """
     worst, ratio = comparison.worst, comparison.ratio
     if worst is None or ratio is None:
-        return Judgement(Direction.NONE, "its inputs in head have no equals in base" if comparison.disjoint else "too few runs: add runs")
+        return Judgement(Direction.NONE, claim("no-equal-inputs" if comparison.disjoint else "too-few-runs"))
     if not enough_runs(worst.contrast):
-        return Judgement(Direction.NONE, f"only {worst.contrast.runs_base} and {worst.contrast.runs_head} runs: add runs")
+        return Judgement(Direction.NONE, claim("few-runs-a-side", base=worst.contrast.runs_base, head=worst.contrast.runs_head))
     least = math.exp(smallest(config, suspect=suspect))
     is_beyond = ratio.low > least or ratio.high < 1 / least
     if is_beyond and q <= config.fdr and comparison.p <= POLICY.evidence and resolved and worst.material:
@@ -64,8 +64,8 @@ def enough_runs(seen: Contrast) -> bool:
     return seen.runs_base + seen.runs_head >= POLICY.min_runs
 
 
-def _open(comparison: Comparison, config: CompareConfig) -> str:
-    """Say why an effect of interest cannot be excluded, or return "" where it can.
+def _open(comparison: Comparison, config: CompareConfig) -> Claim | None:
+    """Tell why an effect of interest cannot be excluded, None where it can.
 
     It must be excluded in each material stratum by itself, not in their pool, which hides what only the largest inputs show
     (intersection-union test: Berger 1982).
@@ -74,13 +74,9 @@ def _open(comparison: Comparison, config: CompareConfig) -> str:
     bounds = [(each.contrast.interval(config.confidence)[1], each) for each in comparison.strata if each.material]
     highest, open_ = max(bounds, key=lambda bound: bound[0], default=(0.0, None))
     if open_ is None or highest <= least:
-        return ""
+        return None
     if comparison.floor > least:
-        return (
-            f"base against base differs by up to {units.significant(100 * math.expm1(comparison.floor))} %, more than the smallest effect "
-            f"of interest, {units.significant(100 * config.min_effect)} %: add runs, larger inputs, or a quieter machine"
-        )
-    where = f" ({open_.name})" if open_.name else ""
+        return claim("base-differs-from-itself", share=math.expm1(comparison.floor), least=config.min_effect)
     if open_.contrast.effect > least:
-        return f"{units.ratio(math.exp(open_.contrast.effect))}{where} is not beyond chance: add runs"
-    return f"up to {units.ratio(math.exp(highest))}{where} is not excluded: add runs"
+        return claim("not-beyond-chance", ratio=math.exp(open_.contrast.effect), stratum=open_.name)
+    return claim("not-excluded", ratio=math.exp(highest), stratum=open_.name)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.compare.study import both_tables
 from perfdiff.analysis.counts.scoring import Judged, Scored, Tables, judge_calls, judge_together
@@ -115,7 +116,7 @@ def concluded(judged: Judged, config: CompareConfig) -> Anomaly:
 class _Tested:
     p: float
     is_anomalous: bool
-    open: str
+    open: Claim | None = None
 
 
 def _tested(judged: Judged) -> _Tested:
@@ -128,10 +129,10 @@ def _tested(judged: Judged) -> _Tested:
     enough = [found for found in seen if min(found.runs_base, found.runs_head) >= MIN_RUNS]
     if not enough:
         runs = [sum(len(getattr(pair, side).values) for pair in pairs) for side in Side]
-        return _Tested(1.0, is_anomalous=False, open=f"only {runs[0]} and {runs[1]} runs of the same points: add runs")
+        return _Tested(1.0, is_anomalous=False, open=claim("few-runs-alike", base=runs[0], head=runs[1]))
     p = min(1.0, len(enough) * min((found.p for found in enough if found.effect > 0), default=1.0))
     alarms = [found for found in enough if len(enough) * found.p <= POLICY.evidence and _stands(found)]
-    return _Tested(p, bool(alarms), "")
+    return _Tested(p, bool(alarms))
 
 
 def _shares(side: Scored, bound: Threshold) -> dict[int, Group]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from perfdiff import units
+from perfdiff.analysis.claims import Claim, Fact, claim
 from perfdiff.analysis.counts.memory import MemoryEvidence, compared
 from perfdiff.analysis.counts.tallies import work_finding
 from perfdiff.analysis.findings import Cause, CountFinding, Evidence
@@ -15,7 +15,7 @@ OBJECTS, BYTES, HEAP, COLLECTIONS, PEAK = "objects", "object_bytes", "heap_bytes
 _MEMORY = (OBJECTS, BYTES, HEAP), (PEAK,)  # what a call asks for, and what it holds of that
 
 
-def asked(place: MemoryEvidence, who: str, lines: str) -> Iterator[tuple[float, Cause]]:
+def asked(place: MemoryEvidence, lines: Claim | None) -> Iterator[tuple[float, Cause]]:
     """Yield what a call asks for beyond what its further work does, each with the ns of a run that it may explain at most."""
     found, held = (
         [place.counts[each] for each in names if each in place.counts and _grew_beyond_work(place.counts, each)] for names in _MEMORY
@@ -23,28 +23,25 @@ def asked(place: MemoryEvidence, who: str, lines: str) -> Iterator[tuple[float, 
     if found:
         # What the code makes itself is told first: a runtime's own counter has what others make for it as well.
         first = max([each for each in found if each.counter != HEAP] or found, key=_dearest_ns)
-        at_once = "".join(f", up to {units.size(each.head)} in use at once ({units.size(each.base)})" for each in held)
-        yield _dearest_ns(first), Cause("more-allocation", f"{who}{_says(first)}{at_once}{lines}", tuple(map(_evidence, found + held)))
+        at_once = tuple(claim("up-to-at-once", base=each.base, head=each.head) for each in held)
+        facts: dict[str, Fact] = {**compared(first), "at_once": at_once, "lines": lines}
+        says = claim("makes-allocations", **facts) if first.counter == OBJECTS else claim("allocates", **facts)
+        yield _dearest_ns(first), Cause("more-allocation", says, tuple(map(_evidence, found + held)))
     for each in held if not found else ():
-        says = f"has {units.size(each.head)} of memory in use at once at {each.point.label}, {units.size(each.base)} before"
-        yield each.extra * DEAREST_NS[BYTES], Cause("more-memory", f"{who}{says}{lines}", (_evidence(each),))
-    yield from _collected(place, who, lines)
+        says = claim("more-memory", **compared(each), lines=lines)
+        yield each.extra * DEAREST_NS[BYTES], Cause("more-memory", says, (_evidence(each),))
+    yield from _collected(place, lines)
 
 
-def _collected(place: MemoryEvidence, who: str, lines: str) -> Iterator[tuple[float, Cause]]:
+def _collected(place: MemoryEvidence, lines: Claim | None) -> Iterator[tuple[float, Cause]]:
     found = place.counts.get(COLLECTIONS)
-    if found is None:
+    if found is None or not _grew_beyond_work(place.counts, COLLECTIONS):
         return
     base_ns, head_ns = found.took_ns or (0.0, 0.0)
     most_ns = (head_ns - base_ns) * found.extra / (found.head - found.base) if head_ns > base_ns and found.extra else _dearest_ns(found)
     spent = Evidence("time of collections, ns a call", base_ns, head_ns)
-    evidence = (_evidence(found), spent) if head_ns else (_evidence(found),)
-    if _grew_beyond_work(place.counts, COLLECTIONS):
-        took = f", in {units.duration(head_ns)}, {units.duration(base_ns)} before" if head_ns else ""
-        yield (
-            most_ns,
-            Cause("garbage-collection", f"{who}sets off {compared(found, 'collections of garbage a call')}{took}{lines}", evidence),
-        )
+    says = claim("garbage-collection", **compared(found), base_ns=base_ns, head_ns=head_ns, lines=lines)
+    yield most_ns, Cause("garbage-collection", says, (_evidence(found), spent) if head_ns else (_evidence(found),))
 
 
 def _grew_beyond_work(counts: Mapping[str, CountFinding], name: str) -> bool:
@@ -55,12 +52,6 @@ def _grew_beyond_work(counts: Mapping[str, CountFinding], name: str) -> bool:
 
 def _dearest_ns(found: CountFinding) -> float:
     return found.extra * DEAREST_NS[found.counter]
-
-
-def _says(found: CountFinding) -> str:
-    if found.counter == OBJECTS:
-        return f"makes {compared(found, 'allocation a call' if found.head == 1 else 'allocations a call')}"
-    return f"allocates {units.size(found.head)} a call at {found.point.label}, {units.size(found.base)} before"
 
 
 def _evidence(found: CountFinding) -> Evidence:

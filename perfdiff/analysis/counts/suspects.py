@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff import units
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.counts.library import Departure
 from perfdiff.analysis.counts.memory import MISSES
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.models.middle import median
 from perfdiff.models.prices import DEAREST_NS, WORK_NS
-from perfdiff.records.metrics import METRICS, metric_of
+from perfdiff.records.metrics import metric_of
 from perfdiff.records.schema import Floats, FunctionInfo, Side
 
 _CALL_NS = 1.0  # of a call, for the order in which counts are told
@@ -57,22 +57,18 @@ class ExtraWork:
         return tuple(counter for counter, factor, (base, head) in counts if head > base * factor)
 
     @property
-    def says(self) -> str:
-        """Say what it counts more, or less if that is what it does in all, dearest first, as the end of a sentence on it.
+    def says(self) -> Claim:
+        """Tell what it counts more, or less if that is what it does in all, dearest first.
 
         Some misses beside millions of blocks are no part of that, however dear they are.
         """
-        sign, word = (1, "more") if self.total_ns >= 0 else (-1, "fewer")
-        differing = [(sign * (head - base), counter) for counter, (base, head) in self.by_counter.items() if sign * (head - base) > 0]
-        dearest = sorted(differing, key=lambda each: -each[0] * WORK_NS.get(each[1], _CALL_NS))[:TOLD]
+        is_more = self.total_ns >= 0
+        differing = [(head - base if is_more else base - head, counter) for counter, (base, head) in self.by_counter.items()]
+        dearest = sorted((each for each in differing if each[0] > 0), key=lambda each: -each[0] * WORK_NS.get(each[1], _CALL_NS))[:TOLD]
         least_ns = POLICY.material * max((extra * WORK_NS.get(counter, _CALL_NS) for extra, counter in dearest), default=0.0)
         told = [(extra, counter) for extra, counter in dearest if extra * DEAREST_NS.get(counter, math.inf) >= least_ns]
-        counts = " and ".join(f"{units.count(extra)} {word} {_plain(counter)}" for extra, counter in told)
-        return f"executes {counts} in one run of each point" if counts else f"makes {word} calls of what does work"
-
-
-def _plain(counter: str) -> str:
-    return METRICS[counter].what if counter in METRICS else counter
+        counts = tuple(claim("further-count", count=extra, counter=counter, more=is_more) for extra, counter in told)
+        return claim("executes-otherwise", counts=counts, more=is_more)
 
 
 def work_by_counts(

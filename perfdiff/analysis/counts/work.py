@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from perfdiff import units
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.counts.library import Departure
 from perfdiff.analysis.counts.tallies import ACCESSES
 from perfdiff.analysis.policy import POLICY
@@ -58,12 +58,9 @@ class Work:
         return self.is_same and self.is_bounded
 
     @property
-    def says(self) -> str:
-        """Say it in words."""
-        largest = max(self.more, self.less)
-        if largest == 0:
-            return "exact counts of work are equal in every function"
-        return f"exact counts of work differ by {units.significant(100 * largest)} % of a run at most"
+    def says(self) -> Claim:
+        """Tell by how much of a run exact counts differ at most."""
+        return claim("exact-counts", share=max(self.more, self.less))
 
 
 def work_of(counted: Ledger | None, points: int, leaving: Mapping[int, Sequence[Departure]]) -> Work | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from perfdiff import units
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.findings import Findings, Ratio
 from perfdiff.analysis.search.symptom import GrowthSymptom, Symptom
 from perfdiff.analysis.trends.findings import Difference, TrendFindings
@@ -79,12 +79,14 @@ class Bisection:
         return isinstance(self.symptom, GrowthSymptom)
 
     @property
-    def sentence(self) -> str:
-        """Return the answer in a sentence."""
-        newest = self.suspects[-1]
-        sure = "" if self.is_counted else f", with {units.significant(100 * min(self.confidence, HIGHEST))} % confidence"
-        if len(self.suspects) == 1:
-            return f"{'Culprit' if self.certain else 'Likeliest, not certain'}: {(newest.commit or '')[:10]} ({newest.summary}){sure}"
-        among = f"one of {len(self.suspects)} commits up to {(newest.commit or '')[:10]}{sure}"
-        how = "counted" if self.is_counted else "measured"
-        return f"Culprit: {among}; no commit between them can be {how}" if self.certain else f"Open: {among}"
+    def sentence(self) -> Claim:
+        """Return the answer."""
+        newest, commit = self.suspects[-1], (self.suspects[-1].commit or "")[:10]
+        sure, count = min(self.confidence, HIGHEST), len(self.suspects)
+        if self.is_counted and count == 1:
+            return claim("growth-culprit", commit=commit, summary=newest.summary)
+        if self.is_counted:
+            return claim("growth-culprit-among", count=count, commit=commit)
+        if count == 1:
+            return claim("culprit", commit=commit, summary=newest.summary, certain=self.certain, confidence=sure)
+        return claim("culprit-among", count=count, commit=commit, certain=self.certain, confidence=sure)

@@ -32,8 +32,11 @@ class SearchSubject:
         return [each for each in findings.functions if self.means(each.info.file, each.info.name)]
 
 
-def follow(findings: Findings, wanted: SearchSubject) -> Symptom:
-    """Return what is slower in the bad end and will be looked for in the commits between; raise where nothing is."""
+def follow(findings: Findings, wanted: SearchSubject, sentence: str) -> Symptom:
+    """Return what is slower in the bad end and will be looked for in the commits between.
+
+    Raise where nothing is, with the findings' `sentence` in words.
+    """
     asked = wanted.functions(findings)
     if wanted.function and not asked:
         raise UsageError(
@@ -53,7 +56,7 @@ def follow(findings: Findings, wanted: SearchSubject) -> Symptom:
         return whole[0]
     if wanted.function is None and findings.verdict is Verdict.INCONCLUSIVE and (grown := _grown_work(findings, wanted)):
         return grown[0]
-    raise _nothing_to_follow(findings, wanted, seen)
+    raise _nothing_to_follow(findings, wanted, seen, sentence)
 
 
 def standing(findings: Findings, wanted: SearchSubject) -> Verdict:
@@ -74,10 +77,10 @@ def _standing_in(findings: Findings, function: FunctionFinding) -> list[Function
     return [] if function.info.base and function.info.head else callers(findings, function)
 
 
-def _nothing_to_follow(findings: Findings, wanted: SearchSubject, seen: list[Symptom]) -> PerfdiffError:
+def _nothing_to_follow(findings: Findings, wanted: SearchSubject, seen: list[Symptom], sentence: str) -> PerfdiffError:
     good, bad = wanted.good, wanted.bad
     if seen or (wanted.function is None and findings.verdict is Verdict.IMPROVEMENT):
-        shown = f"{seen[0].says} is {figures(seen[0].expected)}" if seen else findings.sentence
+        shown = f"{seen[0].says} is {figures(seen[0].expected)}" if seen else sentence
         return UsageError(
             f"{bad} is not slower than {good} but faster: {shown}; a bisect finds what got slower, so give an end that is",
             slug="ends-swapped",
@@ -86,12 +89,11 @@ def _nothing_to_follow(findings: Findings, wanted: SearchSubject, seen: list[Sym
     about += f" by {wanted.metric}" if wanted.metric else ""
     if standing(findings, wanted) is Verdict.INCONCLUSIVE:
         return MeasurementError(
-            f"whether {bad} is slower than {good}{about} stays open: {findings.sentence}; "
-            "add runs (--runs) or larger inputs, then bisect again",
+            f"whether {bad} is slower than {good}{about} stays open: {sentence}; add runs (--runs) or larger inputs, then bisect again",
             slug="ends-inconclusive",
         )
     return UsageError(
-        f"{bad} is not slower than {good}{about}: {findings.sentence}; both ends are good, or both are bad, so there is nothing to find",
+        f"{bad} is not slower than {good}{about}: {sentence}; both ends are good, or both are bad, so there is nothing to find",
         slug="ends-alike",
         detail=_ratios(findings, wanted),
     )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from perfdiff.analysis.claims import Claim
 from perfdiff.analysis.stats.panel import Bools
 from perfdiff.analysis.sums.park import Park, machines_of, park_of
 from perfdiff.models.noise import NORMAL_MAD
@@ -32,6 +33,7 @@ class Levelled:
     experiment: Experiment
     samples: Samples
     parts: tuple[MachinePart, ...] = ()
+    notes: tuple[Claim, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -53,8 +55,8 @@ def levelled(experiment: Experiment, samples: Samples) -> Levelled:
     kept = _only(experiment, tuple(paces.of_run(run) for run in park.runs))
     totals = paces.of_totals(kept.totals)
     edges = replace(kept.edges, wall_ns=kept.edges.wall_ns * np.exp(-paces.logs(kept.edges.run, kept.edges.callee)[1]))
-    found = replace(kept, totals=totals, edges=edges, notes=(*kept.notes, *park.notes))
-    return Levelled(found, _Levelled(samples, paces, frozenset(run.id for run in park.runs)), park.parts)
+    found = replace(kept, totals=totals, edges=edges)
+    return Levelled(found, _Levelled(samples, paces, frozenset(run.id for run in park.runs)), park.parts, park.notes)
 
 
 def _of_one(experiment: Experiment) -> Experiment:

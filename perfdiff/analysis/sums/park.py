@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.records.kinds import MachinePart, kinds
-from perfdiff.records.schema import Experiment, Machine, Note, Phase, Run, Side
+from perfdiff.records.schema import Experiment, Machine, Phase, Run, Side
 from perfdiff.statistics.machines import MANY
 
 FEWEST_PAIRED = 8  # hosts that have both sides: from so many on, those with one side add nothing that is worth their doubt
@@ -29,7 +30,7 @@ class Park:
     runs: tuple[Run, ...]
     units: Mapping[int, int]
     parts: tuple[MachinePart, ...]
-    notes: tuple[Note, ...]
+    notes: tuple[Claim, ...]
 
 
 def park_of(experiment: Experiment) -> Park | None:
@@ -140,7 +141,7 @@ def _part(group: _Group, kept: _Kept) -> MachinePart:
     return MachinePart(group.name, max(hosts, 1), group.machine.environment, base, head)
 
 
-def _of_one_machine(experiment: Experiment) -> tuple[set[int], list[Note]]:
+def _of_one_machine(experiment: Experiment) -> tuple[set[int], list[Claim]]:
     """Return the counted runs of all machines but one at each point, and what is told of them: counts are exact, and one counts for all."""
     places: dict[int, dict[int, list[Run]]] = {}
     for run in experiment.runs:
@@ -156,9 +157,7 @@ def _of_one_machine(experiment: Experiment) -> tuple[set[int], list[Note]]:
                 others |= {run.id for run in runs}
                 if _base_counts(experiment, runs) != counts:
                     differing |= {_machine(experiment, machine).name, _machine(experiment, chosen).name}
-    names = ", ".join(sorted(differing))
-    told = f"the same code counts otherwise on {names}: counts are those of one machine, and their libraries or processors may differ"
-    return others, [Note("machines-count-otherwise", told)] if differing else []
+    return others, [claim("machines-count-otherwise", machines=tuple(sorted(differing)))] if differing else []
 
 
 def _base_counts(experiment: Experiment, runs: Sequence[Run]) -> Mapping[int, float]:
@@ -170,10 +169,6 @@ def _base_counts(experiment: Experiment, runs: Sequence[Run]) -> Mapping[int, fl
     return dict(zip(experiment.counts.function[of].tolist(), experiment.counts.calls[of].tolist(), strict=True))
 
 
-def _one_sided(lost: Sequence[Run], machines: Mapping[int, Machine]) -> Iterator[Note]:
-    if not lost:
-        return
-    names = sorted({machines[run.machine].name for run in lost})
-    which = f"{', '.join(names[:3])}{', …' if len(names) > 3 else ''}"
-    runs = "1 run" if len(lost) == 1 else f"{len(lost):,} runs"
-    yield Note("machines-one-sided", f"left out: {runs} of one revision on {which}, where the other one was not run as well")
+def _one_sided(lost: Sequence[Run], machines: Mapping[int, Machine]) -> Iterator[Claim]:
+    if lost:
+        yield claim("machines-one-sided", runs=len(lost), machines=tuple(sorted({machines[run.machine].name for run in lost})))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import Pair, contrast
 from perfdiff.analysis.sums.ledger import Ledger
@@ -23,6 +24,13 @@ def most_of(function: int, metric: str, ledger: Ledger) -> int | None:
     if any(metric not in book.medians for point in ledger.points for book in ledger.pair(point)):
         return None
     return max(reversed(ledger.points), key=lambda point: per_call_at(point, function, metric, ledger)[1], default=None)
+
+
+def label_of_most(function: int, metric: str, ledger: Ledger) -> str | None:
+    """Return the label of the point where a call in head has most of a metric, None where all points have as much."""
+    point = most_of(function, metric, ledger)
+    alike = len({per_call_at(other, function, metric, ledger) for other in ledger.points}) == 1
+    return None if point is None or alike else ledger.labels.get(point)
 
 
 def per_call_at(point: int, function: int, metric: str, ledger: Ledger) -> tuple[float, float]:
@@ -84,6 +92,6 @@ def too_short(function: int, metric: str, ledger: Ledger) -> bool:
     return metric_of(metric).unit == "ns" and min(per_call(function, metric, ledger)) < RESOLUTION_NS
 
 
-def one_run(point: int, ledger: Ledger) -> str:
-    """Name the run that figures of a single point are of."""
-    return f"a run of {ledger.labels[point]}" if point in ledger.labels and len(ledger.points) > 1 else "a run"
+def run_at(point: int, ledger: Ledger) -> Claim:
+    """Return the run that figures of a single point are of."""
+    return claim("a-run-of", point=ledger.labels[point]) if point in ledger.labels and len(ledger.points) > 1 else claim("a-run")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfdiff import units
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.stats.panel import Bools
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.records.schema import Floats, Note, Point, Side
@@ -152,13 +152,9 @@ def in_all_points(clocked: Set[int], points: Sequence[Point]) -> frozenset[int]:
     return frozenset(point.id for point in points if point.workload in workloads)
 
 
-def told_of_the_clock(ledger: Ledger, notes: Iterable[Note]) -> tuple[Note, ...]:
+def told_of_the_clock(ledger: Ledger, notes: Iterable[Note]) -> tuple[Note | Claim, ...]:
     """Return notes on runs with one that tells at which points a clock ends them: then it is no wonder that sizes are not felt."""
-    shown = [ledger.labels[point] for point in ledger.points if point in ledger.clocked]
+    shown = tuple(ledger.labels[point] for point in ledger.points if point in ledger.clocked)
     if not shown:
         return tuple(notes)
-    text = (
-        f"runs of {units.listed(shown, 1)} end by the clock: they last as long however long calls take, so that whole runs tell nothing, "
-        "and sums are told as if head repeated as often as base"
-    )
-    return (Note("ends-by-the-clock", text), *(note for note in notes if note.slug != "sizes-not-felt"))
+    return (claim("ends-by-the-clock", points=shown), *(note for note in notes if note.slug != "sizes-not-felt"))

@@ -1,1 +1,1 @@
-"""Explanations of a verdict: causes, the path from the change to the cost, and one sentence."""
+"""What is told of each function besides its verdict: what happened, the path from the change to the cost, metrics and lines."""

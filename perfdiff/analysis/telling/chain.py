@@ -7,42 +7,24 @@ from dataclasses import replace
 
 import numpy as np
 
-from perfdiff import units
 from perfdiff.analysis.blame.guilt import Blame, Extra
 from perfdiff.analysis.blame.links import LinkKind, is_named_in
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.findings import MetricFinding
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.sums.rates import calls_per_call, one_run, too_short
-from perfdiff.analysis.telling.amounts import calls_per_run, times
+from perfdiff.analysis.sums.rates import calls_per_call, run_at, too_short
 from perfdiff.analysis.verdicts.case import Case
-from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.records.schema import Change, FunctionInfo
 
 CHAIN_STEPS = 3  # places where the cost shows that a chain tells of
-_STARTS = {
-    LinkKind.INPUTS: "hands larger inputs on",
-    LinkKind.RETURN: "returns other values",
-    LinkKind.MEMORY: "allocates more",
-    LinkKind.CALLED: "makes calls that nobody made before",
-    LinkKind.CALLEE: "is called by",
-    LinkKind.ANCESTOR: "leads to",
-}
-# What a place does with what reaches it.
-_MEETS = {
-    LinkKind.DATA: "reads it",
-    LinkKind.INPUTS: "reads it",
-    LinkKind.RETURN: "works with them",
-    LinkKind.MEMORY: "frees it",
-    LinkKind.CALLED: "runs in them",
-}
 
 
-def chain(case: Case, metrics: Mapping[int, Mapping[str, MetricFinding]]) -> tuple[str, ...]:
+def chain(case: Case, metrics: Mapping[int, Mapping[str, MetricFinding]]) -> tuple[Claim, ...]:
     """Tell the way from a guilty change to where its cost shows; `metrics` are the findings by function and metric."""
     guilt = case.guilt
     if guilt is None:
         return ()
-    steps: list[str] = []
+    steps: list[Claim] = []
     least = POLICY.material * sum(max(blame.total_ns, 0.0) for blame in guilt.blames)
     for blame in [blame for blame in joined(guilt.blames) if blame.total_ns > least][:CHAIN_STEPS]:
         steps += _way(blame, case, metrics)
@@ -62,60 +44,46 @@ def joined(blames: Iterable[Blame]) -> tuple[Blame, ...]:
     return tuple(found.values())
 
 
-def _way(blame: Blame, case: Case, metrics: Mapping[int, Mapping[str, MetricFinding]]) -> list[str]:
+def _way(blame: Blame, case: Case, metrics: Mapping[int, Mapping[str, MetricFinding]]) -> list[Claim]:
     """Tell the way to one place where cost shows."""
     web = case.attribution.web
     at = web.functions[blame.at]
-    name, shown = f"`{case.info.name}` ({case.info.change})", f"`{at.name}` ({_standing(at)})"
-    cost = f"{units.duration(blame.total_ns)} more in all"
+    changed, shown = claim("function", name=case.info.name, standing=case.info.change), _place(at)
     if blame.kind is LinkKind.OWN:
-        return [f"{name} itself: {_per_call(metrics.get(at.id, {}), case, at)}, {cost}"]
+        return [claim("costs-itself", function=changed, costs=_per_call(metrics.get(at.id, {}), case, at), ns=blame.total_ns)]
     place = int(np.argmax(blame.ns))
     if blame.kind is LinkKind.CALLS:
         base, head = calls_per_call(case.info.id, at.id, case.ledger, place)
-        return [f"{name} calls {shown} {times(head)} per call, {times(base)} before", f"{shown} and what it calls: {cost}"]
+        first = claim("calls-per-call", function=changed, callee=shown, base=base, head=head)
+        return [first, claim("costs-with-callees", function=shown, ns=blame.total_ns)]
     caller = web.functions[blame.caller] if blame.extra is Extra.CALLS and blame.caller is not None else None
-    start = _start(blame, is_named_in(case.info, caller or at))
-    near = blame.kind in (LinkKind.CALLEE, LinkKind.ANCESTOR)
+    is_near, leads_to = blame.kind in (LinkKind.CALLEE, LinkKind.ANCESTOR), _place(caller or at)
+    start = claim(
+        "starts",
+        function=changed,
+        link="reached" if blame.kind is LinkKind.CALLEE and not is_named_in(case.info, caller or at) else blame.kind,
+        through=blame.through,
+        leads_to=leads_to if is_near else None,
+    )
     if caller is not None:
-        base, head = calls_per_run(at.id, case.attribution, case.ledger, place)
-        run = one_run(case.attribution.points[place], case.ledger)
-        first = f"{name} {start} `{caller.name}` ({_standing(caller)})" if near else f"{name} {start}"
-        return [first, f"`{caller.name}` ({_standing(caller)}) calls {shown} {times(head)} in {run}, {times(base)} before: {cost}"]
+        base, head = case.attribution.calls_per_run(at.id, case.ledger, place)
+        run = run_at(case.attribution.points[place], case.ledger)
+        return [start, claim("calls-in-a-run", function=leads_to, callee=shown, base=base, head=head, run=run, ns=blame.total_ns)]
     if blame.extra is Extra.INPUTS:
-        return [f"{name} {start}", f"{shown} gets larger inputs: {cost}"]
-    if near:
-        return [f"{name} {start} {shown}", f"{shown}: {_per_call(metrics.get(at.id, {}), case, at)}"]
-    return [f"{name} {start}", f"{shown} {_MEETS[blame.kind]}: {_per_call(metrics.get(at.id, {}), case, at)}"]
+        return [start, claim("gets-larger-inputs", function=shown, ns=blame.total_ns)]
+    costs = _per_call(metrics.get(at.id, {}), case, at)
+    return [start, claim("costs-there", function=shown, link=None if is_near else blame.kind, costs=costs)]
 
 
-def _start(blame: Blame, is_named: bool) -> str:
-    """Say what a change does, as the first step on the way to where cost shows."""
-    if blame.kind is LinkKind.DATA:
-        return f"writes {blame.through}"
-    if blame.kind is LinkKind.CALLEE and not is_named:
-        return "is reached from"
-    return _STARTS[blame.kind]
+def _place(info: FunctionInfo) -> Claim:
+    return claim("function", name=info.name, standing="unchanged" if info.change in (Change.CALLER, Change.UNCHANGED) else info.change)
 
 
-def _standing(info: FunctionInfo) -> str:
-    return "unchanged" if info.change in (Change.CALLER, Change.UNCHANGED) else str(info.change)
-
-
-def _a_call(ns: float, calls: float) -> str:
-    """Return what one of so many calls takes that take `ns` together."""
-    if not calls:
-        return "–"
-    return units.duration(ns / calls) if ns >= RESOLUTION_NS * calls else f"less than {units.duration(RESOLUTION_NS)}"
-
-
-def _per_call(metrics: Mapping[str, MetricFinding], case: Case, at: FunctionInfo) -> str:
+def _per_call(metrics: Mapping[str, MetricFinding], case: Case, at: FunctionInfo) -> Claim:
     """Return the own cost of a call on both sides, where the difference is largest."""
-    found = metrics.get("self_ns")
-    place = case.ledger.place[at.id]
+    own, place = metrics.get("self_ns"), case.ledger.place[at.id]
     part = max(case.attribution.parts, key=lambda part: part.head[place] - part.base[place])
-    before, after = (_a_call(sums[place], calls[place]) for sums, calls in ((part.base, part.calls_base), (part.head, part.calls_head)))
-    costs = f"{before} → {after} a call"
-    if found is None or found.ratio is None or found.ratio.is_unknown or too_short(at.id, "self_ns", case.ledger):
-        return costs
-    return f"{costs} ({units.ratio(found.ratio.value)} at equal inputs)"
+    sides = ((part.base[place], part.calls_base[place]), (part.head[place], part.calls_head[place]))
+    base_ns, head_ns = (float(ns / calls) if calls else None for ns, calls in sides)
+    is_known = own is not None and own.ratio is not None and not own.ratio.is_unknown and not too_short(at.id, "self_ns", case.ledger)
+    return claim("costs-a-call", base_ns=base_ns, head_ns=head_ns, ratio=own.ratio.value if own and own.ratio and is_known else None)

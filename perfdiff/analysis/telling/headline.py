@@ -1,4 +1,4 @@
-"""The sentence that says what happened to a function: how its cost grew, where, from what to what, how surely, and why."""
+"""What happened to a function: how its cost grew, where, from what to what, and how surely."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff import units
+from perfdiff.analysis.claims import Claim, Fact, claim
 from perfdiff.analysis.compare.comparison import MEAN, is_mean
 from perfdiff.analysis.compare.judgement import Direction
 from perfdiff.analysis.compare.shift import leading_term
-from perfdiff.analysis.findings import MetricFinding, Ratio, Verdict
+from perfdiff.analysis.findings import MetricFinding, Verdict
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.sums.rates import one_run, too_short
+from perfdiff.analysis.sums.rates import run_at, too_short
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.rules import Decision
 from perfdiff.config import CompareConfig
@@ -23,7 +23,7 @@ from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.records.metrics import metric_of
 from perfdiff.records.schema import Side
 
-# Cost functions are told where they meet the costs that the sentence quotes by this much; else a reader would find it contradicts itself.
+# Cost functions are told where they meet the costs that are quoted by this much; else a reader would find it contradicts itself.
 EXPLAINED = 0.2
 
 
@@ -37,20 +37,21 @@ class Spot:
     x: float | None
 
 
-def happened(case: Case, decision: Decision, metrics: Mapping[str, MetricFinding], spots: Mapping[str, Spot]) -> str:
-    """Say in one sentence what happened to a function, without its cause."""
-    name = f"`{case.info.name}`"
+def happened(case: Case, decision: Decision, metrics: Mapping[str, MetricFinding], spots: Mapping[str, Spot]) -> Claim:
+    """Return what happened to a function, without its cause."""
+    name = case.info.name
     if decision.verdict in (Verdict.UNCHANGED, Verdict.INCONCLUSIVE):
-        return f"{name}: {decision.reason}"
+        return claim("happened", name=name, reason=decision.reason)
     rests_on = metric_of_verdict(case, decision)
     main = rests_on if rests_on in metrics else main_metric(metrics, decision.verdict)
     if main is None or main not in metrics or metrics[main].ratio is None or (main == rests_on and _shows_elsewhere(case, main)):
-        return f"{name} {case.info.change}: {decision.reason}"
+        return claim("happened-by-change", name=name, change=case.info.change.value, reason=decision.reason)
     if too_short(case.info.id, main, case.ledger):
-        return f"{name} {_all_calls(case, main)}"
-    whose = " of its own" if main == "self_ns" and "wall_ns" in metrics else ""  # with callees it did not clearly move
-    beside = _beside(case, main) if metrics[main].overstates else ""
-    return f"{name} {sentence(metrics[main], spots.get(main), case.config, whose)}{beside}"
+        return claim("happened-in-all-of-its-own" if main == "self_ns" else "happened-in-all", name=name, **_in_all(case, main))
+    is_own = main == "self_ns" and "wall_ns" in metrics  # with callees it did not clearly move
+    beside = claim("in-all-beside", **_in_all(case, main)) if metrics[main].overstates else None
+    cost = cost_changed(metrics[main], spots.get(main), case.config, is_own=is_own)
+    return claim("happened-to-cost", name=name, cost=cost, beside=beside)
 
 
 def _shows_elsewhere(case: Case, metric: str) -> bool:
@@ -61,43 +62,20 @@ def _shows_elsewhere(case: Case, metric: str) -> bool:
     return float((head - base).sum()) < POLICY.most * case.guilt.total_ns
 
 
-def _all_calls(case: Case, metric: str) -> str:
-    """Say what all calls of a run take, where a single one is too short for a ratio."""
-    all_ = _in_all(case, metric)
-    whose = " of its own" if metric == "self_ns" else ""
-    return f"takes {all_.head}{whose} in all its {units.count(all_.calls[1])} calls of {all_.run}, {all_.base} before"
-
-
-def _beside(case: Case, metric: str) -> str:
-    """Say beside the ratio of a call that a run makes another number of them, and what these take in all."""
-    all_ = _in_all(case, metric)
-    before, after = map(units.count, all_.calls)
-    return f", but is called {after} times in {all_.run}, {before} before: {all_.head} in all, {all_.base} before"
-
-
-@dataclass(frozen=True, slots=True)
-class _InAll:
-    """What all calls of a run take on both sides, how many they are, and which run that is."""
-
-    base: str
-    head: str
-    calls: tuple[float, float]
-    run: str
-
-
-def _in_all(case: Case, metric: str) -> _InAll:
-    """Return what all calls take in a run of the point where both sides differ most."""
+def _in_all(case: Case, metric: str) -> Mapping[str, Fact]:
+    """Return what all calls take in a run of the point where both sides differ most, and how many they are."""
     place = case.ledger.place[case.info.id]
     found = {}
     for point in case.ledger.points:
         sums = [(case.ledger.books[point, side].sums(metric), case.ledger.books[point, side].calls) for side in Side]
         found[point] = [(float(np.median(ns[:, place])), float(np.median(calls[:, place]))) for ns, calls in sums if ns is not None]
     at, (base, head) = max(found.items(), key=lambda each: abs(each[1][1][0] - each[1][0][0]))
-    before, after = (
-        units.duration(ns) if ns >= RESOLUTION_NS * calls else f"less than {units.duration(RESOLUTION_NS * calls)}"
-        for ns, calls in (base, head)
-    )
-    return _InAll(before, after, (base[1], head[1]), one_run(at, case.ledger))
+    return {"run": run_at(at, case.ledger), "base": _took(*base), "head": _took(*head), "base_calls": base[1], "head_calls": head[1]}
+
+
+def _took(ns: float, calls: float) -> Claim:
+    """Return what so many calls took, or what they took less than, where probes resolve no more."""
+    return claim("took", ns=ns) if ns >= RESOLUTION_NS * calls else claim("took-less", ns=RESOLUTION_NS * calls)
 
 
 def metric_of_verdict(case: Case, decision: Decision) -> str | None:
@@ -122,36 +100,36 @@ def main_metric(metrics: Mapping[str, MetricFinding], verdict: Verdict) -> str |
     return None
 
 
-def sentence(found: MetricFinding, spot: Spot | None, config: CompareConfig, whose: str = "") -> str:
-    """Say how a metric grew: by which cost functions, where, from what to what, `whose` it is, how surely."""
-    unit = metric_of(found.metric).unit
+def cost_changed(found: MetricFinding, spot: Spot | None, config: CompareConfig, *, is_own: bool) -> Claim:
+    """Return how a metric grew: by which cost functions, where, from what to what, and how surely."""
     ratio = found.ratio
     assert ratio is not None
-    growth = _growth(found, spot, spot.base * ratio.value if spot else math.nan)
-    where = f"at {found.stratum}, " if found.stratum and not is_mean(found.stratum) else ""
-    if spot is not None and spot.feature and spot.x is not None:
-        where = f"at {spot.feature} = {units.count(spot.x)}, "
-    if spot is not None and spot.switch:
-        where = f"for {spot.switch}, {'' if spot.switch == found.stratum and spot.x is None else where}"
-    change = ""
-    if spot is not None:
-        what = f" {metric_of(found.metric).says}" if unit == "count" else ""
-        change = f"{units.quantity(spot.base, unit)} became {units.quantity(spot.base * ratio.value, unit)}{what}{whose} a call "
-        change += f"on average{found.stratum.removeprefix(MEAN)} " if is_mean(found.stratum) else ""
-    elif not growth:
-        change = f"costs {'more' if ratio.value > 1 else 'less'}{whose} a call "
-    if is_mean(found.stratum) and spot is None:
-        change += f"on average{found.stratum.removeprefix(MEAN)} "
-    return f"{growth}{where}{change}({_interval(ratio, config)})"
+    mean = is_mean(found.stratum)
+    has_input = spot is not None and spot.feature and spot.x is not None
+    return claim(
+        "cost-changed",
+        metric=found.metric,
+        is_own=is_own,
+        growth=_growth(found, spot, spot.base * ratio.value if spot else math.nan),
+        stratum=None if mean else found.stratum,
+        over=found.stratum.removeprefix(MEAN) if mean else None,
+        switch=spot.switch if spot else None,
+        feature=spot.feature if spot and has_input else None,
+        at=spot.x if spot else None,
+        base=spot.base if spot else None,
+        ratio=ratio.figures,
+        runs=(ratio.runs_base, ratio.runs_head),
+        confidence=config.confidence,
+    )
 
 
-def _growth(found: MetricFinding, spot: Spot | None, head: float) -> str:
-    """Tell the cost functions where they account for the costs that the sentence quotes, base's at `spot` and `head`; else the classes.
+def _growth(found: MetricFinding, spot: Spot | None, head: float) -> Claim | None:
+    """Return the cost functions where they account for the costs that are quoted, base's at `spot` and `head`; else the classes.
 
     Costs that are quoted of no input, as means are, say nothing of the functions: then the classes must have changed as the cost did.
     """
     if found.base is None or found.head is None:
-        return ""
+        return None
     explains = _explains((found.base.growth, found.head.growth), found)
     leads = leading_term(found.base, found.feature), leading_term(found.head, found.feature)
     if leads[0] and leads[1] and (found.class_changed or leads[0].factors == leads[1].factors) and (leads[0].factors or leads[1].factors):
@@ -163,10 +141,10 @@ def _growth(found: MetricFinding, spot: Spot | None, head: float) -> str:
             else:
                 is_met = _is_near(before.cost, spot.base, unit) and _is_near(after.cost, head, unit)
             if is_met:
-                return f"cost {before.says}, now {after.says}: "
+                return claim("formulas", base=before.formula, head=after.formula)
     if found.class_changed and found.feature and explains:
-        return f"was {found.base.growth} in {found.feature}, now {found.head.growth}: "
-    return ""
+        return claim("classes", base=found.base.growth.value, head=found.head.growth.value, feature=found.feature)
+    return None
 
 
 def _explains(classes: tuple[CostClass, CostClass], found: MetricFinding) -> bool:
@@ -181,28 +159,23 @@ def _explains(classes: tuple[CostClass, CostClass], found: MetricFinding) -> boo
 class _Formula:
     """A cost function as a headline tells it, and the cost by it at the quoted input, NaN where none is quoted."""
 
-    says: str
+    formula: Claim
     cost: float
 
 
 def _formulas(annotation: Annotation, lead: Term, x: float | None) -> tuple[_Formula, _Formula]:
     """Return a cost function by its leading term alone, and with its constant, which may be most of it at small inputs."""
     unit = metric_of(annotation.metric).unit
-    says = units.quantity(lead.coefficient, unit) + (f"·{shape(lead)}" if lead.factors else "")
+    grows = shape(lead) if lead.factors else None
     values = {name: np.array([math.nan if x is None else x]) for name, _ in lead.factors}
-    alone = _Formula(says, lead.coefficient * float(product(lead.factors, values, 1)[0]))
+    cost = lead.coefficient * float(product(lead.factors, values, 1)[0])
     constant = next((term.coefficient for term in annotation.scopes[0].terms if not term.factors), 0.0) if lead.factors else 0.0
-    sign = "-" if constant < 0 else "+"
-    whole = _Formula(f"{says} {sign} {units.quantity(abs(constant), unit)}", alone.cost + constant)
-    return alone, whole if constant else alone
+    alone, whole = (
+        _Formula(claim("formula", coefficient=lead.coefficient, grows=grows, constant=added, unit=unit), cost + added)
+        for added in (0.0, constant)
+    )
+    return alone, whole
 
 
 def _is_near(cost: float, quoted: float, unit: str) -> bool:
     return abs(cost - quoted) <= max(EXPLAINED * quoted, RESOLUTION_NS if unit == "ns" else 0.0)
-
-
-def _interval(ratio: Ratio, config: CompareConfig) -> str:
-    ends = f"{units.significant(ratio.low)}-{units.significant(ratio.high)}"
-    percent = units.significant(100 * config.confidence)
-    runs = f"{ratio.runs_base} runs a side" if ratio.runs_base == ratio.runs_head else f"{ratio.runs_base} and {ratio.runs_head} runs"
-    return f"{units.ratio(ratio.value)}, {percent} % CI {ends}, {runs}"

@@ -1,14 +1,14 @@
-"""The lines of slower functions that run more often, with their growth, and what sentences say of them."""
+"""The lines of slower functions that run more often, with their growth, and what is told of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from perfdiff.analysis.causes.timed import by_lines
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.findings import FunctionFinding, LineGrowth, Verdict
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.telling.citation import excerpt
-from perfdiff.analysis.telling.uncounted import by_lines
 from perfdiff.analysis.trends.lines import MatchedLines
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.config import CompareConfig
@@ -57,10 +57,10 @@ def _shown_at(case: Case | None, cases: Iterable[Case]) -> Iterator[FunctionInfo
             yield other.info
 
 
-def steeper_line(line: LineGrowth, info: FunctionInfo) -> str:
-    """Say of a line that it grows by a higher power than before, as the end of a sentence on a function."""
-    elsewhere = "" if line.is_of(info) else f" of `{line.function}`"
-    before = f", {line.base_says} before" if line.base_says else ""
-    if line.is_new and line.is_of(info) and info.change is Change.AFFECTED:  # its text is the same: a condition of the preprocessor
-        return f"line {line.line}{elsewhere}, `{excerpt(line.text)}`, which base does not compile, runs {line.head_says} times"
-    return f"{'new ' if line.is_new else ''}line {line.line}{elsewhere}, `{excerpt(line.text)}`, runs {line.head_says} times{before}"
+def steeper_line(line: LineGrowth, info: FunctionInfo) -> Claim:
+    """Tell of a line that it grows by a higher power than before."""
+    function = None if line.is_of(info) else line.function
+    if line.is_new and not function and info.change is Change.AFFECTED:  # its text is the same: a condition of the preprocessor
+        return claim("line-compiled-anew", line=line.line, text=line.text, head=line.head_says)
+    says = {"base": line.base_says, "head": line.head_says}
+    return claim("steeper-line", new=line.is_new, line=line.line, function=function, text=line.text, **says)

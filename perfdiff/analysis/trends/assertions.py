@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.analysis.series import Checked, Lack, Reason, Standing
+from perfdiff.analysis.claims import Claim, claim
+from perfdiff.analysis.series import Checked, Standing
 from perfdiff.analysis.trends.again import found_again
 from perfdiff.analysis.trends.blocks import block_starts
 from perfdiff.analysis.trends.clusters import varying
@@ -81,7 +82,7 @@ class GrowthAssertion:
     place: Place | None = None
     fit: Law | None = None
     largest: float | None = None
-    reason: Reason | None = None
+    reason: Claim | None = None
 
     @property
     def is_in_part(self) -> bool:
@@ -116,19 +117,19 @@ class _Held:
         blocks = np.unique(self._starts[places])
         exponent = next(iter(cluster.exponents), None)
 
-        def unjudged(reason: Reason) -> tuple[GrowthAssertion, Ints]:
+        def unjudged(reason: Claim) -> tuple[GrowthAssertion, Ints]:
             return GrowthAssertion(cluster.name, Standing.NOT_JUDGED, exponent, len(cluster.places), len(places), reason=reason), blocks
 
         if exponent is None:
-            return unjudged(Reason(Lack.GROWTH))
+            return unjudged(claim("no-feature-told"))
         if exponent.feature not in varying(self._counted.features):
-            return unjudged(Reason(Lack.VARIATION, exponent.feature))
+            return unjudged(claim("feature-does-not-vary", feature=exponent.feature))
         if not len(places):
-            return unjudged(Reason(Lack.LINES))
+            return unjudged(claim("lines-are-gone"))
         costs = self._counted.counts[blocks].sum(axis=0)
         now = fit(exponent.feature, self._within_range(exponent.feature), costs, seed=self._seed)
         if now is None:
-            return unjudged(Reason(Lack.SIZES_IN_RANGE, exponent.feature))
+            return unjudged(claim("few-sizes-in-range", feature=exponent.feature))
         standing, reason = self._standing(cluster, exponent, now, costs)
         place = self._counted.places[places[int(np.argmax(self._counted.counts[places].max(axis=1)))]]
         return GrowthAssertion(
@@ -175,18 +176,18 @@ class _Held:
         ]
         return max(bounds) + LEAST_SHIFT if bounds else None
 
-    def _standing(self, cluster: SavedCluster, exponent: SavedExponent, now: Law, costs: Floats) -> tuple[Standing, Reason | None]:
+    def _standing(self, cluster: SavedCluster, exponent: SavedExponent, now: Law, costs: Floats) -> tuple[Standing, Claim | None]:
         low, high = exponent.ci
         limit = high + LEAST_SHIFT
         if now.ci_b[0] > limit:
             if self._costs_more(cluster, exponent.feature, costs):
                 return Standing.VIOLATED, None
-            return Standing.OPEN, Reason(Lack.COST)
+            return Standing.OPEN, claim("lower-order-is-gone")
         if now.ci_b[1] < low - LEAST_SHIFT:
             return Standing.LESS, None
         if now.ci_b[1] <= limit:
             return Standing.HOLDS, None
-        return Standing.OPEN, Reason(Lack.PRECISION, figure=now.ci_b[1])
+        return Standing.OPEN, claim("exponent-may-be", exponent=now.ci_b[1])
 
     def _costs_more(self, cluster: SavedCluster, feature: str, costs: Floats) -> bool:
         """Return whether it costs more than was saved at the largest point of both; so it is taken to where they have none in common."""

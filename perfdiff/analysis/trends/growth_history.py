@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perfdiff.analysis.series import GROWTH, Cost, Entry, History, Lack, Reason, Step
+from perfdiff.analysis.claims import Claim, claim
+from perfdiff.analysis.series import GROWTH, Cost, Entry, History, Step
 from perfdiff.analysis.trends.blocks import block_counts
 from perfdiff.analysis.trends.clusters import varying
 from perfdiff.config import CompareConfig
@@ -39,12 +40,12 @@ def growth_history(function: str, file: str, counted: Sequence[Counted], config:
     entries = []
     for (revision, places), cost in zip(counted, costs, strict=True):
         if isinstance(places, str) or not isinstance(cost, np.ndarray):
-            entries.append(Entry(revision, reason=cost if isinstance(cost, Reason) else str(places)))
+            entries.append(Entry(revision, reason=cost if isinstance(cost, Claim) else claim("given", reason=str(places))))
             continue
         x = varying(places.features).get(feature)
         law = None if x is None else fit(feature, x, cost, seed=config.seed)
         if x is None or law is None:
-            entries.append(Entry(revision, reason=Reason(Lack.FEATURE if x is None else Lack.SIZES, feature)))
+            entries.append(Entry(revision, reason=claim("no-feature-of-runs" if x is None else "few-values", feature=feature)))
             continue
         shift = exponent_shift(level[1], level[2], cost, seed=config.seed) if level else None
         step = Step(shift, level[0]) if level and shift and shift.is_new else None
@@ -55,7 +56,7 @@ def growth_history(function: str, file: str, counted: Sequence[Counted], config:
     return History(function, file, tuple(entries), config, feature=feature, at=_largest_point(feature, counted))
 
 
-def _costs(function: str, file: str, places: PlaceCounts | str) -> Floats | Reason | None:
+def _costs(function: str, file: str, places: PlaceCounts | str) -> Floats | Claim | None:
     """Return how many blocks of a function each point executes (points,), or why that is not known; None where nothing was counted."""
     if isinstance(places, str):
         return None
@@ -63,11 +64,11 @@ def _costs(function: str, file: str, places: PlaceCounts | str) -> Floats | Reas
     own = [number for number in named if places.places[number].file == file] or named
     files = {places.places[number].file for number in own}
     if len(files) != 1:
-        return Reason(Lack.NAME, figure=len(files)) if own else Reason(Lack.RUNS)
+        return claim("many-functions", functions=len(files)) if own else claim("no-function-ran")
     return np.asarray(block_counts(places)[own].sum(axis=0))
 
 
-def _telling(places: PlaceCounts | str, cost: Floats | Reason | None, seed: int) -> Law | None:
+def _telling(places: PlaceCounts | str, cost: Floats | Claim | None, seed: int) -> Law | None:
     """Return the trend that tells most of a function's cost in a revision, None where none does."""
     if isinstance(places, str) or not isinstance(cost, np.ndarray):
         return None

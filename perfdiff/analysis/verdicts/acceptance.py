@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 
-from perfdiff import units
 from perfdiff.analysis.acceptances import Acceptance
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.shares import ALLOCATION
 from perfdiff.analysis.findings import RUN, Findings, FunctionFinding, Ratio, Verdict
 from perfdiff.analysis.policy import POLICY
@@ -18,7 +18,6 @@ from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
 from perfdiff.models.prices import LEAST_NS
-from perfdiff.records.schema import Note
 
 # The ratio of a regression that no single call of the function shows, because it is new or its change makes others slower: whole runs
 # with what is put down to it over whole runs of base.
@@ -122,11 +121,11 @@ def _unaccepted(functions: Sequence[FunctionFinding], findings: Findings, config
 def _whole(program: Program, functions: Sequence[FunctionFinding]) -> Conclusion:
     """Return the verdict on what nobody accepted; nothing is left of a program that alone is judged and whose runs are explained."""
     known = [finding for finding in functions if finding.accepted]
-    says = ", ".join(f"`{finding.info.name}` ({units.ratio(finding.accepted[0].ratio)})" for finding in known)
+    accepted = tuple(claim("of-accepted", name=finding.info.name, ratio=finding.accepted[0].ratio) for finding in known)
     found = first_conclusion(program)
     if found.verdict is Verdict.UNCHANGED or (program.is_judged_alone and not program.runs.ends):
-        return replace(found, verdict=Verdict.UNCHANGED, sentence=f"No regression beyond what is accepted: {says}")
-    return replace(found, sentence=f"{found.sentence}; accepted: {says}")
+        return replace(found, verdict=Verdict.UNCHANGED, sentence=claim("beyond-accepted", accepted=accepted))
+    return replace(found, sentence=claim("beside-accepted", concluded=found.sentence, accepted=accepted))
 
 
 def _are_explained(runs: WholeRuns, known: Sequence[FunctionFinding], min_effect: float) -> bool:
@@ -146,33 +145,29 @@ def _explained_ns(finding: FunctionFinding) -> float:
     return finding.extra_ci_ns[1] if finding.extra_ci_ns else finding.extra_ns
 
 
-def _notes(functions: Sequence[FunctionFinding], accepted: Sequence[Acceptance], findings: Findings, today: date) -> Iterator[Note]:
+def _notes(functions: Sequence[FunctionFinding], accepted: Sequence[Acceptance], findings: Findings, today: date) -> Iterator[Claim]:
     for finding in functions:
         if finding.accepted:
-            yield Note("accepted", "; ".join(dict.fromkeys(_granted(finding, entry, findings) for entry in finding.accepted)))
+            granted = tuple(_granted(finding, entry, findings) for entry in dict.fromkeys(finding.accepted))
+            yield claim("accepted", accepted=granted)
     for entry in accepted:
         if not entry.holds(today):
-            yield Note("accepted-expired", f"{_of(entry)} was accepted until {entry.until}, which is over: {entry.reason}")
+            yield claim("accepted-expired", entry=_entry(entry), until=str(entry.until), reason=entry.reason)
             continue
         mine = [finding for finding in functions if entry.is_of(finding.info)]
         if not mine and not any(entry.function == skipped.name for skipped in findings.skipped):
-            yield Note("accepted-unmatched", f"{_of(entry)} is accepted, but no function of this name and file was compared")
+            yield claim("accepted-unmatched", entry=_entry(entry))
         for finding in mine:
             seen = figure(finding, entry.metric, findings)
             if finding.verdict is Verdict.REGRESSION and seen is not None and seen.low > entry.high:
-                yield Note("accepted-exceeded", f"{_of(entry)} now costs {units.ratio(seen.value)}, more than what was accepted")
+                yield claim("accepted-exceeded", entry=_entry(entry), ratio=seen.value)
 
 
-def _granted(finding: FunctionFinding, entry: Acceptance, findings: Findings) -> str:
+def _granted(finding: FunctionFinding, entry: Acceptance, findings: Findings) -> Claim:
     seen = figure(finding, entry.metric, findings)
-    now = f" is {units.ratio(seen.value)}," if seen else ""
-    return f"{_of(entry)}{now} {until(entry)}: {entry.reason}"
+    until = str(entry.until) if entry.until else None
+    return claim("granted", entry=_entry(entry), ratio=seen.value if seen else None, until=until, reason=entry.reason)
 
 
-def _of(entry: Acceptance) -> str:
-    return f"`{entry.function}`, {entry.metric} {units.ratio(entry.ratio)}"
-
-
-def until(entry: Acceptance) -> str:
-    """Say how long a cost is accepted."""
-    return f"accepted until {entry.until}" if entry.until else "accepted"
+def _entry(entry: Acceptance) -> Claim:
+    return claim("entry", name=entry.function, metric=entry.metric, ratio=entry.ratio)

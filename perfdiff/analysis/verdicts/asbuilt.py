@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff import units
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.findings import EndToEnd, PointStanding
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.verdicts.conclusion import NAMED
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Floats, Ints, Note, Phase, Run, Side
+from perfdiff.records.schema import Floats, Ints, Phase, Run, Side
 from perfdiff.statistics.sides import comparable, logs, pairs_of
 
 FEWEST = 3  # pairs of the builds themselves: fewer are one disturbed run
@@ -35,7 +34,7 @@ class _Seen:
         return float(np.median(self.built))
 
 
-def layout_note(runs: Sequence[Run], ends: Sequence[EndToEnd]) -> Iterator[Note]:
+def layout_note(runs: Sequence[Run], ends: Sequence[EndToEnd]) -> Iterator[Claim]:
     """Yield a note where the builds themselves differ by more than the place of code makes as a rule, and all layouts together do not.
 
     Where these are slower or faster beyond doubt, that is told only of builds that say the opposite.
@@ -44,32 +43,32 @@ def layout_note(runs: Sequence[Run], ends: Sequence[EndToEnd]) -> Iterator[Note]
     worst = max(found, key=lambda seen: (len(seen.built), abs(seen.effect)), default=None)
     if worst is None:
         return
-    ratio, points = worst.end.ratio, f"{worst.end.point.label} ({len(worst.built)} pairs)"
+    ratio = worst.end.ratio
     assert ratio is not None
-    ends_of = np.exp(np.quantile(worst.layouts, [(1 - MOST) / 2, (1 + MOST) / 2]))
-    yield Note(
+    low, high = np.exp(np.quantile(worst.layouts, [(1 - MOST) / 2, (1 + MOST) / 2])).tolist()
+    yield claim(
         "layout-decides",
-        f"the builds as they are: head takes {units.ratio(math.exp(worst.effect))} the {worst.end.cost} of base at {points}; in "
-        f"{len(worst.layouts)} layouts of the same code that is {units.ratio(ratio.value)} in the mean, and "
-        f"{units.ratio(float(ends_of[0]))} to {units.ratio(float(ends_of[1]))} in eight of ten: the place of code in memory makes that",
+        ratio=math.exp(worst.effect),
+        cost=worst.end.cost,
+        point=worst.end.point.label,
+        pairs=len(worst.built),
+        layouts=len(worst.layouts),
+        mean=ratio.value,
+        low=low,
+        high=high,
     )
 
 
-def few_layouts_note(runs: Sequence[Run], ends: Sequence[EndToEnd], config: CompareConfig) -> Iterator[Note]:
+def few_layouts_note(runs: Sequence[Run], ends: Sequence[EndToEnd], config: CompareConfig) -> Iterator[Claim]:
     """Yield a note where runs are clearly slower, but in so few layouts that the place of code may make it."""
     layouts: dict[int, set[int]] = {}
     for run in runs:
         if run.phase is Phase.PLAIN:
             layouts.setdefault(run.point, set()).add(run.layout)
     is_open = (end for end in ends if end.standing is PointStanding.OPEN and end.low > 1 + config.min_effect)
-    found = [end.point.label for end in is_open if len(layouts[end.point.id]) < POLICY.layouts_known]
+    found = tuple(end.point.label for end in is_open if len(layouts[end.point.id]) < POLICY.layouts_known)
     if found:
-        yield Note(
-            "few-layouts",
-            f"whole runs at {units.listed(found, NAMED)} are slower in the layouts that were measured, but these are fewer than "
-            f"{POLICY.layouts_known}, and the place of code in memory may make up to {100 * POLICY.layout_shift:.0f} %: "
-            "raise measure.layouts",
-        )
+        yield claim("few-layouts", points=found, known=POLICY.layouts_known, shift=POLICY.layout_shift)
 
 
 def _seen(end: EndToEnd, runs: Sequence[Run]) -> _Seen | None:

@@ -12,24 +12,20 @@ from typing import TypeVar
 
 import numpy as np
 
-from perfdiff import units
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import Rung, Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.parallel import average
 from perfdiff.analysis.verdicts.rules import Conclusion
+from perfdiff.analysis.witnessed import Amount, Difference, DifferenceKind, PointBehaviour, SideBehaviour, Written
 from perfdiff.config import CompareConfig
-from perfdiff.processes import signal_name
 from perfdiff.records.behaviour import Behaviour, Shape
-from perfdiff.records.schema import Experiment, Note, Phase, Run, Side
-from perfdiff.records.witnessed import Amount, Difference, DifferenceKind, PointBehaviour, SideBehaviour, Written
+from perfdiff.records.schema import Experiment, Phase, Run, Side
 
 T = TypeVar("T")
 
-NAMED = 3  # points, files and processes that a sentence names
-_SAME_WORDS = {DifferenceKind.OTHER_NUMBERS: "other numbers", DifferenceKind.OTHER_ORDER: "the same in another order, or with other blanks"}
-_SIGNALS_FROM = 128  # exit codes of the shell for a child that a signal ended
-_LAST_SIGNAL = 64  # of Linux; programs exit 255 as they like
+_SAME_WORDS = {DifferenceKind.OTHER_NUMBERS, DifferenceKind.OTHER_ORDER}
 
 
 def behaviours(experiment: Experiment, work: Work | None, config: CompareConfig) -> tuple[PointBehaviour, ...]:
@@ -47,9 +43,7 @@ def behaviours(experiment: Experiment, work: Work | None, config: CompareConfig)
         part = work.parts.get(point.id, 1.0) if work else head.cpu_ns / max(base.cpu_ns, 1.0)
         others = [each for each in experiment.points if each.workload == point.workload and each.id in sides and each is not point]
         if part <= POLICY.small_part and not _shows_work(base, [sides[other.id][0] for other in others], config.min_effect):
-            executed = f"{'executes' if work else 'takes'} {units.significant(100 * part)} % of what base does"
-            says = f"{executed}, and nothing that it prints or writes shows that the work was done"
-            differences += (Difference(DifferenceKind.LESS_WORK, says),)
+            differences += (Difference(DifferenceKind.LESS_WORK, claim("executes-less" if work else "takes-less", part=part)),)
         witnessed.append(PointBehaviour(point, base.all, head.all, differences, point.workload in checked))
     return tuple(witnessed)
 
@@ -64,51 +58,46 @@ def weighed(conclusion: Conclusion, witnessed: Sequence[PointBehaviour], config:
         return conclusion
     says = _told(witnessed)
     if conclusion.verdict not in (Verdict.IMPROVEMENT, Verdict.UNCHANGED):
-        return replace(conclusion, sentence=f"{conclusion.sentence}; head {says}")
+        return replace(conclusion, sentence=claim("beside-other-work", concluded=conclusion.sentence, head=says))
     doubts = [replace(each, differences=tuple(_doubts(each, conclusion.verdict, config))) for each in witnessed]
     if not any(each.differences for each in doubts):
-        return replace(conclusion, sentence=f"{conclusion.sentence}; head {says}")
-    return conclusion.opened(f"head may do less work: it {_told(doubts)}")
+        return replace(conclusion, sentence=claim("beside-other-work", concluded=conclusion.sentence, head=says))
+    return conclusion.opened(claim("less-work", head=_told(doubts)))
 
 
-def behaviour_notes(witnessed: Sequence[PointBehaviour]) -> Iterator[Note]:
+def behaviour_notes(witnessed: Sequence[PointBehaviour]) -> Iterator[Claim]:
     """Yield notes on what head does otherwise at all points, and on processes that runs left."""
-    points_by_text: dict[str, list[str]] = {}
+    points_by_differences: dict[tuple[Difference, ...], list[str]] = {}
     for each in witnessed:
         if each.differences:
-            points_by_text.setdefault(", and ".join(found.says for found in each.differences), []).append(each.point.label)
-    if points_by_text:
-        told = [f"at {units.listed(points, NAMED)} head {says}" for says, points in [*points_by_text.items()][:NAMED]]
-        kinds = {found.kind for each in witnessed for found in each.differences}
-        remedy = 'if that is meant, say so by a workload\'s `check`, or by `outputs = "differ"`'
-        if kinds == {DifferenceKind.PROCESSES_LEFT}:
-            remedy = "what they do is in no figure, so have runs wait for them"
-        yield Note("outputs-differ", f"{'; '.join(told)}; make sure that base and head do the same work: {remedy}")
+            points_by_differences.setdefault(each.differences, []).append(each.point.label)
+    if points_by_differences:
+        differing = tuple(
+            claim("head-differs", points=tuple(points), differences=tuple(found.says for found in differences))
+            for differences, points in points_by_differences.items()
+        )
+        are_left = {found.kind for each in witnessed for found in each.differences} == {DifferenceKind.PROCESSES_LEFT}
+        yield claim("outputs-differ", differing=differing, remedy=claim("wait-for-processes" if are_left else "say-that-it-is-meant"))
     leaving = {side: [each for each in witnessed if getattr(each, side).leaving] for side in Side}
     for side, points in leaving.items():
         if points:
-            names = [name for each in points for name in getattr(each, side).left]
+            names = dict.fromkeys(name for each in points for name in getattr(each, side).left)
+            labels = tuple(each.point.label for each in points)
             cpu_ns = max(getattr(each, side).left_cpu_ns for each in points)
-            where, who = units.listed([each.point.label for each in points], NAMED), units.listed([*dict.fromkeys(names)], NAMED)
-            text = (
-                f"runs of {where} on {side} left processes ({who}) that were ended; their CPU time until then, {units.duration(cpu_ns)} at "
-                "most, counts as the runs'"
-            )
-            yield Note("processes-left", text)
+            yield claim("processes-left", points=labels, side=side.value, names=tuple(names), cpu_ns=cpu_ns)
 
 
 def _witnesses(runs: Sequence[Run], point: int, side: Side) -> list[Run]:
     return [run for run in runs if run.phase is Phase.PLAIN and run.point == point and run.side is side and run.behaviour is not None]
 
 
-def _told(witnessed: Sequence[PointBehaviour]) -> str:
-    """Say the gravest difference, at which points there are any, and whether there are more kinds."""
+def _told(witnessed: Sequence[PointBehaviour]) -> Claim:
+    """Return the gravest difference, at which points there are any, and whether there are more kinds."""
     differing = [each for each in witnessed if each.differences]
     kinds = sorted({found.kind for each in differing for found in each.differences}, key=[*DifferenceKind].index)
     says, where = next((found.says, each.point.label) for each in differing for found in each.differences if found.kind is kinds[0])
-    more = f" and {len(differing) - 1} more" if len(differing) > 1 else ""
-    points = "" if len(witnessed) == 1 else f" at {where}{more}"
-    return f"{says}{points}{', with more that differs (outputs-differ)' if len(kinds) > 1 else ''}"
+    point = None if len(witnessed) == 1 else where
+    return claim("gravest-difference", says=says, point=point, more_points=len(differing) - 1, more_kinds=len(kinds) - 1)
 
 
 def _doubts(witnessed: PointBehaviour, verdict: Verdict, config: CompareConfig) -> Iterator[Difference]:
@@ -188,19 +177,18 @@ def _differences(base: _Side, head: _Side, least: float) -> Iterator[Difference]
     """Yield in what head's runs do something else, the gravest first; lines that are fewer by less than `least` are as many."""
     before, after = base.all, head.all
     if _differ(before.exit_codes, after.exit_codes):
-        yield Difference(DifferenceKind.EXIT_CODE, f"exits {_codes(after.exit_codes)} where base exits {_codes(before.exit_codes)}")
+        yield Difference(DifferenceKind.EXIT_CODE, claim("exits", head=tuple(after.exit_codes), base=tuple(before.exit_codes)))
     if _is_more_often(after.leaving, after.runs, before.leaving, before.runs):
-        names = units.listed([f"`{name}`" for name in after.left], NAMED)
-        yield Difference(DifferenceKind.PROCESSES_LEFT, f"leaves processes ({names}) that work on when it has ended")
+        yield Difference(DifferenceKind.PROCESSES_LEFT, claim("leaves-processes", names=after.left))
     errors = _text_difference([of.errors for of in base.each], [of.errors for of in head.each], least)
     if errors is not None:
         is_less = not after.errors.runs or errors is DifferenceKind.LESS_OUTPUT
-        says = _prints(" on standard error", before.errors, after.errors, errors)
+        says = _prints(claim("on-standard-error"), before.errors, after.errors, errors)
         otherwise = errors if errors in _SAME_WORDS else DifferenceKind.ERRORS
         yield Difference(DifferenceKind.FEWER_ERRORS if is_less else otherwise, says)
     output = _text_difference([of.output for of in base.each], [of.output for of in head.each], least)
     if output is not None:
-        yield Difference(output, _prints("", before.output, after.output, output))
+        yield Difference(output, _prints(None, before.output, after.output, output))
     yield from _of_files(base, head, least)
     yield from _of_elsewhere(before.elsewhere_bytes, after.elsewhere_bytes)
 
@@ -208,8 +196,7 @@ def _differences(base: _Side, head: _Side, least: float) -> Iterator[Difference]
 def _of_elsewhere(base: Amount | None, head: Amount | None) -> Iterator[Difference]:
     """Yield that head writes less than base outside of what is looked at more closely."""
     if base and head and base.least - head.most >= POLICY.few_bytes_elsewhere and _is_clearly_less(base, head, 1.0):
-        says = f"writes {units.size(head.most)} to pipes, sockets and files outside of its tree, where base writes {units.size(base.most)}"
-        yield Difference(DifferenceKind.LESS_ELSEWHERE, says)
+        yield Difference(DifferenceKind.LESS_ELSEWHERE, claim("writes-less-elsewhere", head=head.most, base=base.most))
 
 
 def _of_files(base: _Side, head: _Side, least: float) -> Iterator[Difference]:
@@ -221,16 +208,15 @@ def _of_files(base: _Side, head: _Side, least: float) -> Iterator[Difference]:
         before, after = _of_file(name, base.each), _of_file(name, head.each)
         is_missing = _is_more_often(len(before), base.all.runs, len(after), head.all.runs)
         kinds[name] = DifferenceKind.LESS_OUTPUT if is_missing else _text_difference(before, after, least) if after else None
-    less = [name for name, kind in kinds.items() if kind is DifferenceKind.LESS_OUTPUT]
-    unordered = [name for name, kind in kinds.items() if kind is DifferenceKind.OTHER_ORDER]
-    others = [name for name, kind in kinds.items() if kind is not None and name not in (*less, *unordered)]
-    for kind, names, how in (
-        (DifferenceKind.LESS_FILES, less, "does not write {}, or less to it, where base does"),
-        (DifferenceKind.OTHER_FILES, others, "writes something else to {}"),
-        (DifferenceKind.OTHER_ORDER, unordered, f"writes {_SAME_WORDS[DifferenceKind.OTHER_ORDER]} to {{}}"),
-    ):
-        if names:
-            yield Difference(kind, how.format(units.listed([f"`{name}`" for name in names], NAMED)))
+    less = tuple(name for name, kind in kinds.items() if kind is DifferenceKind.LESS_OUTPUT)
+    unordered = tuple(name for name, kind in kinds.items() if kind is DifferenceKind.OTHER_ORDER)
+    others = tuple(name for name, kind in kinds.items() if kind is not None and name not in (*less, *unordered))
+    if less:
+        yield Difference(DifferenceKind.LESS_FILES, claim("writes-less-to-files", names=less))
+    if others:
+        yield Difference(DifferenceKind.OTHER_FILES, claim("writes-other-files", names=others))
+    if unordered:
+        yield Difference(DifferenceKind.OTHER_ORDER, claim("writes-in-another-order", names=unordered))
 
 
 def _text_difference(base: Sequence[Shape], head: Sequence[Shape], least: float) -> DifferenceKind | None:
@@ -250,7 +236,7 @@ def _text_difference(base: Sequence[Shape], head: Sequence[Shape], least: float)
         is_same = known["masked"][0].keys() == known["masked"][1].keys() and len(known["masked"][0]) == 1
         if is_same:
             if is_repeated and _agree_alone(known["timeless"]):
-                is_same_unordered = base[0].unordered == head[0].unordered
+                is_same_unordered = bool(base[0].unordered) and base[0].unordered == head[0].unordered
                 return DifferenceKind.OTHER_ORDER if is_same_unordered else DifferenceKind.OTHER_NUMBERS
             return DifferenceKind.OTHER_NUMBERS if is_repeated and _have_other_numbers(base, head) else None
     elif is_repeated and _agree_alone(known.get("exact", [])):
@@ -307,28 +293,15 @@ def _chance(head: int, of_head: int, base: int, of_base: int) -> float:
     return ways / math.comb(runs, so)
 
 
-def _codes(codes: Mapping[int, int]) -> str:
-    return units.listed([_code(code) for code in codes], NAMED)
-
-
-def _code(code: int) -> str:
-    """Return an exit code, and the signal that it stands for."""
-    number = -code if code < 0 else code - _SIGNALS_FROM
-    return f"{code} ({signal_name(number)})" if 0 < number <= _LAST_SIGNAL else str(code)
-
-
-def _prints(where: str, base: Written, head: Written, kind: DifferenceKind) -> str:
-    """Say what head prints otherwise."""
+def _prints(where: Claim | None, base: Written, head: Written, kind: DifferenceKind) -> Claim:
+    """Return what head prints otherwise."""
     if kind in _SAME_WORDS:
-        return f"prints {_SAME_WORDS[kind]}{where}"
+        return claim("prints-other-numbers" if kind is DifferenceKind.OTHER_NUMBERS else "prints-in-another-order", where=where)
+    before = _size(base) if base.runs else claim("nothing")
     if not head.runs:
-        return f"prints nothing{where}, where base prints {_size(base)}"
-    before = f"where base prints {_size(base)}" if base.runs else "where base prints nothing"
-    if kind is DifferenceKind.LESS_OUTPUT:
-        return f"prints less{where}: {_size(head)}, {before}"
-    return f"prints something else{where}: {_size(head)}, {before}"
+        return claim("prints-nothing", where=where, base=before)
+    return claim("prints-less" if kind is DifferenceKind.LESS_OUTPUT else "prints-otherwise", where=where, head=_size(head), base=before)
 
 
-def _size(written: Written) -> str:
-    lines = "1 line" if written.lines.most == 1 else f"{units.count(written.lines.most)} lines"
-    return f"{lines} ({units.size(written.bytes.most)})" if written.bytes.most else lines  # of answers to requests only the number is known
+def _size(written: Written) -> Claim:
+    return claim("output", lines=written.lines.most, bytes=written.bytes.most)

@@ -1,12 +1,12 @@
-"""The verdict on the whole comparison: what whole runs, exact counts and single functions say together, and the sentence that says it."""
+"""The verdict on the whole comparison: what whole runs, exact counts and single functions say together, and what is said of it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from perfdiff import units
+from perfdiff.analysis.claims import Claim, Said, claim
 from perfdiff.analysis.counts.suspects import ExtraWork
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import EndToEnd, FiredRule, FunctionFinding, PointStanding, Rung, Verdict
@@ -16,14 +16,13 @@ from perfdiff.analysis.verdicts.behaviour import weighed
 from perfdiff.analysis.verdicts.parallel import allowed, apart_in_time
 from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
+from perfdiff.analysis.witnessed import PointBehaviour
 from perfdiff.config import CompareConfig
 from perfdiff.records.reach import Reach
-from perfdiff.records.schema import Note, Run
-from perfdiff.records.witnessed import PointBehaviour
+from perfdiff.records.schema import Run
 from perfdiff.statistics.pairs import MOST_PAIRS
 
 SUSPECTS = 2  # named in a sentence
-NAMED = 4  # machines in a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +50,12 @@ class Evidence:
     counted_runs: tuple[Run, ...] = ()
 
     @property
-    def where(self) -> str:
-        """Return of how many changed functions an answer speaks, to stand behind "No regression"; "" where none changed."""
+    def where(self) -> Claim | None:
+        """Return of how many changed functions an answer speaks, None where none changed."""
         reach = self.reach
         if reach is None or not reach.changed or reach.is_none:
-            return ""
-        if not reach.ran:
-            return f" (whether the {reach.changed} changed functions ran is not known, as some carry no probe)"
-        unknown = f" (of {reach.unknown} without a probe it is not known)" if reach.unknown else ""
-        if reach.ran == reach.changed:
-            return " in the changed function, which ran" if reach.ran == 1 else f" in the {reach.ran} changed functions, all of which ran"
-        return f" in the {reach.ran} of {reach.changed} changed functions that ran{unknown}"
+            return None
+        return claim("what-ran", ran=reach.ran, changed=reach.changed, unknown=reach.unknown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,105 +94,112 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class ProgramRule:
-    """One way to a verdict on a program: the rung it rests on, what it asks, and the sentence, "" where it does not hold."""
+    """One way to a verdict on a program: the rung it rests on, what it asks, and what it concludes, None where it does not hold."""
 
     name: str
     verdict: Verdict
     rung: Rung
     asks: str
-    sentence: Callable[[Program], str]
+    sentence: Callable[[Program], Claim | None]
 
-    def conclusion(self, sentence: str, program: Program) -> Conclusion:
+    def conclusion(self, sentence: Claim, program: Program) -> Conclusion:
         """Return the conclusion that a sentence says."""
         tells = self.verdict is not Verdict.REGRESSION and self.rung is not Rung.CODE
         return Conclusion(self.verdict, sentence, self.rung, program.excluded if tells else None, (FiredRule(self.name, self.asks),))
 
 
-def _function_slower(program: Program) -> str:
+def _function_slower(program: Program) -> Claim | None:
     guilty, runs = program.of(Verdict.REGRESSION), program.runs
     if not guilty or program.is_judged_alone or _are_outweighed(guilty, runs):
-        return ""
-    not_felt = f" of a function, not of the program ({_excluded(runs, program.config)})" if runs.are_not_slower else ""
-    return f"Regression{not_felt}: {_guilty(guilty)}{_elsewhere(runs)}"
+        return None
+    if not runs.are_not_slower:
+        return _regression(guilty, runs)
+    return claim("unfelt-regression", guilty=_guilty(guilty), excluded=_excluded(runs, program.config), elsewhere=_elsewhere(runs))
 
 
-def _slower_by_function(program: Program) -> str:
+def _slower_by_function(program: Program) -> Claim | None:
     guilty = program.of(Verdict.REGRESSION)
-    return f"Regression: {_guilty(guilty)}{_elsewhere(program.runs)}" if guilty and program.runs.slower else ""
+    return _regression(guilty, program.runs) if guilty and program.runs.slower else None
 
 
-def _places(program: Program) -> str:
+def _regression(guilty: Sequence[FunctionFinding], runs: WholeRuns) -> Claim:
+    return claim("regression", guilty=_guilty(guilty), elsewhere=_elsewhere(runs))
+
+
+def _places(program: Program) -> Claim | None:
     """Tell of whole runs that are slower by no more than places of code make, where counts say that no work was added."""
     work, slower = program.evidence.work, program.runs.slower
     if not slower or work is None or not work.adds_nothing or any(end.low > 1 + POLICY.places for end in slower):
-        return ""
-    return _undecided(f"{_takes(slower[0])}, but counts say that no work was added: the place of code in memory may make that", program)
+        return None
+    return _undecided(claim("made-by-places", takes=_takes(slower[0])), program)
 
 
-def _not_located(program: Program) -> str:
+def _not_located(program: Program) -> Claim | None:
     """Tell of slower whole runs that no function explains."""
     evidence, slower = program.evidence, program.runs.slower
     if not slower:
-        return ""
-    reasons = []
-    if evidence.met:
-        files = units.listed([f"`{name}`" for name in evidence.met], NAMED)
-        differ = "differs" if len(evidence.met) == 1 else "differ"
-        reasons.append(f"{files}, which runs open or ask after, {differ} between base and head")
+        return None
+    reasons = [claim("files-differ", names=evidence.met)] if evidence.met else []
     if any(each.info.change.is_suspect for each in program.functions):
-        likely = " and ".join(f"`{each.name}` {each.says}" for each in evidence.suspects[:SUSPECTS])
-        calls = "no single call explains it" if evidence.is_timed else "no calls could be timed"
-        reasons.append(f"{calls}{f'; by counts, {likely}' if likely else ''}")
-    elif evidence.met:
-        reasons.append("no function that ran has changed")
+        likely = _by_counts(evidence.suspects[:SUSPECTS])
+        reasons.append(claim("no-call-explains" if evidence.is_timed else "no-call-timed", likely=likely))
     else:
-        reasons.append("no function that ran has changed: look at data files, build options and libraries")
-    return f"Regression, not located: {_takes(slower[0])}; {'; '.join(reasons)}"
+        reasons.append(claim("nothing-changed-ran" if evidence.met else "nothing-changed-ran-alone"))
+    return claim("not-located", takes=_takes(slower[0]), reasons=tuple(reasons))
 
 
-def _same_code(program: Program) -> str:
+def _same_code(program: Program) -> Claim | None:
     is_same = program.evidence.same_code
-    return f"No regression: nothing that runs differs between base and head{_confirmed(program.runs)}" if is_same else ""
+    return claim("no-regression", where=None, by=claim("nothing-differs"), beside=_confirmed(program.runs)) if is_same else None
 
 
-def _faster(program: Program) -> str:
+def _faster(program: Program) -> Claim | None:
     """Tell of whole runs that are faster at some point and slower nowhere: clearly, or beyond chance where calls of a function are, too."""
     runs, improved = program.runs, program.of(Verdict.IMPROVEMENT)
     faster = runs.of(PointStanding.FASTER) or [end for end in runs.ends if improved and end.high < 1]
     if not runs.are_not_slower or not faster:
-        return ""
+        return None
+    if improved:
+        return claim("improvement", by=improved[0].headline, beside=None)
     best = min(faster, key=lambda end: end.high)
-    return f"Improvement: {improved[0].headline if improved else f'{_takes(best)}{_saved(program.evidence.savers, faster)}'}"
+    return claim("improvement", by=_takes(best), beside=_saved(program.evidence.savers, faster))
 
 
-def _not_slower(program: Program) -> str:
+def _not_slower(program: Program) -> Claim | None:
     runs = program.runs
-    return f"No regression{program.evidence.where}: {_excluded(runs, program.config)}" if runs.are_not_slower else ""
+    return _no_regression(program, _excluded(runs, program.config), None) if runs.are_not_slower else None
 
 
-def _runs_open(program: Program) -> str:
-    return _undecided(_needed(program.runs), program) if program.is_open or program.is_judged_alone else ""
+def _runs_open(program: Program) -> Claim | None:
+    return _undecided(_needed(program.runs), program) if program.is_open or program.is_judged_alone else None
 
 
-def _function_faster(program: Program) -> str:
+def _function_faster(program: Program) -> Claim | None:
     improved, least = program.of(Verdict.IMPROVEMENT), 1 + program.config.min_effect
     may_be_slower = any(end.high > least and end.ratio and end.ratio.value > 1 for end in program.runs.ends)
-    return f"Improvement: {improved[0].headline}" if improved and not may_be_slower else ""
+    return claim("improvement", by=improved[0].headline, beside=None) if improved and not may_be_slower else None
 
 
-def _same_counts(program: Program) -> str:
+def _same_counts(program: Program) -> Claim | None:
     work = program.evidence.work
     is_same = work is not None and work.excludes_more and program.runs.ends
-    return f"No regression{program.evidence.where}: {work.says}{_beside(program)}" if work is not None and is_same else ""
+    return _no_regression(program, work.says, _beside(program.excluded)) if work is not None and is_same else None
 
 
-def _no_function_slower(program: Program) -> str:
-    is_open = program.of(Verdict.INCONCLUSIVE)
-    return "" if is_open else f"No regression{program.evidence.where}: {_looked_at(program.functions)}{_beside(program)}"
+def _no_function_slower(program: Program) -> Claim | None:
+    if program.of(Verdict.INCONCLUSIVE):
+        return None
+    suspects = sum(each.info.change.is_suspect for each in program.functions)
+    looked_at = claim("none-slower", compared=suspects) if suspects else claim("nothing-changed-ran")
+    return _no_regression(program, looked_at, _beside(program.excluded))
 
 
-def _function_open(program: Program) -> str:
+def _function_open(program: Program) -> Claim:
     return _undecided(program.of(Verdict.INCONCLUSIVE)[0].headline, program)
+
+
+def _no_regression(program: Program, by: Said, beside: Claim | None) -> Claim:
+    return claim("no-regression", where=program.evidence.where, by=by, beside=beside)
 
 
 _REGRESSION, _IMPROVEMENT, _UNCHANGED, _INCONCLUSIVE = Verdict.REGRESSION, Verdict.IMPROVEMENT, Verdict.UNCHANGED, Verdict.INCONCLUSIVE
@@ -232,15 +233,12 @@ def _of_what_ran(conclusion: Conclusion, program: Program) -> Conclusion:
     reach = program.evidence.reach
     if reach is None or not reach.is_none or conclusion.verdict not in (Verdict.UNCHANGED, Verdict.INCONCLUSIVE):
         return conclusion
-    names = units.listed([f"`{name}`" for name in reach.idle], NAMED)
-    which = (
-        f"no workload calls {names}, which changed"
-        if reach.changed == 1
-        else f"none of the {reach.changed} changed functions ran ({names})"
+    beside = _beside(conclusion.excluded)
+    return replace(
+        conclusion,
+        verdict=Verdict.INCONCLUSIVE,
+        sentence=claim("nothing-ran", names=reach.idle, changed=reach.changed, beside=beside),
     )
-    beside = f"; whole runs exclude {_slow_downs(conclusion.excluded)}" if conclusion.excluded is not None else ""
-    sentence = f"Inconclusive: {which}, so nothing is said of the change{beside}: add a workload that calls what changed"
-    return replace(conclusion, verdict=Verdict.INCONCLUSIVE, sentence=sentence)
 
 
 def _of_what_met(conclusion: Conclusion, program: Program) -> Conclusion:
@@ -253,9 +251,7 @@ def _of_a_like_start(conclusion: Conclusion, program: Program) -> Conclusion:
     files = program.evidence.outside
     if not files or conclusion.verdict not in (Verdict.UNCHANGED, Verdict.IMPROVEMENT):
         return conclusion
-    names = units.listed([f"`{name}`" for name in files], NAMED)
-    why = f"runs read {names}, outside of their trees, which a build or an earlier run wrote, so that base and head did not start alike"
-    return conclusion.opened(why)
+    return conclusion.opened(claim("unlike-start", files=files))
 
 
 def _of_same_work(conclusion: Conclusion, program: Program) -> Conclusion:
@@ -285,8 +281,8 @@ def first_conclusion(program: Program) -> Conclusion:
     """Return the conclusion of the first rule that holds."""
     found = next(rule.conclusion(sentence, program) for rule in PROGRAM_RULES if (sentence := rule.sentence(program)))
     guilty = program.of(Verdict.REGRESSION) if program.is_judged_alone and found.verdict is not Verdict.REGRESSION else []
-    names = units.listed([f"`{each.info.name}`" for each in guilty], NAMED)
-    return replace(found, sentence=f"{found.sentence}; slower functions that it does not feel: {names}") if guilty else found
+    names = tuple(each.info.name for each in guilty)
+    return replace(found, sentence=claim("beside-unfelt", concluded=found.sentence, names=names)) if guilty else found
 
 
 def reserved(conclusion: Conclusion, program: Program) -> Conclusion:
@@ -298,11 +294,11 @@ def reserved(conclusion: Conclusion, program: Program) -> Conclusion:
     return conclusion
 
 
-def slower_beside(verdict: Verdict, functions: Sequence[FunctionFinding]) -> Iterator[Note]:
+def slower_beside(verdict: Verdict, functions: Sequence[FunctionFinding]) -> Iterator[Claim]:
     """Yield a note on functions that are slower in a program that became faster."""
     guilty = [each for each in functions if each.verdict is Verdict.REGRESSION]
     if guilty and verdict is Verdict.IMPROVEMENT:
-        yield Note("slower-beside", f"slower all the same, in a program that is faster as a whole: {_guilty(guilty)}")
+        yield claim("slower-beside", guilty=_guilty(guilty))
 
 
 def _are_outweighed(guilty: Sequence[FunctionFinding], runs: WholeRuns) -> bool:
@@ -316,95 +312,79 @@ def _are_outweighed(guilty: Sequence[FunctionFinding], runs: WholeRuns) -> bool:
     return by_time and sum(each.extra_ns for each in guilty) < sum(end.base_ns - end.head_ns for end in runs.ends)
 
 
-def _confirmed(runs: WholeRuns) -> str:
-    """Say what the whole runs show that confirm a proof."""
+def _confirmed(runs: WholeRuns) -> Claim | None:
+    """Return what the whole runs show that confirm a proof."""
     if not runs.ends:
-        return ""
+        return None
     longest = max(runs.ends, key=lambda end: (end.ratio is not None, end.base_ns))
+    label = longest.point.label
     if longest.ratio is None:
-        took = f"{units.duration(longest.base_ns)} and {units.duration(longest.head_ns)}"
-        return f", and the few whole runs that there was time for agree ({took} at {longest.point.label})"
-    shown = f"{units.ratio(longest.ratio.value)} [{units.significant(longest.ratio.low)}, {units.significant(longest.ratio.high)}]"
-    return f", and {longest.ratio.runs_base} pairs of whole runs at {longest.point.label} agree ({shown})"
+        return claim("few-runs-agree", base_ns=longest.base_ns, head_ns=longest.head_ns, point=label)
+    return claim("runs-agree", pairs=longest.ratio.runs_base, point=label, ratio=longest.ratio.figures)
 
 
-def _guilty(guilty: Sequence[FunctionFinding]) -> str:
-    others = len(guilty) - 1
-    more = "" if not others else "; 1 more function is slower" if others == 1 else f"; {others} more functions are slower"
-    return f"{guilty[0].headline}{more}"
+def _guilty(guilty: Sequence[FunctionFinding]) -> Claim:
+    return claim("guilty", first=guilty[0].headline, others=len(guilty) - 1)
 
 
-def _elsewhere(runs: WholeRuns) -> str:
-    """Tell of points where whole runs are not slower beside some where they are, as the end of a sentence."""
+def _elsewhere(runs: WholeRuns) -> Claim | None:
+    """Return the points where whole runs are not slower beside some where they are."""
     spared = [*runs.of(PointStanding.NOT_SLOWER), *runs.of(PointStanding.FASTER)]
     if not runs.slower or not spared:
-        return ""
-    standings = (("slower", runs.of(PointStanding.SLOWER)), ("not", spared), ("open", runs.of(PointStanding.OPEN)))
-    where = (f"{standing} at {units.listed([end.point.label for end in ends], NAMED)}" for standing, ends in standings if ends)
-    return f"; whole runs are {', '.join(where)}"
+        return None
+    slower, opened = runs.of(PointStanding.SLOWER), runs.of(PointStanding.OPEN)
+    return claim("points-differ", slower=_labels(slower), spared=_labels(spared), open=_labels(opened))
 
 
-def _saved(savers: Sequence[ExtraWork], faster: Sequence[EndToEnd]) -> str:
-    """Return what counts say of a faster program, "" where no changed function certainly saves a material part of the faster runs."""
+def _labels(ends: Iterable[EndToEnd]) -> tuple[str, ...]:
+    return tuple(end.point.label for end in ends)
+
+
+def _saved(savers: Sequence[ExtraWork], faster: Sequence[EndToEnd]) -> Claim | None:
+    """Return what counts say of a faster program, None where no changed function certainly saves a material part of the faster runs."""
     run_ns = sum(end.base_ns for end in faster)
-    likely = [f"`{each.name}` {each.says}" for each in savers if each.repeats and -each.total_ns >= POLICY.material * run_ns]
-    return f"; by counts, {' and '.join(likely[:SUSPECTS])}" if likely else ""
+    likely = [each for each in savers if each.repeats and -each.total_ns >= POLICY.material * run_ns]
+    return _by_counts(likely[:SUSPECTS])
 
 
-def _undecided(why: str, program: Program) -> str:
-    """Tell that a slow-down of interest may be there, and how large it cannot be."""
-    excluded = program.excluded
-    return f"Inconclusive: {why}" if excluded is None else f"Inconclusive, with {_slow_downs(excluded)} excluded: {why}"
+def _by_counts(works: Sequence[ExtraWork]) -> Claim | None:
+    return claim("by-counts", works=tuple(claim("works", name=each.name, work=each.says) for each in works)) if works else None
 
 
-def _beside(program: Program) -> str:
-    return f"; whole runs exclude {_slow_downs(program.excluded)}" if program.excluded is not None else ""
+def _undecided(why: Said, program: Program) -> Claim:
+    """Return that a slow-down of interest may be there, and how large it cannot be."""
+    return claim("undecided", why=why, excluded=program.excluded)
 
 
-def _excluded(runs: WholeRuns, config: CompareConfig) -> str:
-    points = "at the only point" if len(runs.ends) == 1 else f"at all {len(runs.ends)} points"
-    return f"{_slow_downs(runs.excluded)} are excluded {points} ({units.significant(100 * config.confidence)} %)"
+def _beside(excluded: float | None) -> Claim | None:
+    return None if excluded is None else claim("excluded-by-runs", ratio=excluded)
 
 
-def _slow_downs(ratio: float) -> str:
-    if ratio <= 1:
-        return "slow-downs of any size"
-    return f"slow-downs of more than {units.significant(100 * (ratio - 1))} %"
+def _excluded(runs: WholeRuns, config: CompareConfig) -> Claim:
+    return claim("excluded", ratio=runs.excluded, points=len(runs.ends), confidence=config.confidence)
 
 
-def _needed(runs: WholeRuns) -> str:
-    """Say which point is open, one that seems to be slower or else the last that would be decided, and how many runs would do so."""
+def _needed(runs: WholeRuns) -> Claim:
+    """Return which point is open, one that seems to be slower or else the last that would be decided, and how many runs would do so."""
     if not runs.ends:
-        other = "what whole runs take is a matter of the clock, of services or of larger inputs, not of the program"
-        return other if runs.left_out else "no whole runs were made"
+        return claim("not-of-the-program" if runs.left_out else "no-runs")
     clocked, opened = runs.of(PointStanding.CLOCKED), runs.of(PointStanding.OPEN)
     if clocked and not any(end.low > 1 for end in opened):
-        shown = units.listed([end.point.label for end in clocked], NAMED)
-        remedy = "have them repeat it a fixed number of times"
-        return f"whole runs at {shown} end by the clock, and which function they repeat is not known: {remedy}"
+        return claim("clocked", points=_labels(clocked))
     worst = max(opened, key=lambda end: (end.low > 1, end.needed or math.inf, end.high))
     if worst.disagree and not worst.needed:
-        each = [f"{name} {units.ratio(ratio.value)}" for name, ratio in worst.machines.items()]
-        return f"machines disagree: whole runs at {worst.point.label} take {units.listed(each, NAMED)} the {worst.cost}"
+        machines = tuple(claim("machine-takes", name=name, ratio=ratio.value) for name, ratio in worst.machines.items())
+        return claim("machines-apart", point=worst.point.label, machines=machines, cost=worst.cost)
     if worst.needed > MOST_PAIRS:
-        remedy = "the place of code in memory makes more than the change" if worst.by_layouts else "try a quieter machine"
-        return f"{_takes(worst)}, which {MOST_PAIRS} pairs would not tell from the smallest effect of interest: {remedy}"
+        remedy = claim("layouts-vary" if worst.by_layouts else "machine-varies")
+        return claim("too-many-pairs", takes=_takes(worst), most=MOST_PAIRS, remedy=remedy)
     if worst.needed and worst.ratio and worst.needed > worst.ratio.runs_base:
-        return f"{_takes(worst)}; about {units.count(worst.needed)} pairs of runs would decide: raise measure.budget_s"
-    return f"{_takes(worst)}: raise measure.budget_s, or run on a quieter machine"
+        return claim("pairs-needed", takes=_takes(worst), needed=worst.needed)
+    return claim("runs-needed", takes=_takes(worst))
 
 
-def _takes(end: EndToEnd) -> str:
+def _takes(end: EndToEnd) -> Claim:
     ratio = end.ratio
     if ratio is None:
-        return f"whole runs at {end.point.label} are too few"
-    interval = f"[{units.significant(ratio.low)}, {units.significant(ratio.high)}]"
-    return f"whole runs at {end.point.label} take {units.ratio(ratio.value)} {interval} the {end.cost} ({ratio.runs_base} pairs)"
-
-
-def _looked_at(functions: Sequence[FunctionFinding]) -> str:
-    suspects = sum(each.info.change.is_suspect for each in functions)
-    if not suspects:
-        return "no function that ran has changed"
-    ran = "1 changed function" if suspects == 1 else f"{suspects} changed functions"
-    return f"{ran} compared, none makes the program slower"
+        return claim("runs-too-few", point=end.point.label)
+    return claim("runs-take", point=end.point.label, ratio=ratio.figures, cost=end.cost, pairs=ratio.runs_base)

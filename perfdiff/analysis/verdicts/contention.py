@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from perfdiff.analysis.blame.guilt import Blame, Extra
 from perfdiff.analysis.blame.links import LinkKind, behind_sharing, is_laid_out_anew
+from perfdiff.analysis.claims import claim
 from perfdiff.analysis.counts.memory import waits
 from perfdiff.analysis.counts.tallies import works_more
 from perfdiff.analysis.findings import CountFinding
@@ -29,8 +30,8 @@ def keeping_others_waiting(judged: Judged) -> dict[int, Reason]:
     reasons: dict[int, Reason] = {}
     for function, suspects in judged.waiting.items():
         case = judged.cases[function]
-        says = f"through it `{case.info.name}` is slower on machines with more cores or nodes: there {waits(case.contended)}"
-        reasons = {suspect: Reason(says, case.contended) for suspect in suspects if suspect not in slower} | reasons
+        keeps = claim("keeps-others-waiting", name=case.info.name, waits=waits(case.contended))
+        reasons = {suspect: Reason(keeps, case.contended) for suspect in suspects if suspect not in slower} | reasons
     return reasons
 
 
@@ -40,8 +41,8 @@ def held_up(judged: Judged) -> dict[int, Reason]:
     for function, suspects in judged.waiting.items():
         if function not in slower:
             contended = judged.cases[function].contended
-            behind = judged.names(suspects)
-            reasons[function] = Reason(f"its code is unchanged; {waits(contended)} because of {behind}", contended)
+            held = claim("waits-for-others", waits=waits(contended), names=judged.names(suspects))
+            reasons[function] = Reason(held, contended)
     return reasons
 
 
@@ -61,13 +62,10 @@ def working_the_same(judged: Judged) -> dict[int, Reason]:
         others = [each for each in slower if each is not case and any(blame.kind is LinkKind.OWN for blame in _shown(each))]
         workers = [each.info.id for each in others if not is_laid_out_anew(each.info) and (works_more(each.counts) or _makes_calls(each))]
         if workers and all(blame.kind is LinkKind.OWN for blame in shown) and not explained_alone(case, case.guilt):
-            names = judged.names(workers)
-            says = f"by counts it does the same work; what it takes longer is the time of what it calls, slower because of {names}"
-            reasons[case.info.id] = Reason(says)
+            reasons[case.info.id] = Reason(claim("works-the-same", names=judged.names(workers)))
         elif others and all(blame.kind is LinkKind.ANCESTOR and _works_the_same(judged.cases[blame.at]) for blame in shown):
             at, names = judged.names(dict.fromkeys(blame.at for blame in shown)), judged.names(each.info.id for each in others)
-            says = f"{at} below it takes longer at the same work, by counts: it waits for threads that are slower because of {names}"
-            reasons[case.info.id] = Reason(says)
+            reasons[case.info.id] = Reason(claim("waits-for-threads", at=at, names=names))
     return reasons
 
 

@@ -7,16 +7,14 @@ faster on another has no answer for all of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from perfdiff import units
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.findings import EndToEnd, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.config import CompareConfig
 from perfdiff.records.kinds import MachinePart, differences
-from perfdiff.records.schema import Note
 
-NAMED = 3  # machines or functions in a sentence; more are counted
 _METRICS = ("self_ns", "wall_ns")  # the first one that differs is told
 
 Alone = Mapping[str, Mapping[int, FunctionFinding]]  # the findings on single machines, by their names, by function
@@ -82,14 +80,13 @@ def settled(
 def _settled(
     pooled: FunctionFinding, of: Disagreement, alone: Mapping[str, FunctionFinding], parts: Sequence[MachinePart]
 ) -> FunctionFinding:
-    says = told(of, parts)
+    says = said(of, parts)
     if of.is_opposite:
-        reason = f"machines disagree: {says}"
         return replace(
             pooled,
             verdict=Verdict.INCONCLUSIVE,
-            reason=reason,
-            happened=f"`{pooled.info.name}` is open, as machines disagree: {says}",
+            reason=claim("opposite-machines", machines=says),
+            happened=claim("open-by-machines", name=pooled.info.name, machines=says),
             also=(),
             rank=None,
             share=None,
@@ -105,10 +102,10 @@ def _settled(
     elif pooled.verdict is Verdict.REGRESSION:
         slower = []
     if not slower:
-        return replace(pooled, machines_say=says, also=(*pooled.also, f"machines differ: {says}"))
+        return replace(pooled, machines_say=says, also=(*pooled.also, claim("machines-differ", machines=says)))
     there = alone[max(slower, key=lambda name: abs(math.log(_ratio(of, name).value)))]
     metrics = {name: _with_machines(metric, pooled.metrics.get(name)) for name, metric in there.metrics.items()}
-    return replace(there, metrics=metrics, rank=None, machines_say=says, also=(*there.also, f"machines differ: {says}"))
+    return replace(there, metrics=metrics, rank=None, machines_say=says, also=(*there.also, claim("machines-differ", machines=says)))
 
 
 def _with_machines(metric: MetricFinding, pooled: MetricFinding | None) -> MetricFinding:
@@ -119,42 +116,31 @@ def _ratio(of: Disagreement, name: str) -> Ratio:
     return of.metric.machines.get(name) or Ratio(1.0, 1.0, 1.0, 0, 0)
 
 
-def told(of: Disagreement, parts: Sequence[MachinePart]) -> str:
-    """Say how machines disagree, and in what they differ."""
-    says = []
-    for word, names in (("slower", of.slower), ("faster", of.faster)):
-        if names:
-            says.append(f"{word} on {_listed(names, of.metric.machines)}")
-    if of.others and says:
-        says.append(f"{'neither' if of.is_opposite else 'not'} on {_listed(of.others, of.metric.machines)}")
-    if not says:
-        says.append(f"changed by other factors on {_listed([*of.metric.machines], of.metric.machines)}")
-    return f"{', '.join(says)}{in_what(of, parts)}"
+def said(of: Disagreement, parts: Sequence[MachinePart]) -> Claim:
+    """Return how machines disagree, and in what they differ."""
+    slower, faster, others = (_rated(names, of.metric.machines) for names in (of.slower, of.faster, of.others))
+    return claim("unlike-machines", slower=slower, faster=faster, others=others, differ=_in_what(of, parts))
 
 
-def in_what(of: Disagreement, parts: Sequence[MachinePart]) -> str:
-    """Say in what machines of either group differ, as the end of a sentence."""
+def _in_what(of: Disagreement, parts: Sequence[MachinePart]) -> Claim | None:
+    """Return in what machines of either group differ, None where that is not known."""
     groups = [group for group in (of.slower, of.faster, of.others) if group]
     by_name = {part.name: part.environment for part in parts}
     pair = (groups[0][0], groups[1][0]) if len(groups) > 1 else tuple([*of.metric.machines][:2])
     if not all(name in by_name for name in pair):
-        return ""
-    differing = differences(by_name[pair[0]], by_name[pair[1]])
-    return (
-        f"; {pair[0]} and {pair[1]} differ in {units.listed([*differing], len(differing))}"
-        if differing
-        else "; nothing known of them differs"
-    )
+        return None
+    differing = tuple(differences(by_name[pair[0]], by_name[pair[1]]))
+    return claim("machines-differ-in", first=pair[0], second=pair[1], differing=differing) if differing else claim("machines-alike")
 
 
-def _listed(names: Sequence[str], ratios: Mapping[str, Ratio]) -> str:
-    return units.listed([f"{name} ({units.ratio(ratios[name].value)})" for name in names], NAMED)
+def _rated(names: Iterable[str], ratios: Mapping[str, Ratio]) -> tuple[Claim, ...]:
+    return tuple(claim("rated", name=name, ratio=ratios[name].value) for name in names)
 
 
-def disagreement_notes(functions: Sequence[FunctionFinding], ends: Collection[EndToEnd]) -> tuple[Note, ...]:
+def disagreement_notes(functions: Sequence[FunctionFinding], ends: Collection[EndToEnd]) -> tuple[Claim, ...]:
     """Return what is told beside the answer where machines disagree."""
-    texts = [f"`{each.info.name}` is {each.machines_say}" for each in functions if each.machines_say]
+    found = [claim("function-differs", name=each.info.name, machines=each.machines_say) for each in functions if each.machines_say]
     for end in ends:
         if end.disagree:
-            texts.append(f"whole runs at {end.point.label} take {_listed([*end.machines], end.machines)}")
-    return (Note("machines-disagree", f"machines disagree: {units.listed(texts, NAMED)}"),) if texts else ()
+            found.append(claim("runs-differ", point=end.point.label, machines=_rated(end.machines, end.machines)))
+    return (claim("machines-disagree", found=tuple(found)),) if found else ()

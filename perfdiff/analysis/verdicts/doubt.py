@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from perfdiff import units
 from perfdiff.analysis.blame.guilt import Extra, Guilt
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.judgement import Direction
 from perfdiff.analysis.compare.shares import ALLOCATION
 from perfdiff.analysis.policy import POLICY
@@ -22,24 +22,19 @@ WORK = (*WORK_METRICS, "atomics")  # what is the same however a program is laid 
 _TIMES = frozenset(("wall_ns", "self_ns", "cpu_ns", "run_ns"))
 
 
-def doubted(case: Case, guilt: Guilt) -> str:
-    """Say why the extra time of a function need not be its change's, "" where nothing speaks against it."""
+def doubted(case: Case, guilt: Guilt) -> Claim | None:
+    """Say why the extra time of a function need not be its change's, None where nothing speaks against it."""
     if case.runs_are_slower:
-        return ""
+        return None
     if _is_distorted(case, guilt):
-        return "the probes cost more than the program itself, and whole runs without them are not slower"
+        return claim("distorted")
     if excluded := _excluded(case, guilt):
         if not explained(case, guilt):
-            other = "another layout" if is_bounded(case.counts) else "its probes"
-            return f"whole runs without probes exclude what it seems to add, and counts do not explain it: {other} may"
+            return claim("excluded-but-for-layout" if is_bounded(case.counts) else "excluded-but-for-probes")
         if any(shown_with_probes(place, share, case) for place, share in excluded.items()):
-            return "whole runs without probes exclude what it seems to add, though runs with them take as much longer: its probes may"
-    if ratio := _may_be_layout(case, guilt):
-        return (
-            f"a call takes {units.ratio(ratio)} as long, which another layout of the same instructions may make: counts do not explain it, "
-            "and whole runs without probes are not slower: add runs, or a workload that spends more of its time there"
-        )
-    return ""
+            return claim("excluded-without-probes")
+    ratio = _may_be_layout(case, guilt)
+    return claim("may-be-layout", ratio=ratio) if ratio else None
 
 
 def _is_distorted(case: Case, guilt: Guilt) -> bool:

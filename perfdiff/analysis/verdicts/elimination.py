@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from perfdiff import units
+from perfdiff.analysis.claims import claim
 from perfdiff.analysis.compare.comparison import tested
 from perfdiff.analysis.compare.judgement import enough_runs
 from perfdiff.analysis.counts.suspects import ExtraWork
@@ -52,15 +52,13 @@ def by_most_work(judged: Judged) -> dict[int, Reason]:
     is_told_otherwise = slower and work.function not in slower and not _is_certain(work, evidence)
     if not is_most or is_told_otherwise or not _is_enough(work, evidence, sees_all):
         return {}
-    share = units.significant(100 * work.total_ns / total_ns)
-    says = f"whole runs are slower, and it {work.says}, {share} % of what changed functions execute more"
-    return {work.function: Reason(says, work.grown)}
+    return {work.function: Reason(claim("most-work", work=work.says, share=work.total_ns / total_ns), work.grown)}
 
 
 def by_slower_calls(judged: Judged) -> dict[int, Reason]:
     """Return the only changed function whose own calls are slower beyond chance, by however little, where whole runs are slower."""
     slower = [function for function, case in _candidates(judged).items() if _is_slower(case)]
-    return {slower[0]: Reason("whole runs are slower, and it is the only changed function whose own calls are")} if len(slower) == 1 else {}
+    return {slower[0]: Reason(claim("only-one-slower"))} if len(slower) == 1 else {}
 
 
 def by_lines(judged: Judged) -> dict[int, Reason]:
@@ -69,8 +67,7 @@ def by_lines(judged: Judged) -> dict[int, Reason]:
     grown = _grown(candidates, judged.evidence) if not any(map(_is_slower, candidates)) else None
     if grown is None:
         return {}
-    says = "whole runs are slower, and it is the only changed function whose lines run so much more often that this can explain it"
-    return {grown.info.id: Reason(says, ("blocks",))}
+    return {grown.info.id: Reason(claim("only-lines-grown"), ("blocks",))}
 
 
 def _is_enough(work: ExtraWork, evidence: Evidence, sees_all: bool) -> bool:

@@ -28,9 +28,9 @@ class Judged:
         """Return the functions that are slower so far."""
         return [self.cases[function] for function, each in self.decisions.items() if each.verdict is Verdict.REGRESSION]
 
-    def names(self, functions: Iterable[int]) -> str:
-        """Return functions' names as sentences list them."""
-        return ", ".join(f"`{self.cases[function].info.name}`" for function in functions)
+    def names(self, functions: Iterable[int]) -> tuple[str, ...]:
+        """Return functions' names."""
+        return tuple(self.cases[function].info.name for function in functions)
 
     def by_rule(self, name: str) -> list[Case]:
         """Return the functions that a rule decided on."""

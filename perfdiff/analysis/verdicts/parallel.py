@@ -6,18 +6,16 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from perfdiff import units
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import Rung, Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.analysis.verdicts.wholeruns import has_several
+from perfdiff.analysis.witnessed import PointBehaviour
 from perfdiff.records.behaviour import Concurrency
-from perfdiff.records.schema import Note, Phase, Run, Side
-from perfdiff.records.witnessed import PointBehaviour
+from perfdiff.records.schema import Phase, Run, Side
 from perfdiff.statistics.sides import comparable
-
-NAMED = 3  # points in a sentence
 
 
 def average(runs: Sequence[Run]) -> Concurrency | None:
@@ -51,28 +49,23 @@ def allowed(conclusion: Conclusion, apart: Sequence[PointBehaviour], work: Work 
         return conclusion
     if work is not None and work.adds_nothing and _have_met(runs, {each.point.id for each in apart}):
         return conclusion
-    return conclusion.opened(_says(apart))
+    return conclusion.opened(_hardly_met(apart))
 
 
-def apart_note(apart: Sequence[PointBehaviour]) -> Iterator[Note]:
+def apart_note(apart: Sequence[PointBehaviour]) -> Iterator[Claim]:
     """Yield a note on points where tasks hardly met."""
     if apart:
-        yield Note("tasks-hardly-met", f"{_says(apart)}; let nothing else run beside it, or have several CPUs free")
+        yield claim("tasks-hardly-met", hardly_met=_hardly_met(apart))
 
 
 def _kept_apart(concurrency: Concurrency | None) -> bool:
     return concurrency is not None and has_several(concurrency) and not is_met(concurrency)
 
 
-def _says(apart: Sequence[PointBehaviour]) -> str:
+def _hardly_met(apart: Sequence[PointBehaviour]) -> Claim:
     sides = (side.concurrency for each in apart for side in (each.base, each.head))
     worst = max((found for found in sides if found is not None and _kept_apart(found)), key=lambda found: found.wanted - found.ran)
-    where = units.listed([each.point.label for each in apart], NAMED)
-    return (
-        f"threads or processes of {where} had {units.significant(worst.ran)} of the {units.significant(worst.wanted)} CPUs that they could "
-        "use at the same time, so that what they wait for each other, for locks or lines of the cache, is not excluded: a quieter machine "
-        "would tell"
-    )
+    return claim("tasks-apart", points=tuple(each.point.label for each in apart), ran=worst.ran, wanted=worst.wanted)
 
 
 def _have_met(runs: Sequence[Run], points: set[int]) -> bool:

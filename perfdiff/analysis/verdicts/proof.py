@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from perfdiff import units
+from perfdiff.analysis.claims import claim
 from perfdiff.analysis.compare.judgement import enough_runs
 from perfdiff.analysis.compare.study import LEARNT
 from perfdiff.analysis.policy import POLICY
@@ -29,8 +29,8 @@ def proved_by_counts(case: Case) -> Reason | None:
     extra_ns = np.minimum(work.priced_ns, case.run_extra_ns / POLICY.most)
     if not any(_counts_at(point, ns, case) for point, ns in zip(work.points, extra_ns.tolist(), strict=True)):
         return None
-    doubt = "" if _is_told_by_time(case) else "its time alone does not tell, but "
-    return Reason(f"{doubt}it {work.says}, which takes {units.duration(work.total_ns)} at least", work.beyond_rewriting)
+    proved = claim("counts-prove", work=work.says, ns=work.total_ns)
+    return Reason(proved if _is_told_by_time(case) else claim("counts-alone-prove", proved=proved), work.beyond_rewriting)
 
 
 def _is_told_by_time(case: Case) -> bool:

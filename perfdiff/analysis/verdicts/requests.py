@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio, RequestFinding
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
 from perfdiff.records.requests import RequestTimes
-from perfdiff.records.schema import Experiment, Floats, Note, Phase, Point, Run, Side
+from perfdiff.records.schema import Experiment, Floats, Phase, Point, Run, Side
 from perfdiff.statistics.pairs import PairedDifference, paired_difference
 from perfdiff.statistics.sides import comparable, difference_of, in_blocks
 
@@ -43,20 +44,16 @@ def is_same_work(work: Work | None) -> bool:
     return work is not None and work.is_same
 
 
-def waiting_notes(experiment: Experiment, runs: WholeRuns, work: Work | None, config: CompareConfig) -> Iterator[Note]:
+def waiting_notes(experiment: Experiment, runs: WholeRuns, work: Work | None, config: CompareConfig) -> Iterator[Claim]:
     """Yield a note where runs wait longer, and ask services that are no part of the revisions; those that may work more are left out."""
     ends = [end for end in runs.ends if is_same_work(work) or end.standing is not PointStanding.SLOWER]
     found = [(end, seen) for end in ends if (seen := _longer_waits(experiment, end, config))]
     if found:
         end, seen = max(found, key=lambda each: each[1].effect)
         longer, low, high = (math.exp(each) for each in (seen.effect, seen.lower(config.confidence), seen.upper(config.confidence)))
-        others = f", and at {len(found) - 1} more of {len(runs.ends)} points," if len(found) > 1 else ""
-        services = " or ".join(end.point.outside)
-        yield Note(
-            "waiting-grown",
-            f"runs of {end.point.label} take ×{longer:.2f} as long [{low:.2f}, {high:.2f}]{others} and hardly any of that is CPU "
-            f"time: they wait longer, as where {services}, which is outside the revisions, got slower; that is not put down to the program",
-        )
+        more = claim("more-points", more=len(found) - 1, points=len(runs.ends)) if len(found) > 1 else None
+        services = tuple(end.point.outside)
+        yield claim("waiting-grown", point=end.point.label, ratio=(longer, low, high), more=more, services=services)
 
 
 def _longer_waits(experiment: Experiment, end: EndToEnd, config: CompareConfig) -> PairedDifference | None:

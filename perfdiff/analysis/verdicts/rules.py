@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from perfdiff.analysis.claims import Said, claim
 from perfdiff.analysis.findings import FiredRule, Rung, Verdict
 
 Known = TypeVar("Known")
@@ -13,9 +14,9 @@ Known = TypeVar("Known")
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a rule decides, in words; `grown` are the count metrics that alone make a function a regression."""
+    """Why a rule decides; `grown` are the count metrics that alone make a function a regression."""
 
-    says: str
+    says: Said
     grown: tuple[str, ...] = ()
 
 
@@ -24,7 +25,7 @@ class Decision:
     """The verdict on a function with its reason, and the `rules` that held, the last of which decided; `grown` as of the reason."""
 
     verdict: Verdict
-    reason: str
+    reason: Said
     grown: tuple[str, ...] = ()
     rules: tuple[FiredRule, ...] = ()
 
@@ -41,9 +42,9 @@ class Rule(Generic[Known]):
     name: str
     verdict: Verdict
     asks: str
-    reason: Callable[[Known], Reason | str | None]
+    reason: Callable[[Known], Reason | Said | None]
 
-    def decision(self, reason: Reason | str) -> Decision:
+    def decision(self, reason: Reason | Said) -> Decision:
         """Return the decision for a reason."""
         found = reason if isinstance(reason, Reason) else Reason(reason)
         return Decision(self.verdict, found.says, found.grown, (FiredRule(self.name, self.asks),))
@@ -62,12 +63,11 @@ class Conclusion:
     """
 
     verdict: Verdict
-    sentence: str
+    sentence: Said
     rung: Rung
     excluded: float | None = None
     rules: tuple[FiredRule, ...] = ()
 
-    def opened(self, why: str) -> Conclusion:
+    def opened(self, why: Said) -> Conclusion:
         """Return that nothing is decided, and why: what was concluded holds by time alone."""
-        by_time = f"{self.sentence[0].lower()}{self.sentence[1:]}"
-        return Conclusion(Verdict.INCONCLUSIVE, f"Inconclusive: {why}; by time alone: {by_time}", self.rung)
+        return Conclusion(Verdict.INCONCLUSIVE, claim("opened", why=why, by_time=self.sentence), self.rung)

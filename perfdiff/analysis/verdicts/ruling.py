@@ -10,6 +10,7 @@ import numpy as np
 from perfdiff.analysis.blame.attribution import sums_noise
 from perfdiff.analysis.blame.guilt import Extra
 from perfdiff.analysis.blame.links import LinkKind
+from perfdiff.analysis.claims import claim
 from perfdiff.analysis.compare.judgement import Direction
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.policy import POLICY
@@ -59,7 +60,7 @@ def _allocating_below(judged: Judged) -> dict[int, Reason]:
     """
     heavy = {function: metrics for function, case in judged.cases.items() if (metrics := grown_counts(case))}
     return {
-        function: Reason("it allocates more only through what it calls")
+        function: Reason(claim("allocates-below"))
         for function, metrics in heavy.items()
         if metrics == judged.decisions[function].grown and _is_allocated_below(function, metrics, heavy.keys(), judged.cases)
     }
@@ -110,7 +111,7 @@ def _is_material_in_all(case: Case, extra: Floats) -> bool:
 
 def _slower_through_others(judged: Judged) -> dict[int, Reason]:
     victims = _victims(judged).items()
-    return {each: Reason(f"its code is unchanged; it is slower because of {judged.names(behind)}") for each, behind in victims}
+    return {each: Reason(claim("slower-through", names=judged.names(behind))) for each, behind in victims}
 
 
 _THROUGH_OTHERS = "slower-through-others"

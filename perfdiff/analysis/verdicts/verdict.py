@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from perfdiff import units
 from perfdiff.analysis.blame.guilt import Guilt
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.judgement import Direction, hidden
 from perfdiff.analysis.compare.shares import ALLOCATION
 from perfdiff.analysis.counts.memory import waits
@@ -21,23 +21,20 @@ from perfdiff.analysis.verdicts.unchanged import UNCHANGED
 from perfdiff.analysis.verdicts.witnesses import moved_from_callees, moved_to_caller, unconfirmed
 from perfdiff.models.prices import DEAREST_NS
 from perfdiff.models.workcounter import is_bounded, work_counters
-from perfdiff.records.metrics import metric_of
 from perfdiff.records.schema import Change, Side
 
 
-def _not_timed(case: Case) -> str:
+def _not_timed(case: Case) -> Claim | None:
     is_open = not case.ledger.points and case.info.change.is_suspect and not _is_answered_without_calls(case)
-    return "its calls could not be timed, and whole runs and counts do not answer for it" if is_open else ""
+    return claim("not-timed") if is_open else None
 
 
-def _answered_without_calls(case: Case) -> str:
+def _answered_without_calls(case: Case) -> Claim | None:
     """Say what answered without calls; equal counts of lines bound no time, so that what they leave is what whole runs exclude."""
     if case.ledger.points:
-        return ""
-    answers = "whole runs and exact counts leave no room for a slow-down"
-    if work_counters(case.counts) and not is_bounded(case.counts):
-        answers = "whole runs exclude a slow-down of the program, and functions execute about as many lines as before"
-    return f"its calls were not timed: {answers}"
+        return None
+    is_of_lines = work_counters(case.counts) and not is_bounded(case.counts)
+    return claim("answered-by-lines" if is_of_lines else "answered-by-counts")
 
 
 def _is_answered_without_calls(case: Case) -> bool:
@@ -58,29 +55,28 @@ def _undisputed(case: Case) -> Guilt | None:
     return None if guilt is None or any(against(case, guilt) for against in _OBJECTIONS) else guilt
 
 
-def _loads_little(case: Case) -> str:
-    """Say that what loads a part of the program takes more by too little of any run, "" where it does not load, or runs are slower.
+def _loads_little(case: Case) -> Claim | None:
+    """Say that what loads a part of the program takes more by too little of any run, None where it does not load, or runs are slower.
 
     Of other functions a slow-down counts that the program does not feel, as another use may call them more often. A part is loaded once.
     """
     guilt = _undisputed(case) if case.info.loads and not case.runs_are_slower else None
     if guilt is None or max(case.claimed(guilt).values()) >= case.config.min_effect:
-        return ""
-    extra, share = units.duration(float(guilt.ns.max())), units.significant(100 * case.config.min_effect)
-    return f"loading it takes {extra} more, once in a process, and less than {share} % of any run"
+        return None
+    return claim("loads-little", extra_ns=float(guilt.ns.max()), share=case.config.min_effect)
 
 
-def _adds_time(case: Case) -> str:
+def _adds_time(case: Case) -> Claim | None:
     guilt = _undisputed(case)
     if guilt is None:
-        return ""
-    once = ", most of it in first calls" if case.study.first and case.study.first.make_most_of(guilt.total_ns) else ""
-    return f"its change adds {units.duration(guilt.total_ns)} to one run of each workload point{once}"
+        return None
+    is_in_first = case.study.first is not None and case.study.first.make_most_of(guilt.total_ns)
+    return claim("adds-time-in-first-calls" if is_in_first else "adds-time", ns=guilt.total_ns)
 
 
 def _allocates_more(case: Case) -> Reason | None:
     metrics = grown_counts(case)
-    return Reason(f"its time did not clearly grow, but {metric_of(metrics[0]).says} a call did", metrics) if metrics else None
+    return Reason(claim("allocates-more", metric=metrics[0]), metrics) if metrics else None
 
 
 def _saving(case: Case) -> Guilt | None:
@@ -90,66 +86,67 @@ def _saving(case: Case) -> Guilt | None:
     return guilt if is_saving else None
 
 
-def _moved_to_caller(case: Case) -> str:
+def _moved_to_caller(case: Case) -> Claim | None:
     guilt = _saving(case)
-    return moved_to_caller(case, guilt) if guilt is not None else ""
+    return moved_to_caller(case, guilt) if guilt is not None else None
 
 
-def _saves_time(case: Case) -> str:
+def _saves_time(case: Case) -> Claim | None:
     guilt = _saving(case)
-    return f"its change saves {units.duration(-guilt.total_ns)} in one run of each workload point" if guilt is not None else ""
+    return claim("saves-time", ns=-guilt.total_ns) if guilt is not None else None
 
 
 def _waits(case: Case) -> Reason | None:
     """Say that a changed function waits for others, which no sum over runs shows, as nothing waits on this machine."""
     if not case.info.change.is_suspect or not case.contended:
         return None
-    return Reason(f"{waits(case.contended)}, which its time does not clearly show on this machine", case.contended)
+    return Reason(claim("waits", waits=waits(case.contended)), case.contended)
 
 
-def _of_what_it_adds(says: Callable[[Case, Guilt], str]) -> Callable[[Case], str]:
+def _of_what_it_adds(says: Callable[[Case, Guilt], Claim | None]) -> Callable[[Case], Claim | None]:
     """Return the same reason, asked only of a function whose change adds time that counts."""
 
-    def reason(case: Case) -> str:
+    def reason(case: Case) -> Claim | None:
         guilt = _adding(case)
-        return says(case, guilt) if guilt is not None else ""
+        return says(case, guilt) if guilt is not None else None
 
     return reason
 
 
-def _work_moved(case: Case) -> str:
+def _work_moved(case: Case) -> Claim | None:
     guilt = case.guilt
     if guilt is None or not case.info.change.is_suspect or not _has_moved(guilt, case) or _may_slow_the_run(guilt, case):
-        return ""
-    return f"work moved between it and {case.attribution.names(guilt.moved)}; together they {_together(case, guilt)}"
+        return None
+    together = claim("costs-the-same")
+    if case.attribution.is_material(np.abs(guilt.ns), case.config.min_effect, guilt.gross):
+        together = claim("costs-more" if guilt.total_ns >= 0 else "costs-less", ns=abs(guilt.total_ns))
+    return claim("work-moved", names=case.attribution.names(guilt.moved), together=together)
 
 
-def _may_add(case: Case) -> str:
+def _may_add(case: Case) -> Claim | None:
     guilt = case.guilt
     if guilt is None or not guilt.family or not case.attribution.may_add(guilt, case.config.min_effect):
-        return ""
-    may = f"its change may add {units.duration(guilt.total_ns)} to one run of each workload point"
-    return f"{may}, but {case.attribution.names(sorted(guilt.family))} vary by as much: add runs"
+        return None
+    return claim("may-add", ns=guilt.total_ns, names=case.attribution.names(sorted(guilt.family)))
 
 
-def _unevenly_called(case: Case) -> str:
+def _unevenly_called(case: Case) -> Claim | None:
     """Say that a changed function is slower, and that only fewer calls, whose number varies from run to run, keep runs from showing it."""
     own = case.study.comparisons.get("self_ns")
     if own is None or own.ratio is None or not case.uneven_points:
-        return ""
-    slower = f"a call takes {units.ratio(own.ratio.value)} as long at equal inputs"
-    return f"{slower}, but runs make another number of calls each time, and fewer in head: have them make a fixed number"
+        return None
+    return claim("unevenly-called", ratio=own.ratio.value)
 
 
-def _too_little_known(case: Case) -> str:
-    """Say what an answer about a changed function's own time would need, "" where there is one, or where it cannot matter."""
+def _too_little_known(case: Case) -> Claim | None:
+    """Say what an answer about a changed function's own time would need, None where there is one, or where it cannot matter."""
     if not case.info.change.is_suspect or not _matters(case):
-        return ""
+        return None
     judgement = case.judgements.get("self_ns")
     if judgement is not None:
         return judgement.open
     both = case.info.change not in (Change.ADDED, Change.REMOVED)
-    return "no calls were recorded on one side" if both and case.study.calls is not None else ""
+    return claim("recorded-on-one-side") if both and case.study.calls is not None else None
 
 
 ADDS_TIME = "adds-time"
@@ -252,14 +249,6 @@ def _has_moved(guilt: Guilt, case: Case) -> bool:
 def _may_slow_the_run(guilt: Guilt, case: Case) -> bool:
     """Return whether functions in or out of which work moved seem to take so much more together that a run is slower, but for noise."""
     return bool(guilt.family) and bool(np.any(guilt.ns - guilt.blur >= case.config.min_effect * case.attribution.run_ns))
-
-
-def _together(case: Case, guilt: Guilt) -> str:
-    """Say what functions cost together between which work moved."""
-    if not case.attribution.is_material(np.abs(guilt.ns), case.config.min_effect, guilt.gross):
-        return "cost the same"
-    less_or_more = "less" if guilt.total_ns < 0 else "more"
-    return f"take {units.duration(abs(guilt.total_ns))} {less_or_more} in one run of each workload point, within what runs vary by"
 
 
 def _matters(case: Case) -> bool:

@@ -6,17 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from perfdiff import units
 from perfdiff.analysis.blame.attribution import Attribution
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.comparison import Comparison
 from perfdiff.analysis.policy import POLICY
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Note
 
 
 def volume_note(
     attribution: Attribution, comparisons: Mapping[int, Comparison], ids: Sequence[int], config: CompareConfig
-) -> Iterator[Note]:
+) -> Iterator[Claim]:
     """Yield a note where most of the extra time of whole runs is that of larger inputs or more calls which no change hands on.
 
     `comparisons` are those of self time by function, `ids` the functions in the order of the attribution's parts.
@@ -30,13 +29,7 @@ def volume_note(
     place = int(np.argmax(inputs))
     function = ids[place]
     name, seen = attribution.web.functions[function].name, comparisons.get(function)
-    amount = f"{units.duration(float(grown.sum()))} of {units.duration(float(extra.sum()))} in one run of each point"
-    part = f"most of what runs take longer, {amount},"
-    if grown.sum() > extra.sum():  # something else takes less time
-        part = f"what runs take longer, {units.duration(float(extra.sum()))} in one run of each point,"
-    if inputs[place] <= 0 or seen is None:
-        yield Note("workload-grown", f"{part} is that of more calls, not of a higher cost per call")
-        return
-    features = f" ({', '.join(feature.name for feature in seen.grown)})" if seen.grown else ""
-    rest = "its cost per input cannot be compared with base's" if seen.disjoint else "not a higher cost per input"
-    yield Note("workload-grown", f"{part} comes with larger inputs{features}, mostly of `{name}`: {rest}")
+    by = claim("more-calls")
+    if inputs[place] > 0 and seen is not None:
+        by = claim("larger-inputs-of", inputs=tuple(each.name for each in seen.grown), name=name, is_comparable=not seen.disjoint)
+    yield claim("workload-grown", grown_ns=float(grown.sum()), extra_ns=float(extra.sum()), by=by)

@@ -14,12 +14,11 @@ from enum import Enum
 
 import numpy as np
 
-from perfdiff import units
 from perfdiff.analysis.blame.guilt import Blame, Extra, Guilt
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.judgement import Direction
 from perfdiff.analysis.counts.memory import MISSES
 from perfdiff.analysis.counts.suspects import work_extra_ns
-from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import Group, contrasts_at_point
 from perfdiff.analysis.stats.panel import Bools
@@ -59,22 +58,25 @@ class Sums:
         return self.extra_ns + self.half_ns < POLICY.most * claimed_ns
 
 
-def moved_from_callees(case: Case, guilt: Guilt) -> str:
-    """Say that what a change adds is what callees take less, "" where enough of it remains."""
+def moved_from_callees(case: Case, guilt: Guilt) -> Claim | None:
+    """Say that what a change adds is what callees take less, None where enough of it remains."""
     claims = _claims(case, guilt)
     moved = [at for at, ns in claims.items() if _testimony(at, ns, case) is Testimony.MOVED]
-    return _says_moved(moved[0], case) if moved and not _is_left(case, guilt, (claims[at] for at in moved)) else ""
+    if not moved or _is_left(case, guilt, (claims[at] for at in moved)):
+        return None
+    ratio = case.study.totals.get("wall_ns") if moved[0] == case.info.id else None
+    return claim("moved-from-callees", of=_other(moved[0], case), ratio=ratio.figures if ratio is not None else None)
 
 
-def moved_to_caller(case: Case, guilt: Guilt) -> str:
-    """Say that what a change saves is what a caller takes more of its own, "" where calls of its callers take less."""
+def moved_to_caller(case: Case, guilt: Guilt) -> Claim | None:
+    """Say that what a change saves is what a caller takes more of its own, None where calls of its callers take less."""
     web, saved_ns = case.attribution.web, -guilt.total_ns
     for caller in sorted(web.callers.get(case.info.id, frozenset()) - {0, case.info.id}):
         grown = [blame.ns for other in case.attribution.guilt.values() for blame in other.blames if _is_own_growth(blame, caller)]
         claimed = np.sum(grown, axis=0) if grown else np.zeros(0)
         if claimed.sum() >= POLICY.most * saved_ns and not _is_seen_with_callees(caller, claimed, case):
-            return f"what it takes less, its caller `{web.functions[caller].name}` takes more of its own"
-    return ""
+            return claim("moved-to-caller", caller=web.functions[caller].name)
+    return None
 
 
 def _is_seen_with_callees(at: int, claimed: Floats, case: Case) -> bool:
@@ -86,11 +88,25 @@ def _is_own_growth(blame: Blame, function: int) -> bool:
     return blame.at == function and blame.extra is Extra.COST and blame.total_ns > 0
 
 
-def unconfirmed(case: Case, guilt: Guilt) -> str:
-    """Say that a change's extra cost rests on own time alone, "" where a second witness agrees with enough of it."""
+def unconfirmed(case: Case, guilt: Guilt) -> Claim | None:
+    """Say that a change's extra cost rests on own time alone, None where a second witness agrees with enough of it."""
     claims = _claims(case, guilt)
     alone = [at for at, ns in claims.items() if _testimony(at, ns, case) is not Testimony.AGREES]
-    return _says_alone(alone[0], claims[alone[0]], case) if alone and not _is_left(case, guilt, (claims[at] for at in alone)) else ""
+    if not alone or _is_left(case, guilt, (claims[at] for at in alone)):
+        return None
+    at, claimed = alone[0], claims[alone[0]]
+    return claim(
+        "unconfirmed",
+        of=_other(at, case),
+        has_callees=_sums_of_calls(at, claimed, case) is not None,
+        is_counted=bool(work_counters(case.counts)),
+        is_less_than_probes=_probes_cost_more(claimed, case),
+    )
+
+
+def _other(at: int, case: Case) -> str | None:
+    """Return the name of a function, None of the one whose case it is."""
+    return None if at == case.info.id else case.attribution.web.functions[at].name
 
 
 def _claims(case: Case, guilt: Guilt) -> dict[int, Floats]:
@@ -244,27 +260,3 @@ def _is_moved_by_counts(at: int, case: Case) -> bool:
     below = reached(case.attribution.web.callees, at)
     own_ns, below_ns = (float(work_extra_ns(case.counted, functions).sum()) for functions in ({at}, below))
     return own_ns > 0 and -below_ns > (1 - POLICY.most) * own_ns
-
-
-def _says_moved(at: int, case: Case) -> str:
-    """Say that own time grew by what callees take less, with the ratio of all together where the function is the changed one."""
-    own = at == case.info.id
-    whose = "its" if own else f"`{case.attribution.web.functions[at].name}`'s"
-    ratio = case.study.totals.get("wall_ns") if own else None
-    told = f": with them, its calls take {units.ratio(ratio.value)} {_interval(ratio)} as long" if ratio is not None else ""
-    return f"{whose} own time grew by what its callees take less{told}"
-
-
-def _says_alone(at: int, claimed: Floats, case: Case) -> str:
-    """Say what does not confirm a function's own time."""
-    whose = "its" if at == case.info.id else f"`{case.attribution.web.functions[at].name}`'s"
-    has_callees = _sums_of_calls(at, claimed, case) is not None
-    witness = "the time of its calls with their callees" if has_callees else "the time of what calls it"
-    counts = ", nor does any count of work" if work_counters(case.counts) else ""
-    probes = ", and probes cost more than what they seem to show" if _probes_cost_more(claimed, case) else ""
-    remedy = "add runs, or a workload that spends more of its time there"
-    return f"{whose} own time grew, but {witness} does not show it{counts}{probes}: {remedy}"
-
-
-def _interval(ratio: Ratio) -> str:
-    return f"[{units.significant(ratio.low)}, {units.significant(ratio.high)}]"

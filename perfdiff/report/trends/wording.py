@@ -9,7 +9,6 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.findings import Verdict
-from perfdiff.analysis.series import Lack, Reason
 from perfdiff.analysis.trends.blocks import block_counts
 from perfdiff.analysis.trends.findings import COSTLY_SHARE, Cluster, Difference, DifferenceKind, TrendFindings, Trends
 from perfdiff.models.annotation import CostClass
@@ -34,27 +33,6 @@ KINDS = {
     DifferenceKind.GONE: "gone",
     DifferenceKind.COEFFICIENT: "coefficient",
 }
-
-
-_REASONS = {
-    Lack.GROWTH: "no feature told how it grew",
-    Lack.FEATURE: "{feature} is no feature of its runs",
-    Lack.VARIATION: "{feature} is no feature of these runs, or does not vary",
-    Lack.LINES: "none of its lines is there any more",
-    Lack.SIZES_IN_RANGE: "fewer than three sizes with a count lie in the range of {feature} that was saved",
-    Lack.SIZES: "it runs at fewer than three values of {feature}",
-    Lack.COST: "its exponent is higher, but the largest run that was saved costs no more: something of lower order is gone",
-    Lack.PRECISION: "its exponent may be up to {figure:.2f}: add inputs of more sizes",
-    Lack.RUNS: "no function of this name ran",
-    Lack.NAME: "{figure:.0f} functions have this name",
-}
-
-
-def why(reason: str | Reason | None) -> str:
-    """Return why growth is not told, "" where it is; what a failure says stands as it is."""
-    if isinstance(reason, Reason):
-        return _REASONS[reason.lack].format(feature=reason.feature, figure=reason.figure)
-    return reason or ""
 
 
 def shown_side(found: TrendFindings) -> Side:

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from perfdiff import units
 from perfdiff.analysis.blame.texts import changed_lines
+from perfdiff.analysis.causes.citation import because, cited
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.counts.library import Departure, method_name
 from perfdiff.analysis.counts.queries import noun, prepares
 from perfdiff.analysis.counts.suspects import CALLS_OF
@@ -17,8 +18,6 @@ from perfdiff.analysis.findings import Cause, Evidence
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.rates import per_call_at
-from perfdiff.analysis.telling.amounts import times
-from perfdiff.analysis.telling.citation import because, excerpt
 from perfdiff.records.schema import FunctionInfo
 
 _NEARLY = 0.9
@@ -75,72 +74,78 @@ def taken_ns(info: FunctionInfo, departure: Departure, ledger: Ledger) -> float:
     return per_call_at(departure.point.id, info.id, "self_ns", ledger)[1] or math.inf
 
 
-def entering(departures: Sequence[Departure]) -> str:
-    """Say which system call a function makes more often that is called more often itself, as the clause of a sentence, or return ""."""
-    more = [each for each in departures if each.enters_kernel and each.head_run > each.base_run]
+def entering(departures: Sequence[Departure]) -> Claim | None:
+    """Tell which system call a function makes more often that is called more often itself, None where there is none."""
+    more = [departure for departure in departures if departure.enters_kernel and departure.head_run > departure.base_run]
     if not more:
-        return ""
-    most = max(more, key=lambda each: each.head_run - each.base_run)
-    runs = f"{times(most.head_run)} in one run of {most.point.label}, {times(most.base_run)} before"
-    return f"; through it `{most.name}` is called {runs}, each time a call of the kernel"
+        return None
+    most = max(more, key=lambda departure: departure.head_run - departure.base_run)
+    return claim("enters-kernel", name=most.name, base=most.base_run, head=most.head_run, at=most.point.label)
 
 
-def left(info: FunctionInfo, departures: Sequence[Departure], who: str, own_ns: float = math.inf) -> Cause:
-    """Say how often a function calls others outside, all of them system calls, all queries, or none; `who` begins the sentence.
+def left(info: FunctionInfo, departures: Sequence[Departure], own_ns: float = math.inf) -> Cause:
+    """Tell how often a function calls others outside, all of them system calls, all queries, or none.
 
     `own_ns` is what a call of the function takes itself, where the first of them is called more often.
     """
-    told = departures[:TOLD]
-    is_kernel = told[0].enters_kernel and not told[0].is_query
-    says = f"{who}{often(told, own_ns)}{', each time a call of the kernel' if is_kernel else ''}{_cited(info, told[0].name)}"
-    evidence = tuple(item for each in told for item in _evidence(each))
-    if told[0].is_query:
-        evidence = (_queries_a_call(told), *evidence)
-        return Cause("more-queries", says, evidence)
-    return Cause("system-calls" if is_kernel else "library-calls", says, evidence)
+    named = departures[:TOLD]
+    often, lines = calling_often(named, own_ns), _calls_of(info, named[0].name)
+    evidence = tuple(count for departure in named for count in _evidence(departure))
+    if named[0].is_query:
+        return Cause("more-queries", claim("more-queries", often=often, lines=lines), (_queries_a_call(named), *evidence))
+    if named[0].enters_kernel:
+        return Cause("system-calls", claim("system-calls", often=often, lines=lines), evidence)
+    return Cause("library-calls", claim("library-calls", often=often, lines=lines), evidence)
 
 
-def often(told: Sequence[Departure], own_ns: float = math.inf) -> str:
-    """Say how often functions are called, per call and, where the caller is called more than once, in a run; of the first, how long.
+def calling_often(named: Sequence[Departure], own_ns: float = math.inf) -> Claim:
+    """Tell how often functions are called, per call and, where the caller is called more than once, in a run; of the first, how long.
 
-    Counting stretches calls somewhat: where they take all that the caller takes itself, `own_ns` a call, that is what is said.
+    Counting stretches calls somewhat: where they take all that the caller takes itself, `own_ns` a call, that is what is told.
     """
-    first = told[0]
+    first, *others = named
     if first.is_query:
-        return asking(told)
-    said = f"calls `{first.name}` {times(first.head)} a call at {first.point.label}, {_before(first)}"
-    if first.head_ns is not None:
-        is_all = first.head * first.head_ns > _NEARLY * own_ns
-        said = f"{said}, {'nearly all of its time' if is_all else f'{units.duration(first.head_ns)} each'}"
-    if first.head_run != first.head:
-        said = f"{said} (in one run {units.count(first.head_run)} and {units.count(first.base_run)})"
-    for each in told[1:]:
-        said = f"{said}, and `{each.name}` {times(each.head)}, {_before(each)}"
-    return said
+        return asking(named)
+    return claim(
+        "calls-outside",
+        name=first.name,
+        at=first.point.label,
+        base=first.base,
+        head=first.head,
+        instead_of=first.instead_of,
+        in_run=_in_one_run(first),
+        head_ns=first.head_ns,
+        is_all=first.head_ns is not None and first.head * first.head_ns > _NEARLY * own_ns,
+        others=tuple(claim("and-calls", name=each.name, base=each.base, head=each.head, instead_of=each.instead_of) for each in others),
+    )
 
 
-def _before(each: Departure) -> str:
-    """Say how often base made calls, or which others in their place."""
-    return f"in place of `{each.instead_of}`" if each.instead_of else f"{times(each.base)} before"
-
-
-def asking(told: Sequence[Departure], through: str = "", more: tuple[float, float] | None = None) -> str:
-    """Say how many queries a call sends: to a database one for each element is the commonest way to grow slow.
+def asking(named: Sequence[Departure], through: str | None = None, more: tuple[float, float] | None = None) -> Claim:
+    """Tell how many queries a call sends: to a database one for each element is the commonest way to grow slow.
 
     With `through`, it calls that function as often as `more` says on base and on head, which sends them; else they are its own.
     """
-    first, what = told[0], noun(told[0].name)
-    base, head = more or (1.0, 1.0)
-    sums = _queries_a_call(told)
-    sent = units.count(sums.base * base), units.count(sums.head * head)
-    by = f"through `{through}`, `{first.name}`" if through else f"`{first.name}`"
-    each = f", {units.duration(first.head_ns)} each" if first.head_ns is not None else ""
-    element = "a query per element" if what == "queries" else "a request per element"
-    lead = f"sends {element}" if not through and _per_element(told) else f"sends more {what}"
-    runs = (
-        "" if through or first.head_run == first.head else f" (in one run {units.count(first.head_run)} and {units.count(first.base_run)})"
+    first = named[0]
+    calls_base, calls_head = more or (1.0, 1.0)
+    sums = _queries_a_call(named)
+    return claim(
+        "asks",
+        name=first.name,
+        through=through,
+        requests=noun(first.name) == "requests",
+        per_element=not through and _per_element(named),
+        base=sums.base * calls_base,
+        head=sums.head * calls_head,
+        at=first.point.label,
+        head_ns=first.head_ns,
+        in_run=None if through else _in_one_run(first),
     )
-    return f"{lead}: {what} a call: {sent[0]} → {sent[1]} at {first.point.label} ({by}){each}{runs}"
+
+
+def _in_one_run(departure: Departure) -> Claim | None:
+    """Tell how often all calls of the caller in a run call another function, None where a run has one of them alone."""
+    is_same = departure.head_run == departure.head
+    return None if is_same else claim("in-one-run", base=departure.base_run, head=departure.head_run)
 
 
 def _per_element(told: Sequence[Departure]) -> bool:
@@ -155,17 +160,17 @@ def _queries_a_call(told: Sequence[Departure]) -> Evidence:
     return Evidence("queries a call", sum(each.base for each in same), sum(each.head for each in same))
 
 
-def more_queries(departures: Sequence[Departure], callee: str, calls: tuple[float, float], lines: str) -> Cause | None:
-    """Say how many queries a call sends through a function that it calls more often; None where that sends none."""
-    told = _sent(each for each in departures if each.is_query and each.head >= _SENT)
-    if not told:
+def more_queries(departures: Sequence[Departure], callee: str, calls: tuple[float, float], lines: Claim | None) -> Cause | None:
+    """Tell how many queries a call sends through a function that it calls more often; None where that sends none."""
+    sent = _sent(each for each in departures if each.is_query and each.head >= _SENT)
+    if not sent:
         return None
-    sums = _queries_a_call(told)
+    sums = _queries_a_call(sent)
     evidence = (
         Evidence("queries a call", sums.base * calls[0], sums.head * calls[1]),
         Evidence(f"calls of {callee}", *calls),
     )
-    return Cause("more-queries", f"it {asking(told, callee, calls)}{lines}", evidence)
+    return Cause("more-queries", claim("more-queries", often=asking(sent, callee, calls), lines=lines), evidence)
 
 
 def slower(departures: Sequence[Departure]) -> tuple[Departure, ...]:
@@ -174,18 +179,14 @@ def slower(departures: Sequence[Departure]) -> tuple[Departure, ...]:
     return tuple(sorted(found, key=lambda each: (-each.longer_ns.sum(), each.name)))
 
 
-def prolonged(info: FunctionInfo, departures: Sequence[Departure], who: str) -> Cause:
-    """Say how much longer each call of functions outside takes; `who` begins the sentence."""
-    told = departures[:TOLD]
-    said = [_took(each) for each in told]
-    says = f"{who}calls {said[0]}{''.join(f', and {each}' for each in said[1:])}{_cited(info, told[0].name)}"
-    evidence = tuple(Evidence(f"time of {each.name}, ns a call", each.base_ns or 0.0, each.head_ns or 0.0) for each in told)
-    return Cause("library-time", says, evidence)
-
-
-def _took(each: Departure) -> str:
-    before = units.duration(each.base_ns) if each.base_ns is not None else "next to nothing"
-    return f"`{each.name}`, which takes {units.duration(each.head_ns or 0.0)} a call at {each.point.label}, {before} before"
+def prolonged(info: FunctionInfo, departures: Sequence[Departure]) -> Cause:
+    """Tell how much longer each call of functions outside takes."""
+    named = departures[:TOLD]
+    calls = tuple(
+        claim("call-takes-longer", name=each.name, at=each.point.label, base_ns=each.base_ns, head_ns=each.head_ns or 0.0) for each in named
+    )
+    evidence = tuple(Evidence(f"time of {each.name}, ns a call", each.base_ns or 0.0, each.head_ns or 0.0) for each in named)
+    return Cause("library-time", claim("library-time", calls=calls, lines=_calls_of(info, named[0].name)), evidence)
 
 
 def _evidence(each: Departure) -> tuple[Evidence, Evidence]:
@@ -195,14 +196,14 @@ def _evidence(each: Departure) -> tuple[Evidence, Evidence]:
     )
 
 
-def _cited(info: FunctionInfo, name: str) -> str:
+def _calls_of(info: FunctionInfo, name: str) -> Claim | None:
     """Cite the lines of head's code that make a call, the changed ones where some do; else what changed."""
     if info.head is None:
         return because(info)
     call = _calling(name)
     for lines in (changed_lines(info), info.head.code.items()):
-        if making := [f"{line}: `{excerpt(text)}`" for line, text in lines if call.search(text)]:
-            return f" ({info.head.file}, line {'; '.join(making[:_SHOWN_LINES])})"
+        if making := [line for line in lines if call.search(line[1])]:
+            return cited(info.head.file, making[:_SHOWN_LINES])
     return because(info)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from perfdiff.analysis.claims import Claim
 from perfdiff.records.behaviour import Concurrency
 from perfdiff.records.schema import Point
 
@@ -84,10 +85,10 @@ _LESS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """In what head's runs do something else; `says` continues a sentence about head."""
+    """In what head's runs do something else; what it `says` continues a sentence about head."""
 
     kind: DifferenceKind
-    says: str
+    says: Claim
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from perfdiff.analysis.causes.citation import DEPENDENCY, cited_lines, citing
+from perfdiff.analysis.claims import claim
 from perfdiff.analysis.compare.shares import ALLOCATION
 from perfdiff.analysis.counts.library import Departure
 from perfdiff.analysis.counts.suspects import ExtraWork, work_by_counts
 from perfdiff.analysis.findings import Cause, Evidence, FunctionFinding, Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import open_counts
-from perfdiff.analysis.telling.citation import DEPENDENCY, cited_lines
 from perfdiff.records.schema import Change, Experiment, Folded
 
 
@@ -66,8 +67,8 @@ def _apart(finding: FunctionFinding, folded: Sequence[Folded], suspects: Sequenc
     priced = [works[each.info.id].total_ns if each.info.id in works else 1.0 for each in guilty]
     for each, part in zip(guilty, priced, strict=True):
         yield _told(finding, each, works.get(each.info.id), part / sum(priced))
-    names = ", ".join(f"`{each.info.name}`" for each in guilty)
-    reason = f"its code is unchanged; it is slower because of {names}"
+    names = tuple(each.info.name for each in guilty)
+    reason = claim("slower-through", names=names)
     yield replace(
         finding,
         reason=reason,
@@ -77,7 +78,7 @@ def _apart(finding: FunctionFinding, folded: Sequence[Folded], suspects: Sequenc
         first=None,
         causes=(),
         chain=(),
-        happened=f"`{finding.info.name}`: {reason}",
+        happened=claim("happened", name=finding.info.name, reason=reason),
         also=(),
     )
 
@@ -85,15 +86,11 @@ def _apart(finding: FunctionFinding, folded: Sequence[Folded], suspects: Sequenc
 def _told(host: FunctionFinding, guilty: Folded, work: ExtraWork | None, part: float) -> FunctionFinding:
     """Return the finding on a folded function whose doing a `part` of its caller's extra cost is."""
     name, interval = guilty.info.name, host.extra_ci_ns
-    causes = _causes(host, guilty, work)
-    if guilty.obstacle:
-        why, whose = f"it carries no probe ({guilty.obstacle})", "which carries no probe"
-    else:
-        why, whose = "its calls are too short to be timed alone", "whose calls are too short to be timed alone"
+    obstacle = str(guilty.obstacle) if guilty.obstacle else None
     return replace(
         host,
         info=guilty.info,
-        reason=f"{why}; its caller `{host.info.name}` is slower through it: {host.reason}",
+        reason=claim("slows-caller", obstacle=obstacle, caller=host.info.name, reason=host.reason),
         calls_base=sum(guilty.base_calls.values()) or None,
         calls_head=sum(guilty.head_calls.values()) or None,
         extra_ns=part * host.extra_ns,
@@ -102,8 +99,8 @@ def _told(host: FunctionFinding, guilty: Folded, work: ExtraWork | None, part: f
         metrics={},
         counts={},
         anomaly=None,
-        causes=causes,
-        happened=f"`{name}`, {whose}, makes its caller slower: {host.happened}",
+        causes=_causes(host, guilty, work),
+        happened=claim("happened-to-caller", obstacle=obstacle, name=name, happened=host.happened),
     )
 
 
@@ -114,8 +111,8 @@ def _causes(host: FunctionFinding, guilty: Folded, work: ExtraWork | None) -> tu
     """
     lines = cited_lines(guilty.info)
     rest = [each for each in host.causes if each.name != DEPENDENCY or not lines]
-    found = [*(_counted(work) if work else ()), *rest] or [Cause("changed", f"`{guilty.info.name}` changed")]
-    return (replace(found[0], says=f"{found[0].says}{lines}"), *found[1:])
+    found = [*(_counted(work) if work else ()), *rest] or [Cause("changed", claim("changed", function=guilty.info.name))]
+    return (citing(found[0], lines), *found[1:])
 
 
 def _behind(finding: FunctionFinding, folded: Sequence[Folded], works: Mapping[int, ExtraWork]) -> list[Folded]:
@@ -163,4 +160,4 @@ def _more_calls(folded: Folded) -> float:
 def _counted(work: ExtraWork) -> tuple[Cause, ...]:
     evidence = tuple(Evidence(counter, base, head) for counter, (base, head) in work.by_counter.items() if head > base)
     name = "atomic-operations" if "atomics" in work.beyond_rewriting else "more-work"
-    return (Cause(name, f"it {work.says}", evidence),)
+    return (Cause(name, claim("it-does", does=work.says), evidence),)

@@ -8,14 +8,28 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfdiff import units
 from perfdiff.analysis.blame.attribution import Attribution
 from perfdiff.analysis.blame.guilt import Blame, Extra, Guilt
 from perfdiff.analysis.blame.links import LinkKind, is_named_in
+from perfdiff.analysis.causes.citation import DEPENDENCY, because, cited_lines, citing, depends
+from perfdiff.analysis.causes.outside import (
+    calling_often,
+    entering,
+    kernel_calls,
+    left,
+    library_calls,
+    likeliest,
+    more_queries,
+    prolonged,
+    queries,
+    slower,
+    taken_ns,
+)
+from perfdiff.analysis.causes.timed import one_off, time_only, waiting
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.study import Study
 from perfdiff.analysis.counts.library import Departure
 from perfdiff.analysis.counts.memory import (
-    LEVELS,
     MISSES,
     MemoryEvidence,
     compared,
@@ -26,7 +40,6 @@ from perfdiff.analysis.counts.memory import (
     locality,
     ordered,
     work,
-    worked,
 )
 from perfdiff.analysis.counts.objects import asked
 from perfdiff.analysis.counts.suspects import CALLS_OF
@@ -35,42 +48,24 @@ from perfdiff.analysis.findings import Cause, CountFinding, Evidence, MetricFind
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.sums.ledger import Ledger
-from perfdiff.analysis.sums.rates import calls_per_call, extra_calls_ns, grew, one_run, per_call, too_short
-from perfdiff.analysis.telling.amounts import amount, calls_per_run, times, where
-from perfdiff.analysis.telling.citation import DEPENDENCY, because, cited_lines, depends
-from perfdiff.analysis.telling.oneoff import one_off
-from perfdiff.analysis.telling.outside import (
-    entering,
-    kernel_calls,
-    left,
-    library_calls,
-    likeliest,
-    more_queries,
-    often,
-    prolonged,
-    queries,
-    slower,
-    taken_ns,
-)
-from perfdiff.analysis.telling.uncounted import time_only
-from perfdiff.analysis.telling.waits import waiting
+from perfdiff.analysis.sums.rates import calls_per_call, extra_calls_ns, grew, label_of_most, per_call, run_at, too_short
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import RISING
 from perfdiff.models.prices import DEAREST_NS, LEAST_NS
 from perfdiff.models.workcounter import WORK_METRICS
 from perfdiff.records.differences import is_decorated_anew
-from perfdiff.records.metrics import metric_of
 from perfdiff.records.schema import Change, FunctionInfo, Side
 
 # Means of fewer bytes a call are no larger block: allocators give no less.
 LEAST_BLOCK = 16.0
+# Causes by the counter that grew.
 _GREW = {
-    "alloc_bytes": ("more-allocation", "allocates {head} a call{where}, {base} before"),
-    "alloc_count": ("more-allocation", "makes {head} allocations a call{where}, {base} before"),
-    "lock_wait_ns": ("lock-wait", "waits {head} a call{where} for locks, {base} before"),
-    "lock_hold_ns": ("lock-hold", "holds locks for {head} a call{where}, {base} before"),
-    "page_faults": ("page-faults", "takes {head} page faults a call{where}, {base} before"),
-    "switches": ("switches", "is switched out {head} times a call{where}, {base} before"),
+    "alloc_bytes": "more-allocation",
+    "alloc_count": "more-allocation",
+    "lock_wait_ns": "lock-wait",
+    "lock_hold_ns": "lock-hold",
+    "page_faults": "page-faults",
+    "switches": "switches",
 }
 _OUTSIDE = frozenset(("more-queries", "system-calls", "library-calls", "library-time"))
 _BESIDE = _OUTSIDE | {"more-allocation", "more-memory", "garbage-collection"}  # told although the class of the cost changed
@@ -110,8 +105,8 @@ def diagnose(patient: Patient) -> tuple[Cause, ...]:
     """Return the causes of a guilty function's extra cost, what explains most of it first; then facts that explain none of it."""
     info, lines = patient.info, cited_lines(patient.info)
     if patient.grown:
-        shared = [contention(place, counter, who, because(info)) for place, counter, who in _contended(patient)]
-        grown = (_grown(metric, patient, "it ", lines) for metric in patient.grown if metric in _GREW)
+        shared = [contention(place, counter, through, because(info)) for place, counter, through in _contended(patient)]
+        grown = (_grown(metric, patient, lines) for metric in patient.grown if metric in _GREW)
         return (*shared, *_dependency(info), *_done_once(patient, lines), *grown, *_worked(patient, lines))
     guilt = patient.attribution.guilt.get(info.id)
     if guilt is None:  # named by elimination: its own calls are slower, and no extra cost of a run could be put down to it
@@ -127,21 +122,21 @@ def diagnose(patient: Patient) -> tuple[Cause, ...]:
     return (*causes, *_also(patient, causes))
 
 
-def _done_once(patient: Patient, lines: str) -> list[Cause]:
+def _done_once(patient: Patient, lines: Claim | None) -> list[Cause]:
     """Return the first calls of a run as a cause where these take more by what is of interest, though all calls together do not tell."""
     least_ns = patient.config.min_effect * float(patient.attribution.run_ns.sum())
     return [cause for _, cause in one_off(patient.study.first, least_ns, lines)]
 
 
-def _worked(patient: Patient, lines: str) -> Iterator[Cause]:
+def _worked(patient: Patient, lines: Claim | None) -> Iterator[Cause]:
     """Tell of the work that alone makes a function guilty, its atomic operations first, then of what it calls outside."""
     for counters, tell in ((("atomics",), ordered), (WORK_METRICS, work), (("divisions",), divided)):
         if patient.places and not patient.places[0].counts.keys().isdisjoint(each for each in counters if each in patient.grown):
-            yield tell(patient.places[0], "it ", lines)
+            yield tell(patient.places[0], lines)
     departures = patient.places[0].departures if patient.places else ()
     for leaving in (queries(departures), kernel_calls(departures), library_calls(departures)):
         if any(f"{CALLS_OF}{each.name}" in patient.grown for each in leaving):
-            yield left(patient.info, leaving, "it ")
+            yield left(patient.info, leaving)
 
 
 def _waiting(patient: Patient, guilt: Guilt) -> list[Explanation]:
@@ -150,23 +145,22 @@ def _waiting(patient: Patient, guilt: Guilt) -> list[Explanation]:
     It is told first: waiting stretches whatever else a call does, but nothing else makes it wait.
     """
     found = []
-    for place, counter, who in _contended(patient):
+    for place, counter, through in _contended(patient):
         seen = place.counts[counter]
         at = patient.attribution.points.index(seen.point.id) if seen.point.id in patient.attribution.points else None
         extra_ns = guilt.total_ns if at is None else float(guilt.ns[at])
         explained = seen.extra * DEAREST_NS[counter]
-        found.append(
-            Explanation(explained if explained > POLICY.telling * extra_ns else 0.0, contention(place, counter, who, because(patient.info)))
-        )
+        cause = contention(place, counter, through, because(patient.info))
+        found.append(Explanation(explained if explained > POLICY.telling * extra_ns else 0.0, cause))
     return found
 
 
-def _contended(patient: Patient) -> Iterator[tuple[MemoryEvidence, str, str]]:
-    """Yield where the change makes a function wait for other cores or nodes, by which counter, and how a sentence on it begins."""
+def _contended(patient: Patient) -> Iterator[tuple[MemoryEvidence, str, str | None]]:
+    """Yield where the change makes a function wait for other cores or nodes, by which counter, and its name where it is another one."""
     for place in patient.places:
         for counter in LEAST_NS:
             if counter in place.counts and is_denser(place.counts[counter], patient.config):
-                yield place, counter, "it " if place.info.id == patient.info.id else f"through it `{place.info.name}` "
+                yield place, counter, None if place.info.id == patient.info.id else place.info.name
 
 
 def _dependency(info: FunctionInfo) -> Iterator[Cause]:
@@ -174,7 +168,7 @@ def _dependency(info: FunctionInfo) -> Iterator[Cause]:
         yield Cause(DEPENDENCY, depends(info))
 
 
-def _more_calls(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
+def _more_calls(patient: Patient, guilt: Guilt, lines: Claim | None) -> Iterator[Explanation]:
     """Tell of calls that are made more often, by the function itself or by unchanged ones through what it writes.
 
     All that more calls of a function take may be its doing; beside calls that it makes itself, which is seen, others explain no more than
@@ -192,24 +186,24 @@ def _more_calls(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanat
         yield Explanation(min(guilt.total_ns, explained), tell(patient, blame, lines))
 
 
-def _by_itself(patient: Patient, blame: Blame, lines: str) -> Cause:
+def _by_itself(patient: Patient, blame: Blame, lines: Claim | None) -> Cause:
     info, place = patient.info, int(np.argmax(blame.ns))
     callee = patient.attribution.web.functions[blame.at]
     base, head = calls_per_call(info.id, blame.at, patient.ledger, place)
-    runs = calls_per_run(blame.at, patient.attribution, patient.ledger, place)
+    runs = patient.attribution.calls_per_run(blame.at, patient.ledger, place)
     # Where calls lead to calls of the same function again, a small change of the rate is a large one of the number.
     if blame.at == info.id or (_leads_back(blame.at, info.id, patient) and base and head / base < math.sqrt(runs[1] / max(runs[0], 1.0))):
-        run = one_run(patient.attribution.points[place], patient.ledger)
-        said = f"the recursion goes further: {units.count(runs[1])} calls of `{callee.name}` in {run}, {units.count(runs[0])} before{lines}"
-        return Cause("deeper-recursion", said, (Evidence(f"calls of {callee.name} a run", *runs),))
+        run = run_at(patient.attribution.points[place], patient.ledger)
+        says = claim("deeper-recursion", function=callee.name, run=run, base=runs[0], head=runs[1], lines=lines)
+        return Cause("deeper-recursion", says, (Evidence(f"calls of {callee.name} a run", *runs),))
     reached = next((place.departures for place in patient.places if place.info.id == blame.at), ())
     if asked := more_queries(reached, callee.name, (base, head), lines):
         return asked
     if not base and not head:
-        said = f"it leads to calls of `{callee.name}`, {times(runs[1])} in a run, {times(runs[0])} before{lines}"
-        return Cause("more-calls", said, (Evidence(f"calls of {callee.name} a run", *runs),))
-    said = f"each call of `{info.name}` calls `{callee.name}` {times(head)}, {times(base)} before{entering(reached)}{lines}"
-    return Cause("more-calls", said, (Evidence(f"calls of {callee.name}", base, head),))
+        says = claim("leads-to-calls", function=callee.name, base=runs[0], head=runs[1], lines=lines)
+        return Cause("more-calls", says, (Evidence(f"calls of {callee.name} a run", *runs),))
+    says = claim("calls-more", caller=info.name, function=callee.name, base=base, head=head, entering=entering(reached), lines=lines)
+    return Cause("more-calls", says, (Evidence(f"calls of {callee.name}", base, head),))
 
 
 def _leads_back(callee: int, caller: int, patient: Patient) -> bool:
@@ -219,29 +213,28 @@ def _leads_back(callee: int, caller: int, patient: Patient) -> bool:
     return caller in below or any(callee in callees.get(each, frozenset()) for each in below)
 
 
-def _by_others(patient: Patient, blame: Blame, lines: str) -> Cause:
+def _by_others(patient: Patient, blame: Blame, lines: Claim | None) -> Cause:
     web, info = patient.attribution.web, patient.info
     assert blame.caller is not None
-    caller, callee = web.functions[blame.caller].name, web.functions[blame.at].name
+    callee = web.functions[blame.at].name
     place = int(np.argmax(blame.ns))
-    runs = calls_per_run(blame.at, patient.attribution, patient.ledger, place)
-    what = "it" if blame.at == info.id else f"`{callee}`"
-    often = f"calls {what} {times(runs[1])} in {one_run(patient.attribution.points[place], patient.ledger)}, {times(runs[0])} before"
-    acts = {
-        LinkKind.DATA: f"it writes {blame.through}",
-        LinkKind.INPUTS: f"it writes {blame.through}" if blame.through else "it hands larger inputs on",
-        LinkKind.RETURN: "it returns other values",
-        LinkKind.MEMORY: "it allocates more",
-        LinkKind.CALLED: f"it makes calls of `{caller}` that nobody made before",
-    }
-    if blame.at == info.id and is_decorated_anew(info.reasons):
-        acts[LinkKind.CALLEE] = "its decorators changed"
-    way = f"{acts[blame.kind]}, and the" if blame.kind in acts else "it is the nearest change to the"
-    said = f"{way} unchanged `{caller}`{'' if blame.kind in acts else ', which'} {often}{lines}"
-    return Cause("more-calls", said, (Evidence(f"calls of {callee} a run", *runs),))
+    runs = patient.attribution.calls_per_run(blame.at, patient.ledger, place)
+    is_own = blame.at == info.id
+    says = claim(
+        "others-call-more",
+        link="decorators" if is_own and blame.kind is LinkKind.CALLEE and is_decorated_anew(info.reasons) else blame.kind,
+        through=blame.through,
+        caller=web.functions[blame.caller].name,
+        function=None if is_own else callee,
+        run=run_at(patient.attribution.points[place], patient.ledger),
+        base=runs[0],
+        head=runs[1],
+        lines=lines,
+    )
+    return Cause("more-calls", says, (Evidence(f"calls of {callee} a run", *runs),))
 
 
-def _own(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
+def _own(patient: Patient, guilt: Guilt, lines: Claim | None) -> Iterator[Explanation]:
     """Tell why the function itself costs more at equal inputs."""
     info, metrics = patient.info, patient.metrics
     ns = sum(blame.total_ns for blame in guilt.blames if blame.kind is LinkKind.OWN and blame.at == info.id)
@@ -250,11 +243,11 @@ def _own(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
     once = [Explanation(min(extra_ns, ns), cause) for extra_ns, cause in one_off(patient.study.first, POLICY.most * guilt.total_ns, lines)]
     yield from once
     found = metrics.get("wall_ns") or metrics.get("self_ns")
-    grown = [Explanation(explained, _grown(metric, patient, "it ")) for metric in _GREW if (explained := _explains(metric, patient, ns))]
+    grown = [Explanation(explained, _grown(metric, patient)) for metric in _GREW if (explained := _explains(metric, patient, ns))]
     if found is None or found.base is None or found.head is None:
         yield from grown
         if info.change is Change.ADDED:
-            yield Explanation(ns, Cause("new-work", "it is new, and nothing that it replaces cost as much"))
+            yield Explanation(ns, Cause("new-work", claim("new-work")))
         return
     before, after = found.base.growth, found.head.growth
     at_counted = guilt.own_ns(info.id, np.isin(patient.attribution.points, patient.places[0].points)) if patient.places else 0.0
@@ -264,21 +257,21 @@ def _own(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
     if not once and found.class_changed and {before, after} <= set(RISING) and RISING.index(after) > RISING.index(before):
         evidence = tuple(item for each in counted for item in each.cause.evidence)
         beside = [each for each in telling if each.cause.name in _BESIDE]
-        says = f"its cost was {before} in {found.feature or 'its inputs'} and is now {after}{_work(patient)}{lines}"
+        says = claim("class-change", base=before, head=after, feature=found.feature, work=_work(patient), lines=lines)
         yield Explanation(ns, Cause("class-change", says, evidence))
         yield from beside
     elif telling:
         yield from telling
     elif grown:
         first = max(grown, key=lambda each: each.ns)
-        cited = replace(first, cause=replace(first.cause, says=f"{first.cause.says}{lines}"))
+        cited = replace(first, cause=citing(first.cause, lines))
         grown = [cited if each is first else each for each in grown]
     elif lines and not once:
-        yield Explanation(ns, Cause("more-work", f"{_longer(patient)}{lines}"))
+        yield Explanation(ns, Cause("more-work", _longer(patient, lines)))
     yield from grown
 
 
-def _by_counts(patient: Patient, ns: float, lines: str) -> Iterator[Explanation]:
+def _by_counts(patient: Patient, ns: float, lines: Claim | None) -> Iterator[Explanation]:
     """Tell of more work, or else of a cache that is missed more often, as far as they can explain the extra time `ns`.
 
     Queries and calls of the kernel come first, as each of them may cost as much as a thousand basic blocks.
@@ -289,25 +282,25 @@ def _by_counts(patient: Patient, ns: float, lines: str) -> Iterator[Explanation]
     yield from _departed(patient, kernel_calls(departures), ns)
     atomics = counts.get("atomics")
     if atomics is not None and atomics.grew:
-        yield Explanation(min(ns, atomics.extra * DEAREST_NS["atomics"]), ordered(patient.places[0], "it ", lines))
+        yield Explanation(min(ns, atomics.extra * DEAREST_NS["atomics"]), ordered(patient.places[0], lines))
     found = work_finding(counts)
     if found is not None and found.grew:
-        yield Explanation(min(ns, found.extra * DEAREST_NS[found.counter]), work(patient.places[0], "it ", lines))
+        yield Explanation(min(ns, found.extra * DEAREST_NS[found.counter]), work(patient.places[0], lines))
     divisions = counts.get("divisions")
     if divisions is not None and divisions.grew:
-        yield Explanation(min(ns, divisions.extra * DEAREST_NS["divisions"]), divided(patient.places[0], "it ", lines))
+        yield Explanation(min(ns, divisions.extra * DEAREST_NS["divisions"]), divided(patient.places[0], lines))
     yield from _departed(patient, _beyond_work(library_calls(departures), counts), ns)
     if longer := slower(departures):
         more_ns = sum(float(each.longer_ns.sum()) for each in longer)
-        yield Explanation(min(ns, more_ns), prolonged(patient.info, longer, "it "))
+        yield Explanation(min(ns, more_ns), prolonged(patient.info, longer))
     if patient.places:
-        yield from (Explanation(min(ns, most_ns), cause) for most_ns, cause in asked(patient.places[0], "it ", lines))
+        yield from (Explanation(min(ns, most_ns), cause) for most_ns, cause in asked(patient.places[0], lines))
     if works_more(counts):
         return
     denser = [counts[counter] for counter in MISSES if counter in counts and is_denser(counts[counter], patient.config)]
     for found in denser:
         if (most_ns := found.extra * DEAREST_NS[found.counter]) > POLICY.telling * ns:
-            yield Explanation(min(ns, most_ns), locality(patient.places[0], found.counter, "it ", lines))
+            yield Explanation(min(ns, most_ns), locality(patient.places[0], found.counter, lines))
             break
 
 
@@ -322,34 +315,32 @@ def _departed(patient: Patient, departures: Sequence[Departure], ns: float) -> I
     """Tell of calls that leave the project's code more often, as one cause."""
     if departures:
         told = likeliest(patient.info, departures)
-        cause = left(patient.info, told, "it ", taken_ns(patient.info, told[0], patient.ledger))
+        cause = left(patient.info, told, taken_ns(patient.info, told[0], patient.ledger))
         yield Explanation(min(ns, sum(float(each.dearest_ns.sum()) for each in departures)), cause)
 
 
-def _work(patient: Patient) -> str:
-    """Say how the work of a call grew, its own or what it calls outside, what may cost more, as the clause of a sentence, or return ""."""
+def _work(patient: Patient) -> Claim | None:
+    """Tell how the work of a call grew, its own or what it calls outside, what may cost more; None where neither did."""
     place = patient.places[0] if patient.places else MemoryEvidence(patient.info, {})
     found = work_finding(place.counts)
     own_ns = found.extra * DEAREST_NS[found.counter] if found is not None and found.grew else 0.0
     outside = likeliest(patient.info, _beyond_work([each for each in place.departures if each.grew], place.counts))
     if sum(float(each.dearest_ns.sum()) for each in outside) > own_ns:
-        return f": it {often(outside, taken_ns(patient.info, outside[0], patient.ledger))}"
-    return f": {worked(found)}" if found is not None and own_ns else ""
+        return claim("it-does", does=calling_often(outside, taken_ns(patient.info, outside[0], patient.ledger)))
+    return claim("works-at", counter=found.counter, **compared(found)) if found is not None and own_ns else None
 
 
-def _longer(patient: Patient) -> str:
-    """Say how much longer a call takes, by the ratio at equal inputs where calls can be timed, else by what they take in all.
+def _longer(patient: Patient, lines: Claim | None) -> Claim:
+    """Tell how much longer a call takes, by the ratio at equal inputs where calls can be timed, else by what they take in all.
 
     Where callees take a part that changes the ratio, it is that of the time without theirs.
     """
     own, whole = patient.metrics.get("self_ns"), patient.metrics.get("wall_ns")
     found = own or whole
     if found is None or found.ratio is None or found.ratio.is_unknown or too_short(patient.info.id, found.metric, patient.ledger):
-        return "its calls take longer"
-    times = units.ratio(found.ratio.value)
-    if own and whole and whole.ratio and not whole.ratio.low <= found.ratio.value <= whole.ratio.high:
-        return f"without what the probed callees take, a call takes {times} as long at equal inputs"
-    return f"a call takes {times} as long at equal inputs"
+        return claim("takes-longer", ratio=None, alone=False, lines=lines)
+    is_alone = bool(own and whole and whole.ratio and not whole.ratio.low <= found.ratio.value <= whole.ratio.high)
+    return claim("takes-longer", ratio=found.ratio.value, alone=is_alone, lines=lines)
 
 
 def _explains(metric: str, patient: Patient, ns: float) -> float:
@@ -362,12 +353,11 @@ def _explains(metric: str, patient: Patient, ns: float) -> float:
     return min(dearest, ns) if dearest > POLICY.telling * ns else 0.0
 
 
-def _grown(metric: str, patient: Patient, who: str, lines: str = "") -> Cause:
-    name, says = _GREW[metric]
-    values = per_call(patient.info.id, metric, patient.ledger)
-    base, head = (amount(value, metric_of(metric).unit) for value in values)
-    said = says.format(head=head, base=base, where=where(patient.info.id, metric, patient.ledger))
-    return Cause(name, f"{who}{said}{lines}", (Evidence(metric, *values),))
+def _grown(metric: str, patient: Patient, lines: Claim | None = None, is_beside: bool = False) -> Cause:
+    base, head = per_call(patient.info.id, metric, patient.ledger)
+    at = label_of_most(patient.info.id, metric, patient.ledger)
+    says = claim("counter-grew", counter=metric, base=base, head=head, at=at, beside=is_beside, lines=lines)
+    return Cause(_GREW[metric], says, (Evidence(metric, base, head),))
 
 
 def _also(patient: Patient, causes: list[Cause]) -> Iterator[Cause]:
@@ -378,7 +368,7 @@ def _also(patient: Patient, causes: list[Cause]) -> Iterator[Cause]:
     base, head = per_call(patient.info.id, "alloc_bytes", patient.ledger)
     clear = head > base * (1 + POLICY.telling) and head - base >= LEAST_BLOCK and grew(patient.info.id, "alloc_bytes", patient.ledger)
     if clear and "more-allocation" not in told:
-        yield _grown("alloc_bytes", patient, "it also ")
+        yield _grown("alloc_bytes", patient, is_beside=True)
     held = patient.metrics.get("lock_hold_ns")
     if (
         held is not None
@@ -387,7 +377,7 @@ def _also(patient: Patient, causes: list[Cause]) -> Iterator[Cause]:
         and held.ratio.low > 1 + POLICY.telling
         and "lock-hold" not in told
     ):
-        yield _grown("lock_hold_ns", patient, "it also ")
+        yield _grown("lock_hold_ns", patient, is_beside=True)
 
 
 def _waits(patient: Patient) -> tuple[Cause, ...]:
@@ -395,42 +385,39 @@ def _waits(patient: Patient) -> tuple[Cause, ...]:
     return (waiting(patient.study.waits, departures),) if patient.study.waits else ()
 
 
-def _through_data(patient: Patient, guilt: Guilt, lines: str) -> Iterator[Explanation]:
+def _through_data(patient: Patient, guilt: Guilt, lines: Claim | None) -> Iterator[Explanation]:
     """Tell of other functions that are slower, or get larger inputs, through what this one does."""
     info, attribution = patient.info, patient.attribution
     for blame in guilt.blames:
         at = attribution.web.functions[blame.at]
-        name = f"`{at.name}`" if at.change.is_suspect else f"the unchanged `{at.name}`"
+        to = claim("named" if at.change.is_suspect else "named-unchanged", name=at.name)
         if blame.extra is Extra.CALLS or blame.kind is LinkKind.OWN or at.id == info.id:
             continue
         if blame.extra is Extra.INPUTS or blame.kind is LinkKind.INPUTS:
-            how = f"writes {blame.through}, with which {name} works on larger inputs" if blame.through else f"hands larger inputs to {name}"
-            cause = Cause("larger-inputs", f"it {how}{lines}")
+            cause = Cause("larger-inputs", claim("hands-larger-inputs", through=blame.through, to=to, lines=lines))
         elif blame.kind is LinkKind.RETURN:
-            cause = Cause("returned-values", f"it returns other values, with which {name} {_works(patient, at)}{lines}")
+            cause = Cause("returned-values", claim("returned-values", to=to, works=_works(patient, at), lines=lines))
         elif blame.kind is LinkKind.MEMORY:
-            cause = Cause("more-allocation", f"it allocates more, and {name}, which frees it, {_works(patient, at)}{lines}")
+            cause = Cause("more-allocation", claim("allocates-what-is-freed", to=to, works=_works(patient, at), lines=lines))
         elif blame.kind is LinkKind.CALLED:
-            calls = calls_per_run(at.id, attribution, patient.ledger, int(np.argmax(blame.ns)))
-            often = f"{times(calls[1])} in a run, {times(calls[0])} before"
-            cause = Cause("more-calls", f"through it {name} is called {often}, calls that cost more each{lines}")
+            base, head = attribution.calls_per_run(at.id, patient.ledger, int(np.argmax(blame.ns)))
+            cause = Cause("more-calls", claim("dearer-calls", to=to, base=base, head=head, lines=lines))
         elif blame.kind is LinkKind.DATA:
-            cause = Cause("shared-data", f"it writes {blame.through}, which {name} reads, and that is slower{lines}")
+            cause = Cause("shared-data", claim("shared-data", through=blame.through, to=to, lines=lines))
         else:
-            called = "calls it" if is_named_in(info, at) else "leads to it"
-            way = called if blame.kind is LinkKind.CALLEE else "is called through it"
-            cause = Cause("nearest-change", f"it is the nearest change to {name}, which is slower and {way}{lines}")
+            way = claim("called-through" if blame.kind is not LinkKind.CALLEE else "calls-it" if is_named_in(info, at) else "leads-to-it")
+            cause = Cause("nearest-change", claim("nearest-change", to=to, way=way, lines=lines))
         yield Explanation(blame.total_ns, cause)
 
 
-def _works(patient: Patient, at: FunctionInfo) -> str:
-    """Say what another function does more of, by its counts where they tell, as the end of a sentence."""
+def _works(patient: Patient, at: FunctionInfo) -> Claim:
+    """Tell what another function does more of, by its counts where they tell."""
     counts = next((place.counts for place in patient.places if place.info.id == at.id), {})
     found = work_finding(counts)
     if found is not None and found.grew:
         return executes(found)
     missed = next((counts[counter] for counter in MISSES if counter in counts and is_denser(counts[counter], patient.config)), None)
-    return f"misses {LEVELS[missed.counter]} {compared(missed, 'times a call')}" if missed else "is slower"
+    return claim("misses", counter=missed.counter, **compared(missed)) if missed else claim("is-slower")
 
 
 def _unexplained(patient: Patient) -> list[Cause]:
@@ -445,6 +432,4 @@ def _unexplained(patient: Patient) -> list[Cause]:
     if not grown:
         return [time_only(patient.info, counts)]
     ratio, metric, stratum = max(grown, key=lambda each: each[0].low)
-    what, where = metric_of(metric).counts, f" ({stratum})" if stratum else ""
-    name, _ = _GREW.get(metric, ("more-work", ""))
-    return [Cause(name, f"more {what} a call than before, {units.ratio(ratio.value)}{where}, which does not explain all of the time")]
+    return [Cause(_GREW.get(metric, "more-work"), claim("explains-little", counter=metric, ratio=ratio.value, stratum=stratum))]

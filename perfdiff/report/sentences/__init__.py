@@ -1,0 +1,1 @@
+"""Claims in words: one wording for each kind of claim."""

@@ -1,0 +1,116 @@
+"""What was concluded of a program, and what whole runs show, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from perfdiff.report.sentences.spelling import Facts, Wording, few, percent, quoted, slow_downs
+
+
+def _headline(facts: Facts) -> str:
+    cause = f"; cause: {facts['cause']}" if facts["cause"] else ""
+    said = f"{facts['happened']}{cause}"
+    return "; ".join((said.rstrip("."), *facts["also"])) if said and facts["also"] else said
+
+
+def _guilty(facts: Facts) -> str:
+    others = facts["others"]
+    more = "" if not others else "; 1 more function is slower" if others == 1 else f"; {others} more functions are slower"
+    return f"{facts['first']}{more}"
+
+
+def _points_differ(facts: Facts) -> str:
+    standings = (("slower", facts["slower"]), ("not", facts["spared"]), ("open", facts["open"]))
+    return f"; whole runs are {', '.join(f'{standing} at {few(points)}' for standing, points in standings if points)}"
+
+
+def _what_ran(facts: Facts) -> str:
+    ran, changed = facts["ran"], facts["changed"]
+    if not ran:
+        return f" (whether the {changed} changed functions ran is not known, as some carry no probe)"
+    unknown = f" (of {facts['unknown']} without a probe it is not known)" if facts["unknown"] else ""
+    if ran == changed:
+        return " in the changed function, which ran" if ran == 1 else f" in the {ran} changed functions, all of which ran"
+    return f" in the {ran} of {changed} changed functions that ran{unknown}"
+
+
+def _nothing_ran(facts: Facts) -> str:
+    names, changed = few(quoted(facts["names"])), facts["changed"]
+    which = f"no workload calls {names}, which changed" if changed == 1 else f"none of the {changed} changed functions ran ({names})"
+    return f"Inconclusive: {which}, so nothing is said of the change{facts['beside'] or ''}: add a workload that calls what changed"
+
+
+def _undecided(facts: Facts) -> str:
+    beside = "" if facts["excluded"] is None else f", with {slow_downs(facts['excluded'])} excluded"
+    return f"Inconclusive{beside}: {facts['why']}"
+
+
+def _excluded(facts: Facts) -> str:
+    points = "at the only point" if facts["points"] == 1 else f"at all {facts['points']} points"
+    return f"{slow_downs(facts['ratio'])} are excluded {points} ({percent(facts['confidence'])})"
+
+
+def _files_differ(facts: Facts) -> str:
+    differ = "differs" if len(facts["names"]) == 1 else "differ"
+    return f"{few(quoted(facts['names']))}, which runs open or ask after, {differ} between base and head"
+
+
+def _none_slower(facts: Facts) -> str:
+    compared = "1 changed function" if facts["compared"] == 1 else f"{facts['compared']} changed functions"
+    return f"{compared} compared, none makes the program slower"
+
+
+WORDINGS: Mapping[str, Wording] = {
+    "headline": _headline,
+    "guilty": _guilty,
+    "regression": "Regression: {guilty}{elsewhere}",
+    "unfelt-regression": "Regression of a function, not of the program ({excluded}): {guilty}{elsewhere}",
+    "points-differ": _points_differ,
+    "not-located": "Regression, not located: {takes}; {reasons:joined}",
+    "files-differ": _files_differ,
+    "no-call-explains": "no single call explains it{likely}",
+    "no-call-timed": "no calls could be timed{likely}",
+    "nothing-changed-ran": "no function that ran has changed",
+    "nothing-changed-ran-alone": "no function that ran has changed: look at data files, build options and libraries",
+    "by-counts": "; by counts, {works:and}",
+    "works": "`{name}` {work}",
+    "improvement": "Improvement: {by}{beside}",
+    "no-regression": "No regression{where}: {by}{beside}",
+    "what-ran": _what_ran,
+    "nothing-differs": "nothing that runs differs between base and head",
+    "runs-agree": ", and {pairs} pairs of whole runs at {point} agree ({ratio:interval})",
+    "few-runs-agree": (", and the few whole runs that there was time for agree ({base_ns:duration} and {head_ns:duration} at {point})"),
+    "excluded": _excluded,
+    "excluded-by-runs": "; whole runs exclude {ratio:slow-downs}",
+    "none-slower": _none_slower,
+    "undecided": _undecided,
+    "made-by-places": "{takes}, but counts say that no work was added: the place of code in memory may make that",
+    "runs-take": "whole runs at {point} take {ratio:interval} the {cost} ({pairs} pairs)",
+    "runs-too-few": "whole runs at {point} are too few",
+    "runs-needed": "{takes}: raise measure.budget_s, or run on a quieter machine",
+    "pairs-needed": "{takes}; about {needed:count} pairs of runs would decide: raise measure.budget_s",
+    "too-many-pairs": "{takes}, which {most} pairs would not tell from the smallest effect of interest: {remedy}",
+    "layouts-vary": "the place of code in memory makes more than the change",
+    "machine-varies": "try a quieter machine",
+    "machines-apart": "machines disagree: whole runs at {point} take {machines:listed} the {cost}",
+    "machine-takes": "{name} {ratio:ratio}",
+    "clocked": (
+        "whole runs at {points:listed} end by the clock, and which function they repeat is not known: "
+        "have them repeat it a fixed number of times"
+    ),
+    "not-of-the-program": "what whole runs take is a matter of the clock, of services or of larger inputs, not of the program",
+    "no-runs": "no whole runs were made",
+    "nothing-ran": _nothing_ran,
+    "opened": "Inconclusive: {why}; by time alone: {by_time:lowered}",
+    "unlike-start": (
+        "runs read {files:few}, outside of their trees, which a build or an earlier run wrote, so that base and head did not start alike"
+    ),
+    "tasks-apart": (
+        "threads or processes of {points:three} had {ran:significant} of the {wanted:significant} CPUs that they could use at the same "
+        "time, so that what they wait for each other, for locks or lines of the cache, is not excluded: a quieter machine would tell"
+    ),
+    "beside-unfelt": "{concluded}; slower functions that it does not feel: {names:few}",
+    "beside-accepted": "{concluded}; accepted: {accepted:commas}",
+    "beyond-accepted": "No regression beyond what is accepted: {accepted:commas}",
+    "of-accepted": "`{name}` ({ratio:ratio})",
+}
