@@ -163,7 +163,7 @@ def test_ends_stay_open_only_where_what_is_asked_for_does(asked: dict[str, str],
     function = asked.get("function")
     wanted = SearchSubject("good", "bad", function, (lambda name, _file: name == function) if function else None, asked.get("metric"))
     with pytest.raises(PerfdiffError) as told:
-        follow(found, wanted)
+        follow(found, wanted, "nothing is slower")
     assert told.value.slug == slug
 
 

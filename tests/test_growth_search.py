@@ -64,7 +64,7 @@ def steps(history: History) -> dict[str, tuple[str, float]]:
 def test_an_exponent_is_told_of_each_revision_and_where_it_changed() -> None:
     found = told(GOOD, "'make' exited 2 [build-failed]", GOOD, BAD, BAD)
     assert (found.feature, found.at) == ("n", "list n=8000.0")
-    assert [each.reason for each in found.entries if each.reason] == ["'make' exited 2 [build-failed]"]
+    assert [say(each.reason) for each in found.entries if each.reason] == ["'make' exited 2 [build-failed]"]
     costs = [entry.costs.get(GROWTH) for entry in found.entries]
     assert [round(cost.value, 1) for cost in costs if cost] == [1.0, 1.0, 2.0, 2.0]
     most = 0.5 * 8000**2 + 2 * 8000

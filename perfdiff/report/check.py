@@ -248,7 +248,7 @@ def _assertion(assertion: Assertion) -> dict[str, Any]:
         "function": assertion.annotation.function,
         "metric": assertion.annotation.metric,
         "verdict": assertion.standing.value,
-        "reason": assertion.reason,
+        "reason": say(assertion.reason),
         "where": assertion.stratum,
         "annotated": wording.known(assertion.annotated),
         "measured": wording.known(measured(assertion)),

@@ -86,8 +86,8 @@ WORDINGS: Mapping[str, Wording] = {
         "a call takes {ratio:ratio} as long, which another layout of the same instructions may make: counts do not explain it, "
         f"and whole runs without probes are not slower: {_MORE_TIME_THERE}"
     ),
-    "unevenly-called": "a call takes {ratio:ratio} as long at equal inputs, but runs make another number of calls each time, and fewer in head: "
-    "have them make a fixed number",
+    "unevenly-called": "a call takes {ratio:ratio} as long at equal inputs, but runs make another number of calls each time, and fewer in "
+    "head: have them make a fixed number",
     "work-moved": "work moved between it and {names:names}; together they {together}",
     "costs-the-same": "cost the same",
     "costs-less": "take {ns:duration} less in one run of each workload point, within what runs vary by",
