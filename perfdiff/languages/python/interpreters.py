@@ -75,13 +75,10 @@ def find(named: str | None, folder: Path, environment: Mapping[str, str]) -> Int
             "[python] interpreter",
             slug="no-interpreter",
         )
-    return described(program, str(folder), tuple(sorted(_asking(environment).items())))
-
-
-def _asking(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that may decide which interpreter a name on PATH stands for, as version managers read them."""
+    # What may decide which interpreter a name on PATH stands for, as version managers read it.
     managers = ("PYENV_", "ASDF_", "MISE_", "RTX_")
-    return {name: value for name, value in environment.items() if name in ("PATH", "HOME") or name.startswith(managers)}
+    asking = {name: value for name, value in environment.items() if name in ("PATH", "HOME") or name.startswith(managers)}
+    return described(program, str(folder), tuple(sorted(asking.items())))
 
 
 @functools.lru_cache
