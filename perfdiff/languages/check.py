@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from perfdiff.errors import PerfdiffError
+from perfdiff.languages.answers import answer
 
 _COMPILERS = ("cc", "gcc", "clang")
-TIMEOUT_S = 60.0  # an interpreter or a JVM on a network drive may take seconds to start
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,7 @@ def loads_ours(name: str, machine: str, start: Callable[[], tuple[Sequence[str],
     """Return whether a `machine`, such as the JVM, loads what we compile: `start` does that, and returns a command and its environment."""
     try:
         command, environment = start()
-        ended = subprocess.run(
-            command, env=environment, capture_output=True, text=True, check=False, timeout=TIMEOUT_S, stdin=subprocess.DEVNULL
-        )
+        ended = answer(command, environment=environment)
     except PerfdiffError as error:
         return refused(name, error, otherwise, is_needed=True)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from perfdiff import temporary
 from perfdiff.errors import BuildError
-from perfdiff.languages.check import TIMEOUT_S, Check, refused, told
+from perfdiff.languages.answers import answer
+from perfdiff.languages.check import Check, refused, told
 from perfdiff.languages.python import extension, interpreters, layout, pip
 from perfdiff.languages.python.interpreters import DEFAULT, Interpreter
 from perfdiff.languages.python.traits import PythonConfig
@@ -43,9 +44,7 @@ def _environment(interpreter: Interpreter, cache: Path, *, is_needed: bool) -> C
         with temporary.folder("tmp", within=cache) as room:
             made = layout.make(room / "venv", interpreter)
             pip.provide(made, interpreter, cache / "python")
-            ended = subprocess.run(
-                [made.python, "-I", "-c", _PIP], capture_output=True, text=True, check=False, timeout=TIMEOUT_S, stdin=subprocess.DEVNULL
-            )
+            ended = answer([made.python, "-I", "-c", _PIP])
     except (OSError, subprocess.TimeoutExpired) as error:
         return Check("environments", needed=is_needed, found=False, says=f"none can be made: {error}", remedy=remedy)
     if ended.returncode != 0:

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from perfdiff.errors import BuildError
 from perfdiff.languages import stored
+from perfdiff.languages.answers import answer
 
 DEFAULT = "python3"
 SUPPORTED = ((3, 10), (3, 14))  # the first and the last version whose frames the probes know
 
 _DESCRIBING = Path(__file__).parent / "scripts" / "describing.py"
-_TIMEOUT_S = 60.0  # an interpreter on a network drive may take seconds to start
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +85,7 @@ def find(named: str | None, folder: Path, environment: Mapping[str, str]) -> Int
 def described(program: str, folder: str | None = None, environment: tuple[tuple[str, str], ...] | None = None) -> Interpreter:
     """Return what an interpreter says of itself, run in a folder and an environment; raise BuildError as `find` does."""
     try:
-        ended = subprocess.run(
-            [program, "-I", str(_DESCRIBING)],
-            cwd=folder,
-            env=None if environment is None else dict(environment),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_TIMEOUT_S,
-            stdin=subprocess.DEVNULL,
-        )
+        ended = answer([program, "-I", _DESCRIBING], environment=None if environment is None else dict(environment), folder=folder)
         interpreter = stored.restored(Interpreter, ended.stdout)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BuildError(f"the interpreter {program} cannot be run: {error}", slug="no-interpreter") from error
