@@ -16,7 +16,7 @@ from perfdiff.collect.runs import workloads
 from perfdiff.configuration import Overrides, shellwords
 from perfdiff.errors import BuildError
 from perfdiff.languages.dependencies import changes as dependency_changes
-from perfdiff.languages.java import complaints, dependencies, homes, jvms, options
+from perfdiff.languages.java import complaints, dependencies, homes, jvms
 from perfdiff.languages.java.homes import Homes
 from perfdiff.languages.java.jdks import Jdk, find
 from perfdiff.languages.java.project import JavaProject, start
@@ -245,7 +245,7 @@ def test_a_jvm_tells_what_it_takes_from_the_machine(jdk: Jdk) -> None:
 
 
 def test_a_jvm_on_one_cpu_takes_what_it_takes_for_the_user(jdk: Jdk) -> None:
-    variables = {**environment(), **options.variables(jdk.home, environment())}
+    variables = {**environment(), **jvms.variables(jdk.home, environment())}
     command = ["taskset", "-c", "0", jdk.java, "-Xlog:gc:stdout", "-version"]
     alone, free = (
         subprocess.run(each, env=variables, capture_output=True, text=True, check=True).stdout.split("Using ")[1].split()[0]
@@ -255,9 +255,9 @@ def test_a_jvm_on_one_cpu_takes_what_it_takes_for_the_user(jdk: Jdk) -> None:
 
 
 def test_the_users_own_options_of_jvms_prevail(jdk: Jdk) -> None:
-    assert options.variables(jdk.home, {jvms.OPTIONS: "-Xmx64m"})[jvms.OPTIONS].endswith(" -Xmx64m")
+    assert jvms.variables(jdk.home, {jvms.OPTIONS: "-Xmx64m"})[jvms.OPTIONS].endswith(" -Xmx64m")
     own = {jvms.OPTIONS: "-XX:ActiveProcessorCount=7"}
-    assert options.variables(jdk.home, own) == own
+    assert jvms.variables(jdk.home, own) == own
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import shutil
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from perfdiff.errors import PerfdiffError
+from perfdiff.languages.answers import answer
 
 _COMPILERS = ("cc", "gcc", "clang")
 
@@ -27,6 +29,29 @@ def refused(name: str, error: PerfdiffError, otherwise: str, *, is_needed: bool)
     """Return what a message says as a check: what is the matter, and what to do, or else what is told here."""
     says, _, remedy = str(error).partition("; ")
     return Check(name, needed=is_needed, found=False, says=says, remedy=remedy or otherwise)
+
+
+def told(name: str, tell: Callable[[], object], otherwise: str, *, is_needed: bool) -> Check:
+    """Return what `tell` returns as a check that finds it, or the message that it raises."""
+    try:
+        says = str(tell())
+    except PerfdiffError as error:
+        return refused(name, error, otherwise, is_needed=is_needed)
+    return Check(name, needed=is_needed, found=True, says=says)
+
+
+def loads_ours(name: str, machine: str, start: Callable[[], tuple[Sequence[str], Mapping[str, str]]], otherwise: str) -> Check:
+    """Return whether a `machine`, such as the JVM, loads what we compile: `start` does that, and returns a command and its environment."""
+    try:
+        command, environment = start()
+        ended = answer(command, environment=environment)
+    except PerfdiffError as error:
+        return refused(name, error, otherwise, is_needed=True)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Check(name, needed=True, found=False, says=f"{machine} cannot be started: {error}", remedy=otherwise)
+    says = f"{machine} does not load it: {(ended.stderr or ended.stdout).strip().splitlines()[-1:]}"
+    is_done = ended.returncode == 0
+    return Check(name, True, is_done, *((f"compiles, and {machine} loads it",) if is_done else (says, otherwise)))
 
 
 def loads(name: str, package: str, *, is_needed: bool) -> Check:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from filecmp import cmp
 from pathlib import Path
 
@@ -26,7 +26,11 @@ def all_differing(base: Path, head: Path) -> Iterator[tuple[str, Mapping[int, Pa
 
     Links are files, whatever they lead to, and so are folders without files.
     """
-    yield from _unlike([dict(_files(tree)) for tree in (base, head)])
+    files = [dict(_files(tree)) for tree in (base, head)]
+    for name in sorted(files[0].keys() | files[1].keys()):
+        present = {side: found[name] for side, found in enumerate(files) if name in found}
+        if len(present) < len(files) or not _is_same_file(present[0], present[1]):
+            yield name, present
 
 
 def regular(places: Mapping[int, Path]) -> tuple[Path, Path] | None:
@@ -43,13 +47,6 @@ def _files(tree: Path) -> Iterator[tuple[str, Path]]:
         for path in (Path(folder) / name for name in (*names, *folders)):
             if path.is_symlink() or not path.is_dir():
                 yield path.relative_to(tree).as_posix(), path
-
-
-def _unlike(files: Sequence[Mapping[str, Path]]) -> Iterator[tuple[str, Mapping[int, Path]]]:
-    for name in sorted(files[0].keys() | files[1].keys()):
-        present = {side: found[name] for side, found in enumerate(files) if name in found}
-        if len(present) < len(files) or not _is_same_file(present[0], present[1]):
-            yield name, present
 
 
 def _is_same_file(first: Path, second: Path) -> bool:

@@ -157,12 +157,13 @@ def _read(content: bytes) -> Elf:
     }
     if not sections:
         raise DamagedElfError("no section headers")
+    dynamic = [one for one in found if one["sh_type"] == "SHT_DYNAMIC"]
     return Elf(
         kind=file["e_type"],
         machine=file["e_machine"],
         sections=sections,
         symbols=symbols,
-        needed=_needed(found),
+        needed=tuple(tag.needed for one in dynamic[:1] for tag in one.iter_tags("DT_NEEDED")),  # in order
         has_lto=any(one.name.startswith(_LTO) for one in found),
     )
 
@@ -238,9 +239,3 @@ def _name(names: bytes, start: int) -> str:
 
 def _text(name: bytes) -> str:
     return name.decode("utf-8", "surrogateescape")
-
-
-def _needed(sections: list[Any]) -> tuple[str, ...]:
-    """Return the libraries that a program asks the dynamic linker for, in order."""
-    dynamic = [one for one in sections if one["sh_type"] == "SHT_DYNAMIC"]
-    return tuple(tag.needed for one in dynamic[:1] for tag in one.iter_tags("DT_NEEDED"))

@@ -73,8 +73,9 @@ def _kept(jdk: Jdk, agent: _Agent, compiler: str, cache: Path) -> Path:
 
 
 def _make(jdk: Jdk, agent: _Agent, driver: str, made: Path) -> None:
+    versions = ("-source", str(_OLDEST), "-target", str(_OLDEST))
     for _, path in agent.classes:
-        _compile_class(jdk, path, made)
+        compiled.run([*jdk.compiling, *versions, "--patch-module", f"java.base={path.parent}", "-d", str(made), str(path)])
     headers = jdk.home / "include"
     places = [f'-D{macro}="{made / "java/lang" / path.with_suffix(".class").name}"' for macro, path in agent.classes]
     compiled.run(
@@ -83,8 +84,3 @@ def _make(jdk: Jdk, agent: _Agent, driver: str, made: Path) -> None:
             *(*map(str, agent.sources), "-o", str(made / LIBRARY), *_LINK_FLAGS, *agent.options),
         ]
     )
-
-
-def _compile_class(jdk: Jdk, source: Path, made: Path) -> None:
-    release, patched = str(_OLDEST), f"java.base={source.parent}"
-    compiled.run([*jdk.compiling, "-source", release, "-target", release, "--patch-module", patched, "-d", str(made), str(source)])

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from perfdiff.errors import PerfdiffError
 from perfdiff.languages.c import runtime_library
-from perfdiff.languages.check import Check, compiler, loads, refused
+from perfdiff.languages.check import Check, compiler, loads, loads_ours, refused
 from perfdiff.languages.java import agent, jvms
 from perfdiff.languages.java.homes import Homes
 from perfdiff.languages.java.jdks import Jdk
 from perfdiff.languages.java.traits import JavaConfig
 
 _HEADERS = ("jni.h", "jvmti.h", "linux/jni_md.h")
-_TIMEOUT_S = 60.0  # a JVM on a network drive may take seconds to start
 _OTHER_JDK = "name the folder of another JDK as home under [java]"
 
 
@@ -37,7 +35,7 @@ def examine(config: JavaConfig | None, project: Path, cache: Path, variables: Ma
     yield headers
     yield loads("Java parser", "tree-sitter-java", is_needed=is_needed)
     if is_needed and headers.found and cache.is_dir():  # compiling takes a second or two
-        yield _agent(jdk, cache, variables)
+        yield loads_ours("Java agent", "the JVM", lambda: _start(jdk, cache, variables), _OTHER_JDK)
 
 
 def _headers(jdk: Jdk, *, is_needed: bool) -> Check:
@@ -48,18 +46,8 @@ def _headers(jdk: Jdk, *, is_needed: bool) -> Check:
     return Check("JDK headers", needed=is_needed, found=not missing, says=says, remedy=remedy)
 
 
-def _agent(jdk: Jdk, cache: Path, variables: Mapping[str, str]) -> Check:
-    """Compile the agent, which is kept in `cache` as a comparison would keep it, and have a JVM load it."""
+def _start(jdk: Jdk, cache: Path, variables: Mapping[str, str]) -> tuple[Sequence[str], Mapping[str, str]]:
+    """Compile the agent, which is kept in `cache` as a comparison would keep it; return what starts a JVM with it."""
     driver, kept = compiler(variables), cache / "runtime"
-    try:
-        library = agent.build(jdk, runtime_library.build(driver, kept), driver, kept)
-        command = [str(jdk.java), f"-agentpath:{library}", "-version"]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL)
-    except PerfdiffError as error:
-        return refused("Java agent", error, _OTHER_JDK, is_needed=True)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Check("Java agent", needed=True, found=False, says=f"the JVM cannot be started: {error}", remedy=_OTHER_JDK)
-    if ended.returncode != 0:
-        says = f"the JVM does not load it: {(ended.stderr or ended.stdout).strip().splitlines()[-1:]}"
-        return Check("Java agent", needed=True, found=False, says=says, remedy=_OTHER_JDK)
-    return Check("Java agent", needed=True, found=True, says="compiles, and the JVM loads it")
+    library = agent.build(jdk, runtime_library.build(driver, kept), driver, kept)
+    return (str(jdk.java), f"-agentpath:{library}", "-version"), variables

@@ -34,18 +34,10 @@ def index(tree: Path, jdk: Jdk, *, depth: int, cache: Path | None, helpers: Path
         known.setdefault(candidate.one.name, candidate.one)
     known |= {one.one.name: one.one for one in reversed(joined)}
     hierarchy = Hierarchy(known)
-    problems = (*_broken_classes(files, told), *_broken_sources(sources), *_uncompiled(sources, files))
+    broken = [(file.place, one) for file, one in zip(files, told, strict=True) if isinstance(one, str)]
+    broken += [(source.file, source.told.problem) for source in sources if source.told.problem is not None]
+    problems = (*(Skipped(file.rpartition("/")[2], file, problem) for file, problem in broken), *_uncompiled(sources, files))
     return link(Functions(joined, hierarchy, depth).all(), joined, hierarchy, problems)
-
-
-def _broken_classes(files: list[ClassFile], told: list[Class | str]) -> tuple[Skipped, ...]:
-    wrong = ((file, one) for file, one in zip(files, told, strict=True) if isinstance(one, str))
-    return tuple(Skipped(file.place.rpartition("/")[2], file.place, one) for file, one in wrong)
-
-
-def _broken_sources(sources: tuple[SourceFile, ...]) -> tuple[Skipped, ...]:
-    wrong = ((source.file, source.told.problem) for source in sources)
-    return tuple(Skipped(file.rpartition("/")[2], file, problem) for file, problem in wrong if problem is not None)
 
 
 def _uncompiled(sources: tuple[SourceFile, ...], files: list[ClassFile]) -> tuple[Skipped, ...]:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfdiff.errors import BuildError
+from perfdiff.languages.answers import answer
 
 SUPPORTED = (11, 25)  # the first and the last release whose class files the loom reads; long-term ones and what lies between
 
-_TIMEOUT_S = 60.0  # a JVM on a network drive may take seconds to start
 _VERSION = re.compile(r'^JAVA_VERSION="([^"]+)"', re.MULTILINE)
 _HOME = re.compile(r"^\s*java\.home = (.+)$", re.MULTILINE)
 
@@ -93,8 +93,7 @@ def _home_of(compiler: str, path: str) -> Path:
     if (folder / "release").is_file():
         return folder
     try:
-        command = [compiler, "-J-XshowSettings:properties", "-version"]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL)
+        ended = answer([compiler, "-J-XshowSettings:properties", "-version"])
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BuildError(f"the compiler {compiler} on PATH ({path}) cannot be run: {error}", slug="no-jdk") from error
     found = _HOME.search(ended.stderr) or _HOME.search(ended.stdout)
@@ -127,9 +126,8 @@ def _release(home: Path) -> str:
     try:
         if found := _VERSION.search((home / "release").read_text(errors="replace")):
             return found[1]
-        ended = subprocess.run(
-            [home / "bin/javac", "-version"], capture_output=True, text=True, check=True, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL
-        )
+        ended = answer([home / "bin/javac", "-version"])
+        ended.check_returncode()
     except OSError as error:
         raise BuildError(f"the JDK in {home} cannot be read: {error.strerror}", slug="no-jdk") from error
     except subprocess.SubprocessError as error:

@@ -10,7 +10,7 @@ from perfdiff.config import Config
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.check import compiler
 from perfdiff.languages.dependencies import DependencyChange, changes
-from perfdiff.languages.java import agent, calibrating, counting, homes, jvms, options, sameness, start, weaving
+from perfdiff.languages.java import agent, calibrating, counting, homes, jvms, sameness, start, weaving
 from perfdiff.languages.java import places as counted_places
 from perfdiff.languages.java.homes import Homes
 from perfdiff.languages.java.index import index as index_program
@@ -74,7 +74,7 @@ class Java(Language):
     def runs_on(self, built: PlainBuild) -> tuple[str, ...]:
         """Return the JDK, what its machine takes and what is fixed of it, and the libraries of others that the revision names."""
         kept = homes.read(built.beside)
-        machine, fixed = jvms.ask(kept.home, self._environment), options.fixed(kept.home, self._environment)
+        machine, fixed = jvms.ask(kept.home, self._environment), jvms.fixed(kept.home, self._environment)
         takes = (machine.collector, machine.heap and f"heap up to {machine.heap}", fixed)
         libraries = (f"{name} {version}" for name, version in kept.versions.items())
         return (f"{machine.name} {kept.release} ({'; '.join(filter(None, takes))})", *libraries)
@@ -92,11 +92,11 @@ class Java(Language):
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return what makes the JDK of a build the one that workloads find, and what is fixed in its JVMs."""
         home = homes.read(built.beside).home
-        return {**homes.variables(home, environment), **options.variables(home, environment)}
+        return {**homes.variables(home, environment), **jvms.variables(home, environment)}
 
     def calm(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return what makes methods wait for the compiler, and has one thread collect."""
-        return options.calm(homes.read(built.beside).home, environment)
+        return jvms.calm(homes.read(built.beside).home, environment)
 
     def attach(self, phase: Phase, built: PlainBuild, probes: Sequence[Probe], folder: Path) -> Mapping[str, str]:
         """Weave the probes, and return the variables by which each JVM finds them."""

@@ -110,17 +110,12 @@ def start(folder: Path, system: BuildSystem) -> Start:
         text = (folder / system.file).read_text(encoding="utf-8", errors="replace") if system.name == _ANT else ""
         told = _DESTINATION.search(text)
         return Start((told[1] if told else _PLAIN,), _main([(folder / root, root != ".") for root in _SOURCES]))
-    modules = sorted({path.parents[2].relative_to(folder) for path in _roots(folder)})
+    roots = (path for pattern in ("", "*/", "*/*/") for path in folder.glob(f"{pattern}{_SOURCES[0]}"))  # of modules too
+    modules = sorted({path.parents[2].relative_to(folder) for path in roots if path.is_dir()})
     return Start(
         tuple((module / classes).as_posix() for module in modules) or (classes,),
         _main([(folder / module / _SOURCES[0], True) for module in modules]),
     )
-
-
-def _roots(folder: Path) -> Iterator[Path]:
-    """Yield the folders of sources of a project and its modules, which lie two folders deep at most."""
-    for pattern in ("", "*/", "*/*/"):
-        yield from (path for path in folder.glob(f"{pattern}{_SOURCES[0]}") if path.is_dir())
 
 
 def _main(roots: Sequence[tuple[Path, bool]]) -> str | None:

@@ -128,7 +128,8 @@ def read(data: bytes) -> SourceText:
     text = as_ascii(data)
     root = parse(text)
     walk = _Walk(text)
-    for kind, node in _nodes(root):
+    nodes = ((kind, node) for kind, nodes in QueryCursor(_query()).captures(root).items() for node in nodes)
+    for kind, node in sorted(nodes, key=lambda found: (found[1].start_byte, -found[1].end_byte)):  # outer ones before inner ones
         walk.take(kind, node)
     members, remarks = tuple(walk.all_members()), stretches(walk.remarks)
     return SourceText(walk.package, tuple(walk.imports), tuple(walk.types), members, remarks, problem(root))
@@ -152,12 +153,6 @@ def _language() -> Language:
 @functools.cache
 def _query() -> Query:
     return Query(_language(), _QUERY + decisions.QUERY)
-
-
-def _nodes(root: Node) -> list[tuple[str, Node]]:
-    """Return what the query finds, outer nodes before inner ones."""
-    found = [(kind, node) for kind, nodes in QueryCursor(_query()).captures(root).items() for node in nodes]
-    return sorted(found, key=lambda one: (one[1].start_byte, -one[1].end_byte))
 
 
 class _Walk:

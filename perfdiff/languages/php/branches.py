@@ -218,12 +218,9 @@ def plan_branches(node: Node) -> tuple[BranchPlan, ...]:
         seen[jump.first] += 1
         if jump.condition is not None:
             total = 0 if jumps.unsure else len(jumps.found)
-            plans.append(_plan(jump.condition, f"{number} {total} {jump.first} {jump.last} {place}"))
+            start, end, text = jump.condition.start_byte, jump.condition.end_byte, " ".join(text_of(jump.condition).split())
+            plans.append(BranchPlan(start, end, line(jump.condition), text, f"{number} {total} {jump.first} {jump.last} {place}"))
     return tuple(sorted(plans, key=lambda plan: plan.start))
-
-
-def _plan(condition: Node, place: str) -> BranchPlan:
-    return BranchPlan(condition.start_byte, condition.end_byte, line(condition), " ".join(text_of(condition).split()), place)
 
 
 def _operator(node: Node) -> str:

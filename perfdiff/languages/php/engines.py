@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-_TIMEOUT_S = 60.0
+from perfdiff.languages.answers import answer
+
 _READ = ("PATH", "PHPRC", "PHP_INI_SCAN_DIR", "HOME")
 _QUESTION = """
 $status = function_exists('opcache_get_status') ? @opcache_get_status(false) : false;
@@ -41,14 +42,7 @@ class Engine:
 @functools.lru_cache
 def _asked(executable: Path, variables: tuple[tuple[str, str], ...]) -> Engine:
     try:
-        ended = subprocess.run(
-            [str(executable), "-d", "display_errors=0", "-r", _QUESTION],
-            env=dict(variables),
-            capture_output=True,
-            check=False,
-            timeout=_TIMEOUT_S,
-            stdin=subprocess.DEVNULL,
-        )
+        ended = answer([executable, "-d", "display_errors=0", "-r", _QUESTION], environment=dict(variables))
         _, _, _, caches, compiles, limit, extensions, zend = json.loads(ended.stdout)
     except (OSError, subprocess.TimeoutExpired, ValueError):
         return Engine(False, False, "", (), ())

@@ -49,15 +49,8 @@ class Expressions:
         call = "()" if node.type == "scoped_call_expression" else ""
         return f"{owner}>{text_of(named).lstrip('$')}{call}" if owner else ""
 
-    def _type_of_class_constant(self, node: Node) -> str:
-        """Return the class: `Suit::Hearts` is one of its objects, `Box::class` its name where a class is asked for."""
-        return self._class_before(node.children[0])
-
     def _class_before(self, scope: Node | None) -> str:
         return self.around.class_of(text_of(scope)) if scope is not None and scope.type in (*NAMES, "relative_scope") else ""
-
-    def _type_of_new(self, node: Node) -> str:
-        return self._class_before(child(node, "name", "qualified_name"))
 
     def _type_of_call(self, node: Node) -> str:
         function = node.child_by_field_name("function")
@@ -96,8 +89,9 @@ _TYPED: dict[str, Callable[[Expressions, Node], str]] = {
     "variable_name": Expressions._type_of_variable,
     **dict.fromkeys((*MEMBERS, *CALLS), Expressions._type_of_member),
     **dict.fromkeys(("scoped_call_expression", "scoped_property_access_expression"), Expressions._type_of_scoped),
-    "class_constant_access_expression": Expressions._type_of_class_constant,
-    "object_creation_expression": Expressions._type_of_new,
+    # `Suit::Hearts` is an object of the class, `Box::class` its name where a class is asked for.
+    "class_constant_access_expression": lambda known, node: known._class_before(node.children[0]),
+    "object_creation_expression": lambda known, node: known._class_before(child(node, "name", "qualified_name")),
     "function_call_expression": Expressions._type_of_call,
     **dict.fromkeys(("assignment_expression", "augmented_assignment_expression"), Expressions._type_of_assigned),
 }

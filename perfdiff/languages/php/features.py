@@ -98,7 +98,7 @@ def _plans(inputs: Inputs, depth: int) -> Iterator[FeaturePlan]:
         if root in roots and root != path:
             yield from _both(path, Origin.FIELD)
         elif root in SUPERGLOBALS or root == "$GLOBALS" or "::" in path:
-            yield from _global(path)
+            yield from [_length(path, Origin.GLOBAL, f"count({path})")] if path in SUPERGLOBALS else _both(path, Origin.GLOBAL)
     for name in sorted(inputs.names.globals):
         yield from _both(f"$GLOBALS[{name[1:]}]", Origin.GLOBAL, name)
 
@@ -128,13 +128,6 @@ def _length_name(one: Parameter, names: Names) -> str:
 def _both(path: str, origin: Origin, name: str = "") -> Iterator[FeaturePlan]:
     yield FeaturePlan(name or path, origin, Load.FLOATING, f"number {path}")
     yield _length(path, origin, f"length({name or path})")
-
-
-def _global(path: str) -> Iterator[FeaturePlan]:
-    if path in SUPERGLOBALS:
-        yield _length(path, Origin.GLOBAL, f"count({path})")
-    else:
-        yield from _both(path, Origin.GLOBAL)
 
 
 def _length(path: str, origin: Origin, name: str) -> FeaturePlan:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from perfdiff.errors import PerfdiffError
 from perfdiff.languages.c import runtime_library
-from perfdiff.languages.check import Check, compiler, loads, refused
+from perfdiff.languages.check import Check, compiler, loads, loads_ours, refused, told
 from perfdiff.languages.php import engines, extension, start
 from perfdiff.languages.php.homes import Homes
 from perfdiff.languages.php.interpreters import Php
 from perfdiff.languages.php.traits import PhpConfig
 
-_TIMEOUT_S = 60.0
 _OTHER_PHP = "name another PHP as interpreter under [php]"
 
 
@@ -32,42 +30,17 @@ def examine(config: PhpConfig | None, project: Path, cache: Path, variables: Map
     which = "which this project's programs run under" if is_needed else "for PHP programs, of which there are none here"
     engine = engines.ask(php.executable, variables)
     yield Check("PHP", needed=is_needed, found=True, says=f"{php.release} at {php.executable} ({engine.says}), {named}, {which}")
-    headers = _headers(php, is_needed=is_needed)
+    headers = told("PHP headers", lambda: extension.headers(php)[0], _OTHER_PHP, is_needed=is_needed)
     yield headers
     yield loads("PHP parser", "tree-sitter-php", is_needed=is_needed)
     if is_needed and headers.found and cache.is_dir():  # compiling takes a second or two
-        yield _extension(php, cache, variables)
+        yield loads_ours("PHP extension", "PHP", lambda: _start(php, cache, variables), _OTHER_PHP)
 
 
-def _headers(php: Php, *, is_needed: bool) -> Check:
-    try:
-        folders = extension.headers(php)
-    except PerfdiffError as error:
-        return refused("PHP headers", error, _OTHER_PHP, is_needed=is_needed)
-    return Check("PHP headers", needed=is_needed, found=True, says=next(iter(folders), ""))
-
-
-def _extension(php: Php, cache: Path, variables: Mapping[str, str]) -> Check:
-    """Compile our extension, which is kept in `cache` as a comparison would keep it, and have PHP load it."""
+def _start(php: Php, cache: Path, variables: Mapping[str, str]) -> tuple[Sequence[str], Mapping[str, str]]:
+    """Compile our extension, which is kept in `cache` as a comparison would keep it; return what starts PHP with it."""
     driver, kept = compiler(variables), cache / "runtime"
-    name = "PHP extension"
-    try:
-        module = extension.build(php, runtime_library.build(driver, kept), driver, kept)
-        asked = start.environment(Path(os.devnull), module, variables)
-        ended = subprocess.run(
-            [str(php.executable), "-d", "display_errors=0", "-r", "echo json_encode(extension_loaded('perfdiff'));"],
-            env={**variables, start.FOLDERS: asked[start.FOLDERS]},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_TIMEOUT_S,
-            stdin=subprocess.DEVNULL,
-        )
-    except PerfdiffError as error:
-        return refused(name, error, _OTHER_PHP, is_needed=True)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Check(name, needed=True, found=False, says=f"PHP cannot be started: {error}", remedy=_OTHER_PHP)
-    if ended.stdout.strip() != "true":
-        says = f"PHP does not load it: {(ended.stderr or ended.stdout).strip().splitlines()[-1:]}"
-        return Check(name, needed=True, found=False, says=says, remedy=_OTHER_PHP)
-    return Check(name, needed=True, found=True, says="compiles, and PHP loads it")
+    module = extension.build(php, runtime_library.build(driver, kept), driver, kept)
+    asked = start.environment(Path(os.devnull), module, variables)
+    command = (str(php.executable), "-d", "display_errors=0", "-r", "exit(extension_loaded('perfdiff') ? 0 : 1);")
+    return command, {**variables, start.FOLDERS: asked[start.FOLDERS]}

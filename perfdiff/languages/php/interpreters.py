@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfdiff.errors import BuildError
+from perfdiff.languages.answers import answer
 
 DEFAULT = "php"
 SUPPORTED = ((8, 1), (8, 4))  # the first and the last version whose engine the probes know
 
-_TIMEOUT_S = 60.0  # PHP starts within 20 ms; on a network disk, not yet cached, within seconds
 # Without ini files: what a project's own say is nothing that a build depends on, and extensions of theirs take time to load.
 _ASKING = ("-n", "-d", "display_errors=0", "-r")
 _QUESTION = """
@@ -68,14 +68,7 @@ def find(named: str | None, project: Path, environment: Mapping[str, str]) -> Ph
 @functools.lru_cache
 def _described(program: str, path: str) -> Php:
     try:
-        ended = subprocess.run(
-            [program, *_ASKING, _QUESTION],
-            env={"PATH": path},
-            capture_output=True,
-            check=False,
-            timeout=_TIMEOUT_S,
-            stdin=subprocess.DEVNULL,
-        )
+        ended = answer([program, *_ASKING, _QUESTION], environment={"PATH": path})
         binary, release, major, minor, is_threaded, api = json.loads(ended.stdout)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BuildError(f"{program} cannot be run: {error}", slug="no-php") from error
@@ -84,7 +77,7 @@ def _described(program: str, path: str) -> Php:
             f"{program} does not say what it is (exit code {ended.returncode}), as every PHP does from the command line; name another one "
             "in [php] interpreter",
             slug="no-php",
-            detail=ended.stderr.decode(errors="replace"),
+            detail=ended.stderr,
         ) from error
     executable = Path(binary or program).resolve()
     php = Php(executable, release, (major, minor), is_threaded, api, _config(Path(program), executable, release, (major, minor), path))
@@ -104,7 +97,7 @@ def _config(program: Path, executable: Path, release: str, version: tuple[int, i
     folders = [program.parent, executable.parent]
     for found in _candidates(names, folders, path):
         try:
-            told = subprocess.run([found, "--version"], capture_output=True, check=False, timeout=_TIMEOUT_S, text=True)
+            told = answer([found, "--version"])
         except (OSError, subprocess.TimeoutExpired):
             continue
         if told.stdout.strip() == release:

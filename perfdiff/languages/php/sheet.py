@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from perfdiff.languages import probe_sheets
+from perfdiff.languages.interpreter_parts import write_probes
 from perfdiff.languages.protocol import Probe
 
 _MAGIC = "perfdiff php 1"
@@ -28,4 +28,4 @@ def write(path: Path, probes: Sequence[Probe], places: Mapping[str, Sequence[Pat
     `places` gives for each file of the tree all absolute paths that it may be loaded from. A path with a line break in it cannot be told,
     so functions loaded from there are not probed. `aliases` are all names that classes of the tree may give to methods of traits.
     """
-    probe_sheets.write(path, (_MAGIC, *(f"alias {name}" for name in sorted(set(aliases)))), probes, places)
+    write_probes(path, (_MAGIC, *(f"alias {name}" for name in sorted(set(aliases)))), probes, places)

@@ -38,14 +38,9 @@ def parts(definition: FunctionDefinition) -> Parts:
         return Parts((), tuple(definition.text.split()))
     body = body_of(node)
     found = plain(words(node))
-    inside = plain(_body_words(node, body)) if body is not None else []
+    behind = [each for each in node.children if body is not None and each.start_byte >= body.start_byte]
+    inside = plain(word for each in behind for word in words(each))
     return Parts(tuple(found[: len(found) - len(inside)]), tuple(inside))
-
-
-def _body_words(node: Node, body: Node) -> list[str]:
-    """Return the words from a function's body on."""
-    after = [each for each in node.children if each.start_byte >= body.start_byte]
-    return [word for each in after for word in words(each)]
 
 
 def _function(text: str) -> Node | None:

@@ -15,6 +15,7 @@ from packaging.markers import InvalidMarker, Marker
 from packaging.requirements import InvalidRequirement, Requirement
 
 from perfdiff import temporary
+from perfdiff.languages.answers import answer
 from perfdiff.languages.python import packages
 from perfdiff.languages.python.interpreters import Interpreter
 from perfdiff.languages.python.layout import Layout
@@ -65,15 +66,15 @@ def ask(project: Project, place: Path, interpreter: Interpreter, environment: Ma
     needed = project.build_requirements
     while True:
         layout = packages.obtain(Requirements(needed), interpreter, environment, cache)
-        answer = _answer(project, place, layout, environment)
-        missing = tuple(each for each in (answer or {}).get("missing", ()) if each not in needed)
+        told = _answer(project, place, layout, environment)
+        missing = tuple(each for each in (told or {}).get("missing", ()) if each not in needed)
         if not missing:
             break
         needed = (*needed, *missing)
-    if answer is None:
+    if told is None:
         return None
-    if "name" in answer:
-        return Backend(layout, _told(project, answer, interpreter))
+    if "name" in told:
+        return Backend(layout, _told(project, told, interpreter))
     return Backend(layout, project) if project.name and project.requirements is not None else None
 
 
@@ -88,16 +89,8 @@ def _answer(project: Project, place: Path, layout: Layout, environment: Mapping[
     try:
         with temporary.folder() as room:
             surroundings["TMPDIR"] = str(room)
-            ended = subprocess.run(
-                command,
-                cwd=place,
-                env=surroundings,
-                capture_output=True,
-                text=True,
-                check=True,
-                timeout=_TIMEOUT_S,
-                stdin=subprocess.DEVNULL,
-            )
+            ended = answer(command, environment=surroundings, folder=place, within_s=_TIMEOUT_S)
+        ended.check_returncode()
         return dict(json.loads(ended.stdout))
     except (OSError, subprocess.SubprocessError, ValueError):  # what builds the project will say why
         return None

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfdiff.errors import BuildError
+from perfdiff.languages.answers import answer
 from perfdiff.languages.python.layout import Layout
 
 _COMPILING = Path(__file__).parent / "scripts" / "compiling.py"
@@ -28,7 +29,8 @@ def compile_modules(layout: Layout, folders: Iterable[Path]) -> tuple[Uncompiled
     """Compile all modules below some folders with an environment's interpreter; return those that it cannot compile."""
     command = [str(layout.python), "-I", "-S", str(_COMPILING), *map(str, folders)]
     try:
-        ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL)
+        ended = answer(command, within_s=_TIMEOUT_S)
+        ended.check_returncode()
     except (OSError, subprocess.SubprocessError) as error:
         detail = error.stderr if isinstance(error, subprocess.CalledProcessError) else ""
         raise BuildError(f"modules cannot be byte-compiled: {error}", slug="python-compile", detail=detail) from error

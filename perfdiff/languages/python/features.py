@@ -60,7 +60,9 @@ def plan_features(inputs: Inputs, depth: int) -> tuple[FeaturePlan, ...]:
 def _plans(inputs: Inputs, depth: int) -> Iterator[FeaturePlan]:
     parameters = [one for one in _parameters(inputs.parameters) if one[0].arg != inputs.self_name]
     for parameter, default in parameters:
-        yield from _argument(parameter.arg, _kinds(parameter.annotation, default))
+        kinds = _kinds(parameter.annotation, default)
+        plans = _both(parameter.arg, parameter.arg, Origin.ARGUMENT)
+        yield from (plan for kind, plan in zip((_NUMBER, _LENGTH), plans, strict=True) if kind in kinds)
     for special in (inputs.parameters.vararg, inputs.parameters.kwarg):
         if special is not None:
             yield _length(special.arg, special.arg, Origin.ARGUMENT)
@@ -86,13 +88,6 @@ def _parameters(arguments: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr | 
     defaults: list[ast.expr | None] = [*[None] * (len(positional) - len(arguments.defaults)), *arguments.defaults]
     yield from zip(positional, defaults, strict=True)
     yield from zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-
-
-def _argument(name: str, kinds: frozenset[str]) -> Iterator[FeaturePlan]:
-    if _NUMBER in kinds:
-        yield _number(name, name, Origin.ARGUMENT)
-    if _LENGTH in kinds:
-        yield _length(name, name, Origin.ARGUMENT)
 
 
 def _both(name: str, path: str, origin: Origin) -> Iterator[FeaturePlan]:

@@ -1,4 +1,7 @@
-"""Packages of other projects that a program uses, as far as they differ between its revisions: their functions can be guilty, too."""
+"""What installations lay into folders of packages: copies of the project's own files, and packages of others.
+
+Those of others that differ between the revisions of a program can be guilty, too.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,26 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from perfdiff.languages.python import distributions
-from perfdiff.languages.python.sources import SourceFile
+from perfdiff.languages.python.sources import SourceFile, source_files
 
 _FOLDER = "site-packages"  # stands for whatever folders of packages an environment has, as files of a tree have none of them
 _PACKAGE = "__init__"
 MOST_FILES = (
     2000  # of all packages that differ: some seconds to parse; the largest in wide use have more, and are compiled for the most part
 )
+
+
+def copies(tree: Path, folders: Sequence[Path]) -> dict[str, tuple[Path, ...]]:
+    """Return by file of a tree all paths that it is imported from: its own, and those of copies in `folders` of packages, byte by byte."""
+    return {file.file: (tree / file.file, *_copies(file, folders)) for file in source_files(tree)}
+
+
+def _copies(file: SourceFile, folders: Sequence[Path]) -> Iterator[Path]:
+    module = PurePosixPath(*file.module.split("."))
+    for folder in folders:
+        installed = folder / (module / "__init__.py" if file.is_package else module.with_suffix(".py"))
+        if installed.is_file() and installed.read_bytes() == file.data:
+            yield installed
 
 
 def sources(folders: Sequence[Path], names: Collection[str]) -> tuple[SourceFile, ...]:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from perfdiff import temporary
 from perfdiff.errors import BuildError
-from perfdiff.languages.check import Check, refused
+from perfdiff.languages.answers import answer
+from perfdiff.languages.check import Check, refused, told
 from perfdiff.languages.python import extension, interpreters, layout, pip
 from perfdiff.languages.python.interpreters import DEFAULT, Interpreter
 from perfdiff.languages.python.traits import PythonConfig
 
 _OTHER = "name another one in [python] interpreter"
-_TIMEOUT_S = 60.0  # an environment on a network drive may take seconds to start
 _PIP = "import pip; print(pip.__version__)"
 
 
@@ -33,17 +33,9 @@ def examine(config: PythonConfig | None, project: Path, cache: Path, variables: 
     which = "which this project's programs run under" if is_needed else "for Python programs, of which there are none here"
     says = f"CPython {interpreter.release} at {interpreter.executable}, {whose}, {which}"
     yield Check("interpreter", needed=is_needed, found=True, says=says)
-    yield _headers(interpreter, is_needed=is_needed)
+    yield told("Python headers", lambda: extension.headers(interpreter.executable), _OTHER, is_needed=is_needed)
     if cache.is_dir():
         yield _environment(interpreter, cache, is_needed=is_needed)
-
-
-def _headers(interpreter: Interpreter, *, is_needed: bool) -> Check:
-    try:
-        folder = extension.headers(interpreter.executable)
-    except BuildError as error:
-        return refused("Python headers", error, _OTHER, is_needed=is_needed)
-    return Check("Python headers", needed=is_needed, found=True, says=str(folder))
 
 
 def _environment(interpreter: Interpreter, cache: Path, *, is_needed: bool) -> Check:
@@ -52,9 +44,7 @@ def _environment(interpreter: Interpreter, cache: Path, *, is_needed: bool) -> C
         with temporary.folder("tmp", within=cache) as room:
             made = layout.make(room / "venv", interpreter)
             pip.provide(made, interpreter, cache / "python")
-            ended = subprocess.run(
-                [made.python, "-I", "-c", _PIP], capture_output=True, text=True, check=False, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL
-            )
+            ended = answer([made.python, "-I", "-c", _PIP])
     except (OSError, subprocess.TimeoutExpired) as error:
         return Check("environments", needed=is_needed, found=False, says=f"none can be made: {error}", remedy=remedy)
     if ended.returncode != 0:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfdiff.errors import BuildError
+from perfdiff.languages.answers import answer
 from perfdiff.languages.kept import decoded
 
 DEFAULT = "python3"
 SUPPORTED = ((3, 10), (3, 14))  # the first and the last version whose frames the probes know
 
 _DESCRIBING = Path(__file__).parent / "scripts" / "describing.py"
-_TIMEOUT_S = 60.0  # an interpreter on a network drive may take seconds to start
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,29 +75,17 @@ def find(named: str | None, folder: Path, environment: Mapping[str, str]) -> Int
             "[python] interpreter",
             slug="no-interpreter",
         )
-    return described(program, str(folder), tuple(sorted(_asking(environment).items())))
-
-
-def _asking(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that may decide which interpreter a name on PATH stands for, as version managers read them."""
+    # What may decide which interpreter a name on PATH stands for, as version managers read it.
     managers = ("PYENV_", "ASDF_", "MISE_", "RTX_")
-    return {name: value for name, value in environment.items() if name in ("PATH", "HOME") or name.startswith(managers)}
+    asking = {name: value for name, value in environment.items() if name in ("PATH", "HOME") or name.startswith(managers)}
+    return described(program, str(folder), tuple(sorted(asking.items())))
 
 
 @functools.lru_cache
 def described(program: str, folder: str | None = None, environment: tuple[tuple[str, str], ...] | None = None) -> Interpreter:
     """Return what an interpreter says of itself, run in a folder and an environment; raise BuildError as `find` does."""
     try:
-        ended = subprocess.run(
-            [program, "-I", str(_DESCRIBING)],
-            cwd=folder,
-            env=None if environment is None else dict(environment),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_TIMEOUT_S,
-            stdin=subprocess.DEVNULL,
-        )
+        ended = answer([program, "-I", _DESCRIBING], environment=None if environment is None else dict(environment), folder=folder)
         interpreter = decoded(Interpreter, ended.stdout)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BuildError(f"the interpreter {program} cannot be run: {error}", slug="no-interpreter") from error

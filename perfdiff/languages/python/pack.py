@@ -23,7 +23,7 @@ from perfdiff.languages.protocol import (
     Surroundings,
     Workplace,
 )
-from perfdiff.languages.python import copies, environments, extension, foreign, sameness, sheet, start
+from perfdiff.languages.python import environments, extension, foreign, sameness, sheet, start
 from perfdiff.languages.python import places as counted_places
 from perfdiff.languages.python.environments import Environments
 from perfdiff.languages.python.index import index as index_program
@@ -125,7 +125,7 @@ class Python(Language):
         """Return the lines of a tree, and write which they are to a sheet."""
         made = environments.read(built.beside)
         module = extension.build_lines(made.layout.python, self._parts.compiler(built), self._parts.cache)
-        host = Host(made.layout.python, module, copies.places(built.tree, made.folders))
+        host = Host(made.layout.python, module, foreign.copies(built.tree, made.folders))
         modules = {file.file: file.module for file in source_files(built.tree)}
         return counted_places.places(built.tree, modules, host, lines)
 
@@ -134,5 +134,5 @@ def _write(path: Path, built: PlainBuild, probes: Sequence[Probe]) -> None:
     """Write the sheet of probes, with all places that their files may be loaded from."""
     folders = environments.read(built.beside).folders
     elsewhere = {probe.definition.file: foreign.place(probe.definition.file, folders) for probe in probes}
-    places = copies.places(built.tree, folders) | {file: (place,) for file, place in elsewhere.items() if place}
+    places = foreign.copies(built.tree, folders) | {file: (place,) for file, place in elsewhere.items() if place}
     sheet.write(path, probes, places)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from perfdiff.languages import probe_sheets
+from perfdiff.languages.interpreter_parts import write_probes
 from perfdiff.languages.protocol import Probe
 
 _MAGIC = "perfdiff python 1"
@@ -30,7 +30,7 @@ def write(path: Path, probes: Sequence[Probe], places: Mapping[str, Sequence[Pat
         place = next(iter(places.get(file, ())), Path(file))
         return f"{module_name(file, place)} {file}"
 
-    probe_sheets.write(path, (_MAGIC,), probes, places, named)
+    write_probes(path, (_MAGIC,), probes, places, named)
 
 
 def module_name(file: str, place: Path) -> str:
