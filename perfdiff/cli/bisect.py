@@ -125,9 +125,9 @@ def _check_formats(places: Iterable[Destination]) -> None:
 def _answer(found: Bisection) -> str:
     from perfdiff.analysis.trends.findings import TrendFindings
     from perfdiff.report.printable import printable
-    from perfdiff.report.trends import text
+    from perfdiff.report.trends import document
 
-    differs = f"; {text.answer(found.findings)}" if isinstance(found.findings, TrendFindings) else ""
+    differs = f"; {document.answer(found.findings)}" if isinstance(found.findings, TrendFindings) else ""
     return f"{printable(found.sentence)}{differs}"
 
 
