@@ -27,9 +27,9 @@ from perfdiff.models.annotation import CostClass
 from perfdiff.records.places import Place
 from perfdiff.report.heat import SHADES, shade
 from perfdiff.report.trends import matrix, wording
+from perfdiff.report.trends.document import answer, markdown, text
 from perfdiff.report.trends.json_document import json_document
 from perfdiff.report.trends.page import page
-from perfdiff.report.trends.text import answer, markdown, text
 from test_schemas import VALIDATORS, places
 
 if TYPE_CHECKING:

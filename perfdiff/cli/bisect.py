@@ -126,9 +126,9 @@ def _answer(found: Bisection) -> str:
     from perfdiff.analysis.trends.findings import TrendFindings
     from perfdiff.report.printable import printable
     from perfdiff.report.sentences.catalogue import say
-    from perfdiff.report.trends import text
+    from perfdiff.report.trends import document
 
-    differs = f"; {text.answer(found.findings)}" if isinstance(found.findings, TrendFindings) else ""
+    differs = f"; {document.answer(found.findings)}" if isinstance(found.findings, TrendFindings) else ""
     return f"{printable(say(found.sentence))}{differs}"
 
 

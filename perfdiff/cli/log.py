@@ -94,8 +94,9 @@ def log(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
                 recorded = recordings.recorded(wanted, project.repository, project.cache_folder, overrides, progress)
                 progress.stage("annotating", None)
                 told = history_of(function, recorded.found, metrics, limits, recorded.relay)
-        output.write(written(told, chosen, output_file), output_file)
-        output.tell(_answer(told), output_file, quiet=project.quiet)
+        from perfdiff.report import history, history_plot
+
+        output.deliver(history, history_plot, told, chosen, output_file, quiet=project.quiet)
 
 
 def _is_growth(metrics: Sequence[str]) -> bool:
@@ -153,18 +154,3 @@ def _meant(function: str, known: Iterable[Collection[tuple[str, str]]]) -> tuple
     raise UsageError(
         f"'{function}' is no function that ran in any of these revisions{configuration.nearest(function, names)}", slug="unknown-function"
     )
-
-
-def _answer(told: History) -> str:
-    from perfdiff.report import history as report
-
-    return report.answer(told)
-
-
-def written(told: History, form: Form, output_file: Path | None) -> str | bytes:
-    """Return a history in a form of text or as a picture."""
-    from perfdiff.report import history, history_plot
-
-    if form in (Form.SVG, Form.PNG):
-        return history_plot.draw(told, form.value)
-    return output.told(history, told, form, output_file)

@@ -12,6 +12,7 @@ from typing import Any
 from perfdiff import units
 from perfdiff.errors import UsageError
 
+_PICTURES = ("svg", "png")
 _WIDTH = 100  # columns of text that is not for a terminal
 
 
@@ -87,6 +88,14 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"'{folder}' cannot be written to: {error.strerror}", slug="output-unwritable") from error
+
+
+def deliver(  # noqa: PLR0913 (what is told, by which modules, and where)
+    report: Any, picture: Any, value: Any, form: str, output: Path | None, *, quiet: bool, **more: Any
+) -> None:
+    """Write what modules of reports and pictures tell of a value, and say its answer."""
+    write(picture.draw(value, form) if form in _PICTURES else told(report, value, form, output, **more), output)
+    tell(report.answer(value), output, quiet=quiet)
 
 
 def told(report: Any, value: Any, form: str, output: Path | None, **more: Any) -> str:

@@ -66,9 +66,12 @@ def profile(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
                 recorded = recordings.alone(next(iter(revisions or ()), None), project.repository, folder, overrides, progress)
             limits = recordings.limits(project.repository, overrides)
             found = _profiles(recorded, limits, progress)
-            written = _written(found, recorded.found, chosen, output_file, limits)
-        output.write(written, output_file)
-        output.tell(_answer(found), output_file, quiet=project.quiet)
+            has_classes = chosen is Form.JSON or (chosen is Form.TEXT and len(recorded.found) == 1)
+            known = _classes(recorded.found, limits) if has_classes else {}
+        from perfdiff.report import profile as report
+        from perfdiff.report import profile_plot
+
+        output.deliver(report, profile_plot, found, chosen, output_file, quiet=project.quiet, known=known)
 
 
 def _are_several(words: Sequence[str], directory: Path) -> bool:
@@ -84,22 +87,6 @@ def _profiles(recorded: recordings.Recordings, limits: CompareConfig, progress: 
 
     progress.stage("annotating", None)
     return profiles(recorded.found, limits, lambda name: progress.advance(printable(name)), relay=recorded.relay)
-
-
-def _answer(found: Profiles) -> str:
-    from perfdiff.report import profile as report
-
-    return report.answer(found)
-
-
-def _written(found: Profiles, recorded: Sequence[Recording], form: Form, output_file: Path | None, limits: CompareConfig) -> str | bytes:
-    from perfdiff.report import profile as report
-    from perfdiff.report import profile_plot
-
-    if form in (Form.SVG, Form.PNG):
-        return profile_plot.draw(found, form.value)
-    known = _classes(recorded, limits) if form is Form.JSON or len(recorded) == 1 else {}
-    return output.told(report, found, form, output_file, known=known)
 
 
 def _classes(recorded: Sequence[Recording], limits: CompareConfig) -> dict[int, CostClass]:

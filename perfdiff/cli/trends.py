@@ -88,15 +88,15 @@ def trends(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 
 
 def _answer(found: TrendFindings) -> str:
-    from perfdiff.report.trends import text
+    from perfdiff.report.trends import document
 
-    return text.answer(found)
+    return document.answer(found)
 
 
 def rendered(found: TrendFindings, form: str, output_file: Path | None, search: tuple[Block, ...] = ()) -> str:
     """Return the report of trends in a form, with the `search` that led to them."""
     from perfdiff.report.json_text import json_text
-    from perfdiff.report.trends import json_document, matrix, page, text
+    from perfdiff.report.trends import document, json_document, matrix, page
 
     match form:
         case Form.JSON:
@@ -106,5 +106,5 @@ def rendered(found: TrendFindings, form: str, output_file: Path | None, search: 
         case Form.HTML:
             return page.page(found, search)
         case Form.MARKDOWN:
-            return text.markdown(found, search)
-    return text.text(found, width=output.width(output_file), colour=output.colour(output_file), search=search)
+            return document.markdown(found, search)
+    return document.text(found, width=output.width(output_file), colour=output.colour(output_file), search=search)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -114,27 +115,22 @@ class Regime:
     def __init__(self, rows: Observations, tolerance: Tolerance) -> None:
         self.rows = rows
         self.tolerance = tolerance
-        self._usable: dict[str, Floats] | None = None
         self._bases: dict[tuple[str, ...], Basis] = {}
         self._fits: dict[tuple[Factors, ...], tuple[Floats, Fit]] = {}
-        self._setting: Setting | None = None
-        self._alike: Alike | None = None
 
-    @property
+    @functools.cached_property
     def usable(self) -> dict[str, Floats]:
         """Return the numeric columns that may enter a regression."""
-        if self._usable is None:
-            self._usable = self.rows.usable()
-        return self._usable
+        return self.rows.usable()
 
     def candidates(self, products_of: tuple[str, ...] = ()) -> Basis:
         """Return the candidate terms, with the products of some features."""
         if products_of not in self._bases:
-            if products_of:
-                found = self.candidates().with_products(products_of, self.usable)
-            else:
-                found = basis(self.usable, len(self.rows), doublings=self.tolerance.doublings)
-            self._bases[products_of] = found
+            self._bases[products_of] = (
+                self.candidates().with_products(products_of, self.usable)
+                if products_of
+                else basis(self.usable, len(self.rows), doublings=self.tolerance.doublings)
+            )
         return self._bases[products_of]
 
     def fitted(self, terms: tuple[Factors, ...]) -> tuple[Floats, Fit]:
@@ -144,19 +140,15 @@ class Regime:
             self._fits[terms] = columns, fit_terms(columns, self.rows.cost, self.tolerance, self.alike)
         return self._fits[terms]
 
-    @property
+    @functools.cached_property
     def alike(self) -> Alike:
         """Return which rows have the same inputs."""
-        if self._alike is None:
-            self._alike = Alike.of(_inputs(self), self.rows.run)
-        return self._alike
+        return Alike.of(_inputs(self), self.rows.run)
 
-    @property
+    @functools.cached_property
     def setting(self) -> Setting:
         """Return the noise of the rows, as a pilot tells it."""
-        if self._setting is None:
-            self._setting = _survey(self)
-        return self._setting
+        return _survey(self)
 
 
 def _survey(regime: Regime) -> Setting:

@@ -41,8 +41,8 @@ def delay(delay_ms: float) -> str:
 
 
 def _passing(step: Step) -> str:
-    shares = [each.pass_rate for each in step.checked.judged if each.pass_rate is not None]
-    return f"{wording.percent(sum(shares) / len(shares))} of assertions pass" if shares else "no assertion was judged"
+    mean = _mean(step.checked)
+    return "no assertion was judged" if mean is None else f"{wording.percent(mean)} of assertions pass"
 
 
 def json_document(sweep: Sweep) -> dict[str, Any]:
