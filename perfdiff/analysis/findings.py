@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from perfdiff.analysis.acceptances import Acceptance
 from perfdiff.analysis.callgraph import CallGraph
-from perfdiff.analysis.claims import Claim, Said, claim
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.witnessed import PointBehaviour
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.kinds import DetectorKind
@@ -170,7 +170,7 @@ class Cause:
     """Why the cost grew: `name` is a slug such as `more-calls`, `says` tells it with numbers and diff lines."""
 
     name: str
-    says: Said
+    says: Claim
     evidence: tuple[Evidence, ...] = ()
 
 
@@ -306,7 +306,7 @@ class FunctionFinding:
 
     info: FunctionInfo
     verdict: Verdict
-    reason: Said
+    reason: Claim
     rank: int | None
     calls_base: float | None
     calls_head: float | None
@@ -314,8 +314,8 @@ class FunctionFinding:
     share: float | None
     metrics: Mapping[str, MetricFinding]
     causes: tuple[Cause, ...]
-    chain: tuple[Said, ...]
-    happened: Said
+    chain: tuple[Claim, ...]
+    happened: Claim | None
     counts: Mapping[str, CountFinding] = field(default_factory=dict)
     anomaly: Anomaly | None = None
     accepted: tuple[Acceptance, ...] = ()
@@ -324,11 +324,11 @@ class FunctionFinding:
     lines: tuple[LineGrowth, ...] = ()
     line_counts: Mapping[int, float] = field(default_factory=dict)
     warm_up: Mapping[Side, WarmUp] = field(default_factory=dict)
-    machines_say: Said | None = None
+    machines_say: Claim | None = None
     rests_on: str | None = None
     rules: tuple[FiredRule, ...] = ()
     tells_cause: bool = False
-    also: tuple[Said, ...] = ()
+    also: tuple[Claim, ...] = ()
 
     @property
     def headline(self) -> Claim:
@@ -424,7 +424,7 @@ class Findings:
     """The whole conclusion, in one line the `sentence`; `functions` come guilty first; `machines` are those compared within."""
 
     verdict: Verdict
-    sentence: Said
+    sentence: Claim
     base: Revision
     head: Revision
     environment: Environment

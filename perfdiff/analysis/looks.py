@@ -151,5 +151,5 @@ def _verdict_alone(case: Case, ruling: Ruling, metrics: Mapping[str, MetricFindi
         metrics=metrics,
         causes=(),
         chain=(),
-        happened="",
+        happened=None,
     )

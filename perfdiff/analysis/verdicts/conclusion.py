@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from perfdiff.analysis.claims import Claim, Said, claim
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.counts.suspects import ExtraWork
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import EndToEnd, FiredRule, FunctionFinding, PointStanding, Rung, Verdict
@@ -198,7 +198,7 @@ def _function_open(program: Program) -> Claim:
     return _undecided(program.of(Verdict.INCONCLUSIVE)[0].headline, program)
 
 
-def _no_regression(program: Program, by: Said, beside: Claim | None) -> Claim:
+def _no_regression(program: Program, by: Claim, beside: Claim | None) -> Claim:
     return claim("no-regression", where=program.evidence.where, by=by, beside=beside)
 
 
@@ -351,7 +351,7 @@ def _by_counts(works: Sequence[ExtraWork]) -> Claim | None:
     return claim("by-counts", works=tuple(claim("works", name=each.name, work=each.says) for each in works)) if works else None
 
 
-def _undecided(why: Said, program: Program) -> Claim:
+def _undecided(why: Claim, program: Program) -> Claim:
     """Return that a slow-down of interest may be there, and how large it cannot be."""
     return claim("undecided", why=why, excluded=program.excluded)
 

@@ -9,7 +9,7 @@ from perfdiff.report.sentences.spelling import Facts, Wording, few, percent, quo
 
 def _headline(facts: Facts) -> str:
     cause = f"; cause: {facts['cause']}" if facts["cause"] else ""
-    said = f"{facts['happened']}{cause}"
+    said = f"{facts['happened'] or ''}{cause}"
     return "; ".join((said.rstrip("."), *facts["also"])) if said and facts["also"] else said
 
 
