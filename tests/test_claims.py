@@ -11,8 +11,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from perfdiff.analysis.claims import Claim, claim
+from perfdiff.analysis.claims import Claim, Fact, claim, parts, replaced
 from perfdiff.records import codec
+from perfdiff.report.printable import with_texts
 from perfdiff.report.sentences import catalogue
 from perfdiff.report.sentences.catalogue import WORDINGS, say
 from perfdiff.report.sentences.spelling import SPELLINGS, Wording, choices
@@ -93,6 +94,34 @@ def test_each_kind_has_one_wording() -> None:
 )
 def test_claims_are_put_into_words(made: Claim, says: str) -> None:
     assert say(made) == says
+
+
+@pytest.mark.parametrize(
+    ("facts", "says"),
+    [
+        ({"name": "operator|", "base": 0.0, "instead_of": None}, ", and `operator|` 2 times, never before"),
+        ({"name": "f", "base": 1.0, "instead_of": "{g}|h"}, ", and `f` 2 times, in place of `{g}|h`"),
+    ],
+)
+def test_one_of_two_templates_is_told_by_whether_there_is_a_fact(facts: dict[str, Fact], says: str) -> None:
+    assert say(claim("and-calls", head=2.0, **facts)) == says
+
+
+def test_a_choice_may_stand_within_another() -> None:
+    assert choices("?{n:?{n:count} of|none of} all|{m:?some|no} more") == ("{n:?{n:count} of|none of} all", "{m:?some|no} more")
+
+
+def test_what_a_claim_consists_of_is_found_and_replaced_by_value() -> None:
+    inner, other = claim("named", name="f"), claim("named", name="g")
+    whole = claim("headline", happened=claim("happened", name="f", reason=inner), cause=None, also=(inner, claim("machine")))
+    assert [part.kind for part in parts(whole)] == ["headline", "happened", "named", "named", "machine"]
+    assert say(replaced(whole, inner, other)) == "`f`: `g`; `g`; machine"
+
+
+def test_texts_in_a_claim_are_hidden_and_its_kind_and_the_names_of_its_facts_stay() -> None:
+    whole = claim("named", name="named", at=claim("cites", texts=("name", "key"), file="name"))
+    hidden = with_texts(whole, lambda text: text.replace("name", "…"))
+    assert hidden == claim("named", name="…d", at=claim("cites", texts=("…", "key"), file="…"))
 
 
 def test_names_with_braces_and_claims_among_facts_are_kept() -> None:

@@ -74,6 +74,11 @@ class Attribution:
         """Return functions' names."""
         return tuple(self.web.functions[each].name for each in functions)
 
+    def calls_per_run(self, function: int, ledger: Ledger, place: int) -> tuple[float, float]:
+        """Return the calls of a function on base and head, at the `place`-th point."""
+        part, column = self.parts[place], ledger.place[function]
+        return float(part.calls_base[column]), float(part.calls_head[column])
+
     def ranked(self, suspects: Iterable[int]) -> list[int]:
         """Return suspects by guilt; near ties by how directly the cost follows from the change.
 

@@ -11,7 +11,6 @@ import numpy as np
 from perfdiff.analysis.blame.attribution import Attribution
 from perfdiff.analysis.blame.guilt import Blame, Extra, Guilt
 from perfdiff.analysis.blame.links import LinkKind, is_named_in
-from perfdiff.analysis.causes.amounts import calls_per_run, point_of
 from perfdiff.analysis.causes.citation import DEPENDENCY, because, cited_lines, citing, depends
 from perfdiff.analysis.causes.outside import (
     calling_often,
@@ -49,7 +48,7 @@ from perfdiff.analysis.findings import Cause, CountFinding, Evidence, MetricFind
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.sums.ledger import Ledger
-from perfdiff.analysis.sums.rates import calls_per_call, extra_calls_ns, grew, per_call, run_at, too_short
+from perfdiff.analysis.sums.rates import calls_per_call, extra_calls_ns, grew, label_of_most, per_call, run_at, too_short
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import RISING
 from perfdiff.models.prices import DEAREST_NS, LEAST_NS
@@ -191,7 +190,7 @@ def _by_itself(patient: Patient, blame: Blame, lines: Claim | None) -> Cause:
     info, place = patient.info, int(np.argmax(blame.ns))
     callee = patient.attribution.web.functions[blame.at]
     base, head = calls_per_call(info.id, blame.at, patient.ledger, place)
-    runs = calls_per_run(blame.at, patient.attribution, patient.ledger, place)
+    runs = patient.attribution.calls_per_run(blame.at, patient.ledger, place)
     # Where calls lead to calls of the same function again, a small change of the rate is a large one of the number.
     if blame.at == info.id or (_leads_back(blame.at, info.id, patient) and base and head / base < math.sqrt(runs[1] / max(runs[0], 1.0))):
         run = run_at(patient.attribution.points[place], patient.ledger)
@@ -219,7 +218,7 @@ def _by_others(patient: Patient, blame: Blame, lines: Claim | None) -> Cause:
     assert blame.caller is not None
     callee = web.functions[blame.at].name
     place = int(np.argmax(blame.ns))
-    runs = calls_per_run(blame.at, patient.attribution, patient.ledger, place)
+    runs = patient.attribution.calls_per_run(blame.at, patient.ledger, place)
     is_own = blame.at == info.id
     says = claim(
         "others-call-more",
@@ -356,7 +355,7 @@ def _explains(metric: str, patient: Patient, ns: float) -> float:
 
 def _grown(metric: str, patient: Patient, lines: Claim | None = None, is_beside: bool = False) -> Cause:
     base, head = per_call(patient.info.id, metric, patient.ledger)
-    at = point_of(patient.info.id, metric, patient.ledger)
+    at = label_of_most(patient.info.id, metric, patient.ledger)
     says = claim("counter-grew", counter=metric, base=base, head=head, at=at, beside=is_beside, lines=lines)
     return Cause(_GREW[metric], says, (Evidence(metric, base, head),))
 
@@ -401,7 +400,7 @@ def _through_data(patient: Patient, guilt: Guilt, lines: Claim | None) -> Iterat
         elif blame.kind is LinkKind.MEMORY:
             cause = Cause("more-allocation", claim("allocates-what-is-freed", to=to, works=_works(patient, at), lines=lines))
         elif blame.kind is LinkKind.CALLED:
-            base, head = calls_per_run(at.id, attribution, patient.ledger, int(np.argmax(blame.ns)))
+            base, head = attribution.calls_per_run(at.id, patient.ledger, int(np.argmax(blame.ns)))
             cause = Cause("more-calls", claim("dearer-calls", to=to, base=base, head=head, lines=lines))
         elif blame.kind is LinkKind.DATA:
             cause = Cause("shared-data", claim("shared-data", through=blame.through, to=to, lines=lines))

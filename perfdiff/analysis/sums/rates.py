@@ -26,6 +26,13 @@ def most_of(function: int, metric: str, ledger: Ledger) -> int | None:
     return max(reversed(ledger.points), key=lambda point: per_call_at(point, function, metric, ledger)[1], default=None)
 
 
+def label_of_most(function: int, metric: str, ledger: Ledger) -> str | None:
+    """Return the label of the point where a call in head has most of a metric, None where all points have as much."""
+    point = most_of(function, metric, ledger)
+    alike = len({per_call_at(other, function, metric, ledger) for other in ledger.points}) == 1
+    return None if point is None or alike else ledger.labels.get(point)
+
+
 def per_call_at(point: int, function: int, metric: str, ledger: Ledger) -> tuple[float, float]:
     """Return a metric per call on base and head at one point; the point must keep sums of it."""
     values, column = [], ledger.place[function]

@@ -9,7 +9,6 @@ import numpy as np
 
 from perfdiff.analysis.blame.guilt import Blame, Extra
 from perfdiff.analysis.blame.links import LinkKind, is_named_in
-from perfdiff.analysis.causes.amounts import calls_per_run
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.findings import MetricFinding
 from perfdiff.analysis.policy import POLICY
@@ -67,7 +66,7 @@ def _way(blame: Blame, case: Case, metrics: Mapping[int, Mapping[str, MetricFind
         leads_to=leads_to if is_near else None,
     )
     if caller is not None:
-        base, head = calls_per_run(at.id, case.attribution, case.ledger, place)
+        base, head = case.attribution.calls_per_run(at.id, case.ledger, place)
         run = run_at(case.attribution.points[place], case.ledger)
         return [start, claim("calls-in-a-run", function=leads_to, callee=shown, base=base, head=head, run=run, ns=blame.total_ns)]
     if blame.extra is Extra.INPUTS:
