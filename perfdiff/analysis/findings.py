@@ -10,9 +10,11 @@ from enum import StrEnum
 from perfdiff.analysis.acceptances import Acceptance
 from perfdiff.analysis.callgraph import CallGraph
 from perfdiff.analysis.claims import Claim, claim
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.witnessed import PointBehaviour
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.kinds import DetectorKind
+from perfdiff.models.prices import DEAREST_NS
 from perfdiff.models.warmup import WarmUp
 from perfdiff.records.differences import Skipped
 from perfdiff.records.kinds import MachinePart
@@ -195,6 +197,15 @@ class CountFinding:
     extra: float
     rate: float
     took_ns: tuple[float, float] | None = None
+
+    @property
+    def most_ns(self) -> float:
+        """Return what the counts that head has more take at most, in one run of the point."""
+        return self.extra * DEAREST_NS.get(self.counter, 0.0)
+
+    def explains(self, extra_ns: float) -> bool:
+        """Return whether it clearly grew, by what can explain a telling part of extra time at the point."""
+        return self.grew and self.most_ns > POLICY.telling * extra_ns
 
 
 @dataclass(frozen=True, slots=True)

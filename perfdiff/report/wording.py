@@ -207,7 +207,7 @@ def standing(finding: FunctionFinding, min_effect: float) -> str:
     ratio = metric.ratio if metric is not None else None
     if finding.verdict is not Verdict.UNCHANGED or ratio is None:
         return finding.verdict.value
-    least = 1 + (min_effect if finding.info.change.is_suspect else max(min_effect, POLICY.layout_shift))
+    least = 1 + POLICY.smallest(min_effect, is_laid_out_anew=not finding.info.change.is_suspect)
     if 1 / least <= ratio.high and ratio.low <= least:
         return finding.verdict.value
     return "negligible" if finding.info.change.is_suspect else "unexplained"

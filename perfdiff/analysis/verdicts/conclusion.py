@@ -83,7 +83,8 @@ class Program:
     @property
     def is_open(self) -> bool:
         """Return whether whole runs leave more than what the places of code make, or seem to be slower at some point."""
-        is_bounded = not self.runs.ends or self.runs.excluded <= 1 + max(self.config.min_effect, POLICY.places)
+        excluded = self.runs.excluded
+        is_bounded = not self.runs.ends or excluded <= 1 + self.config.min_effect or POLICY.may_be_places(excluded)
         return not is_bounded or any(end.low > 1 for end in self.runs.ends)
 
     @property
@@ -129,7 +130,7 @@ def _regression(guilty: Sequence[FunctionFinding], runs: WholeRuns) -> Claim:
 def _places(program: Program) -> Claim | None:
     """Tell of whole runs that are slower by no more than places of code make, where counts say that no work was added."""
     work, slower = program.evidence.work, program.runs.slower
-    if not slower or work is None or not work.adds_nothing or any(end.low > 1 + POLICY.places for end in slower):
+    if not slower or work is None or not work.adds_nothing or not all(POLICY.may_be_places(end.low) for end in slower):
         return None
     return _undecided(claim("made-by-places", takes=_takes(slower[0])), program)
 
