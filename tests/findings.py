@@ -16,12 +16,12 @@ from perfdiff.analysis.findings import (
     Evidence,
     Findings,
     FunctionFinding,
-    LineGrowth,
     MetricFinding,
     Prediction,
     Ratio,
     Verdict,
 )
+from perfdiff.analysis.linegrowth import LineGrowth
 from perfdiff.models.annotation import Annotation, CostClass, Scope, Term
 from perfdiff.records.differences import ChangeReason, ReasonKind, Skipped
 from perfdiff.records.schema import (

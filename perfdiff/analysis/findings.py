@@ -10,6 +10,7 @@ from enum import StrEnum
 from perfdiff.analysis.acceptances import Acceptance
 from perfdiff.analysis.callgraph import CallGraph
 from perfdiff.analysis.claims import Claim, claim
+from perfdiff.analysis.linegrowth import LineGrowth
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.witnessed import PointBehaviour
 from perfdiff.models.annotation import Annotation
@@ -270,33 +271,6 @@ class Anomaly:
     votes: tuple[Vote, ...]
     calls: tuple[OddCall, ...]
     errors: tuple[RunErrors, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class LineGrowth:
-    """A line of head that runs more often: `base` and `head` times in one run of the workload `point` where most is added.
-
-    `base_says` and `head_says` tell how that grows over `feature` ("n", "0.5·n²"), "" where the points do not tell; a line `is_new` where
-    base has no such line. `is_steeper`: it grows by a higher power than before, or, a new one, than what its function did before.
-    """
-
-    function: str
-    file: str
-    line: int
-    text: str
-    point: str
-    base: float
-    head: float
-    feature: str | None = None
-    base_says: str = ""
-    head_says: str = ""
-    is_new: bool = False
-    is_steeper: bool = False
-
-    def is_of(self, info: FunctionInfo) -> bool:
-        """Return whether it is code of a function, not of one inside it."""
-        source = info.head
-        return source is not None and self.file == source.file and self.line in source.code
 
 
 @dataclass(frozen=True, slots=True)

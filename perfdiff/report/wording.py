@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.findings import FunctionFinding, LineGrowth, MetricFinding, Prediction, Ratio, Verdict
+from perfdiff.analysis.findings import FunctionFinding, MetricFinding, Prediction, Ratio, Verdict
+from perfdiff.analysis.linegrowth import LineGrowth
 from perfdiff.analysis.policy import POLICY
 from perfdiff.models.annotation import Annotation, Scope, Term, shape
 from perfdiff.models.clock import RESOLUTION_NS
