@@ -40,11 +40,6 @@ def _nothing_ran(facts: Facts) -> str:
     return f"Inconclusive: {which}, so nothing is said of the change{facts['beside'] or ''}: add a workload that calls what changed"
 
 
-def _undecided(facts: Facts) -> str:
-    beside = "" if facts["excluded"] is None else f", with {slow_downs(facts['excluded'])} excluded"
-    return f"Inconclusive{beside}: {facts['why']}"
-
-
 def _excluded(facts: Facts) -> str:
     points = "at the only point" if facts["points"] == 1 else f"at all {facts['points']} points"
     return f"{slow_downs(facts['ratio'])} are excluded {points} ({percent(facts['confidence'])})"
@@ -83,7 +78,7 @@ WORDINGS: Mapping[str, Wording] = {
     "excluded": _excluded,
     "excluded-by-runs": "; whole runs exclude {ratio:slow-downs}",
     "none-slower": _none_slower,
-    "undecided": _undecided,
+    "undecided": "Inconclusive{excluded:?, with {excluded:slow-downs} excluded}: {why}",
     "made-by-places": "{takes}, but counts say that no work was added: the place of code in memory may make that",
     "runs-take": "whole runs at {point} take {ratio:interval} the {cost} ({pairs} pairs)",
     "runs-too-few": "whole runs at {point} are too few",
