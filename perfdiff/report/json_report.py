@@ -15,12 +15,12 @@ from perfdiff.analysis.findings import (
     EndToEnd,
     Findings,
     FunctionFinding,
-    LineGrowth,
     MetricFinding,
     Prediction,
     Ratio,
     RequestFinding,
 )
+from perfdiff.analysis.linegrowth import LineGrowth
 from perfdiff.analysis.witnessed import PointBehaviour, SideBehaviour
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.language import readable

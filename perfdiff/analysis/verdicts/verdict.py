@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from perfdiff.analysis.blame.guilt import Guilt
-from perfdiff.analysis.claims import Claim, Said, claim
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.judgement import Direction, hidden
 from perfdiff.analysis.compare.shares import ALLOCATION
 from perfdiff.analysis.counts.memory import waits
@@ -130,7 +130,7 @@ def _may_add(case: Case) -> Claim | None:
     return claim("may-add", ns=guilt.total_ns, names=case.attribution.names(sorted(guilt.family)))
 
 
-def _too_little_known(case: Case) -> Said | None:
+def _too_little_known(case: Case) -> Claim | None:
     """Say what an answer about a changed function's own time would need, None where there is one, or where it cannot matter."""
     if not case.info.change.is_suspect or not _matters(case):
         return None
