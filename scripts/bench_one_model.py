@@ -22,6 +22,7 @@ from scipy.stats import norm
 
 import families
 from perfdiff import analysis
+from perfdiff.analysis.claims import claim
 from perfdiff.analysis.compare.study import study_all
 from perfdiff.analysis.findings import Rung, Verdict
 from perfdiff.analysis.gathering import Gathered, at_usual_pace, gathered, known
@@ -113,7 +114,7 @@ def judged(found: Recorded, config: CompareConfig, unexplained: float) -> Answer
         verdict = Verdict.IMPROVEMENT if is_faster else Verdict.UNCHANGED
     elif not ends and found.experiment.same_code:
         verdict = Verdict.UNCHANGED
-    concluded = Conclusion(verdict, verdict.value, Rung.RUNS)
+    concluded = Conclusion(verdict, claim("given", reason=verdict.value), Rung.RUNS)
     return Answer(reserved(concluded, Program((), evidence.evidence, config)).verdict, slower)
 
 

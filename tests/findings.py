@@ -8,6 +8,7 @@ import numpy as np
 
 from differing import reasons_of
 from perfdiff.analysis.callgraph import CallCost, CallEdge, CallGraph
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.findings import (
     Cause,
     CoefficientShift,
@@ -15,12 +16,12 @@ from perfdiff.analysis.findings import (
     Evidence,
     Findings,
     FunctionFinding,
-    LineGrowth,
     MetricFinding,
     Prediction,
     Ratio,
     Verdict,
 )
+from perfdiff.analysis.linegrowth import LineGrowth
 from perfdiff.models.annotation import Annotation, CostClass, Scope, Term
 from perfdiff.records.differences import ChangeReason, ReasonKind, Skipped
 from perfdiff.records.schema import (
@@ -64,6 +65,11 @@ INSERT_HEAD = """static void insert(struct list *list, int key)
     list->size++;
 }
 """
+
+
+def worded(text: str) -> Claim:
+    """Return a claim that says just that."""
+    return claim("headline", happened=text, cause=None, also=())
 
 
 def annotation(
@@ -140,7 +146,7 @@ def regressed() -> FunctionFinding:
             head=Source("src/list.c", 44, INSERT_HEAD),
         ),
         verdict=Verdict.REGRESSION,
-        reason="the interval lies beyond the threshold of 5 %",
+        reason=worded("the interval lies beyond the threshold of 5 %"),
         rank=1,
         calls_base=30_000.0,
         calls_head=30_000.0,
@@ -150,12 +156,16 @@ def regressed() -> FunctionFinding:
         causes=(
             Cause(
                 "more-work",
-                "The new loop `while (*place)` (src/list.c:49) runs 15,000 times a call at list->size = 15,000; base has no loop.",
+                worded("The new loop `while (*place)` (src/list.c:49) runs 15,000 times a call at list->size = 15,000; base has no loop."),
                 (Evidence("branches taken", 0.0, 15_000.0), Evidence("wall_ns", 41.0, 13_718.0)),
             ),
         ),
-        chain=("insert (src/list.c:44) changed: its loop walks the list", "each of 30,000 calls a run pays it", "main loses 410 ms a run"),
-        happened="insert costs ×331 at list->size = 28,500: constant became linear.",
+        chain=(
+            worded("insert (src/list.c:44) changed: its loop walks the list"),
+            worded("each of 30,000 calls a run pays it"),
+            worded("main loses 410 ms a run"),
+        ),
+        happened=worded("insert costs ×331 at list->size = 28,500: constant became linear."),
         lines=(
             LineGrowth("insert", "src/list.c", 49, "while (*place)", "lists n=30000", 0.0, 450_015_000.0, "n", "", "0.5·n²", True, True),
             LineGrowth("node_new", "src/node.c", 7, "check(pool);", "lists n=30000", 30_000.0, 60_000.0, "n", "n", "2·n"),
@@ -196,7 +206,7 @@ def plain(number: int, name: str, verdict: Verdict, change: Change, *, ratio: Ra
             number, name, "src/table.c", 100 + number, "c", change, (ChangeReason(ReasonKind.ONE_SIDED, change.value),), (), None, None
         ),
         verdict=verdict,
-        reason=reason,
+        reason=worded(reason),
         rank=None,
         calls_base=None if change is Change.ADDED else 12.0,
         calls_head=None if change is Change.REMOVED else 12.0,
@@ -205,7 +215,7 @@ def plain(number: int, name: str, verdict: Verdict, change: Change, *, ratio: Ra
         metrics={"wall_ns": wall},
         causes=(),
         chain=(),
-        happened=f"{name}: {verdict.value}.",
+        happened=worded(f"{name}: {verdict.value}."),
     )
 
 
@@ -227,7 +237,7 @@ def findings(verdict: Verdict = Verdict.REGRESSION, functions: tuple[FunctionFin
     points = tuple(Point(i, "sort", {"n": n}, f"./bench/sort {n}") for i, n in enumerate((1_000, 10_000, 30_000)))
     return Findings(
         verdict=verdict,
-        sentence="insert (src/list.c:42) costs ×331 a call at list->size = 28,500; its cost grew from constant to linear.",
+        sentence=worded("insert (src/list.c:42) costs ×331 a call at list->size = 28,500; its cost grew from constant to linear."),
         base=Revision("v1.4", "a1b2c3d4e5f60718293a4b5c6d7e8f9001122334", "Release 1.4"),
         head=Revision("HEAD", "b7e1c0ffee60718293a4b5c6d7e8f90011223344", "Keep the list without a tail pointer"),
         environment=Environment(
@@ -280,21 +290,21 @@ def hostile() -> Findings:
     first = whole.functions[0]
     info = replace(first.info, name=HOSTILE, file=HOSTILE, reasons=reasons_of((HOSTILE,)), head=Source(HOSTILE, 44, INSERT_HEAD + HOSTILE))
     wall = replace(first.metrics["wall_ns"], stratum=HOSTILE, feature=HOSTILE)
-    causes = (Cause(HOSTILE, HOSTILE, (Evidence(HOSTILE, 1.0, 2.0),)),)
+    causes = (Cause(HOSTILE, worded(HOSTILE), (Evidence(HOSTILE, 1.0, 2.0),)),)
     lines = (LineGrowth(HOSTILE, HOSTILE, 49, HOSTILE, HOSTILE, 1.0, 2.0, HOSTILE, HOSTILE, HOSTILE),)
     bad = replace(
         first,
         info=info,
-        happened=HOSTILE,
-        reason=HOSTILE,
+        happened=worded(HOSTILE),
+        reason=worded(HOSTILE),
         causes=causes,
-        chain=(HOSTILE, HOSTILE),
+        chain=(worded(HOSTILE), worded(HOSTILE)),
         metrics={"wall_ns": wall},
         lines=lines,
     )
     return replace(
         whole,
-        sentence=HOSTILE,
+        sentence=worded(HOSTILE),
         base=Revision(HOSTILE, "a1b2c3d4e5", HOSTILE),
         workloads=(Workload(HOSTILE, HOSTILE),),
         functions=(bad, *whole.functions[1:]),

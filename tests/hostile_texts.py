@@ -56,11 +56,21 @@ def findings(draw: st.DrawFn) -> Findings:
         says = claim("leads-to-calls", function=name, base=1.0, head=2.0, lines=lines)
         cause = Cause(draw(texts), says, (Evidence(draw(texts), 1.0, 2.0),))
         step = claim("starts", function=claim("function", name=name, standing="changed"), link="data", through=said, leads_to=None)
-        functions.append(replace(first, info=info, happened=said, reason=said, causes=(cause,), chain=(step, step), rank=number - 10))
+        functions.append(
+            replace(
+                first,
+                info=info,
+                happened=made.worded(said),
+                reason=made.worded(said),
+                causes=(cause,),
+                chain=(step, step),
+                rank=number - 10,
+            )
+        )
     whole = made.findings(functions=(*functions, *made.others()))
     return replace(
         whole,
-        sentence=draw(texts),
+        sentence=made.worded(draw(texts)),
         base=Revision(draw(texts), None, said),
         skipped=(Skipped(names[0], files[0], said),) * 2,
         notes=(Note("output-differs", said),),

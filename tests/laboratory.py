@@ -96,7 +96,7 @@ class Laboratory:
         return replace(
             examples.findings(),
             verdict=verdict,
-            sentence=f"{verdict}: `work` is ×{ratio.value:.2f}",
+            sentence=examples.worded(f"{verdict}: `work` is ×{ratio.value:.2f}"),
             base=base,
             head=head,
             functions=() if absent else (function,),

@@ -56,8 +56,11 @@ def test_a_folded_function_is_told_with_its_own_lines_and_not_with_what_its_call
     fill = made.plain(9, "fill", Verdict.UNCHANGED, Change.CHANGED, ratio=None, reason="").info
     source = Source("a.c", 3, "void fill(void)\n{\n\tone();\n}\n")
     changed = replace(fill, base=source, head=replace(source, text="void fill(void)\n{\n\tother();\n}\n"))
-    causes = (Cause(DEPENDENCY, "its text is the same, but it calls fill, which changed"), Cause("more-work", "it executes more"))
-    host = replace(caller(1, "scan", 300.0), causes=causes, happened="`scan` got slower", tells_cause=True)
+    causes = (
+        Cause(DEPENDENCY, made.worded("its text is the same, but it calls fill, which changed")),
+        Cause("more-work", made.worded("it executes more")),
+    )
+    host = replace(caller(1, "scan", 300.0), causes=causes, happened=made.worded("`scan` got slower"), tells_cause=True)
     told = named([host], (Folded(changed, (1,), {0: 5.0}, {0: 5.0}, 2.0, 0.5),), ())[0]
     assert say(told.headline) == (
         "`fill`, whose calls are too short to be timed alone, makes its caller slower: "

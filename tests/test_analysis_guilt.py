@@ -435,7 +435,7 @@ def test_calls_that_two_ways_lead_to_are_told_once_with_all_that_they_cost() -> 
         Made("parse", same(5e4), Change.CALLER, once, reads=shared),
         Made("hash", same(2e4), Change.CHANGED, lambda side, n: {"parse": more[side]}, writes=shared, text=text),
     )
-    told = [step for step in named(found, "hash").chain if "60 times" in step]
+    told = [step for step in map(say, named(found, "hash").chain) if "60 times" in step]
     assert len(told) == 1, named(found, "hash").chain
     assert told[0].endswith("60 times in a run of w n=1000, 3 times before: 3.38 ms more in all")
 

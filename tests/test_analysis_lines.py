@@ -11,7 +11,8 @@ import pytest
 from experiments import Made, World, same
 from perfdiff.analysis import analyse
 from perfdiff.analysis.causes.timed import by_lines, time_only
-from perfdiff.analysis.findings import Findings, FunctionFinding, LineGrowth, Verdict
+from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
+from perfdiff.analysis.linegrowth import LineGrowth
 from perfdiff.analysis.telling.lines import steeper_line
 from perfdiff.analysis.trends.lines import MatchedLines, matched
 from perfdiff.config import CompareConfig

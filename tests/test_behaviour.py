@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from findings import worded
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import Rung, Verdict
 from perfdiff.analysis.verdicts.behaviour import behaviour_notes, behaviours, weighed
@@ -192,9 +193,9 @@ def runs_of(behaviours_of_both: Sequence[Behaviour]) -> list[Run]:
     ]
 
 
-IMPROVEMENT = Conclusion(Verdict.IMPROVEMENT, "Improvement: `run` takes half", Rung.RUNS, 0.9)
-UNCHANGED = Conclusion(Verdict.UNCHANGED, "No regression: slow-downs are excluded", Rung.RUNS, 1.04)
-REGRESSION = Conclusion(Verdict.REGRESSION, "Regression: `run` takes twice", Rung.RUNS)
+IMPROVEMENT = Conclusion(Verdict.IMPROVEMENT, worded("Improvement: `run` takes half"), Rung.RUNS, 0.9)
+UNCHANGED = Conclusion(Verdict.UNCHANGED, worded("No regression: slow-downs are excluded"), Rung.RUNS, 1.04)
+REGRESSION = Conclusion(Verdict.REGRESSION, worded("Regression: `run` takes twice"), Rung.RUNS)
 
 
 @pytest.mark.parametrize(

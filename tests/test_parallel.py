@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from findings import worded
 from perfdiff import processes
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import Rung, Verdict
@@ -27,7 +28,7 @@ from perfdiff.report.sentences.catalogue import noted, say
 MET, HELD_BACK = Concurrency(0.9, 1.9, 1.8), Concurrency(0.9, 1.9, 0.6)
 ALONE = Concurrency(0.0, 1.0, 0.4)
 NOTHING = Written(0, Amount(0, 0), Amount(0, 0))
-UNCHANGED = Conclusion(Verdict.UNCHANGED, "No regression: slow-downs of more than 4.7 % are excluded", Rung.RUNS, 1.047)
+UNCHANGED = Conclusion(Verdict.UNCHANGED, worded("No regression: slow-downs of more than 4.7 % are excluded"), Rung.RUNS, 1.047)
 SAME_WORK = Work(0.0, 0.0, 0.0, 0.0, repeats=False, is_bounded=True)
 
 

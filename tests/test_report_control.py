@@ -31,8 +31,8 @@ def of_file(file: str, says: str = "slower") -> Findings:
     first = made.regressed()
     info = replace(first.info, file=file, name=says, base=replace(first.info.base, file=file), head=replace(first.info.head, file=file))
     lines = tuple(replace(line, file=file) for line in first.lines)
-    finding = replace(first, info=info, happened=says, reason=says, lines=lines)
-    return replace(made.hostile(), sentence=says, functions=(finding,), skipped=(Skipped(says, file, says),))
+    finding = replace(first, info=info, happened=made.worded(says), reason=made.worded(says), lines=lines)
+    return replace(made.hostile(), sentence=made.worded(says), functions=(finding,), skipped=(Skipped(says, file, says),))
 
 
 def shown_controls(text: str) -> set[str]:
@@ -85,7 +85,7 @@ def test_a_tab_or_line_end_is_told_to_github_as_it_is() -> None:
 def test_a_ticket_holds_no_control_character() -> None:
     findings = with_points(made.findings())
     points = tuple(replace(point, command=f"./a {BAD}\t{point.id}", workload=f"sort{BAD}") for point in findings.points)
-    findings = replace(findings, points=points, sentence=BAD)
+    findings = replace(findings, points=points, sentence=made.worded(BAD))
     about = Ticket(findings, nothing, f"#!/bin/sh\n./a {BAD}\n", {"CFLAGS": BAD}, cheapest(findings), f"perfdiff {BAD}")
     files = dict(ticket.files(about))
     assert {"ticket.md", "report.html", "report.json"} <= files.keys()

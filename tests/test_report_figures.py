@@ -130,7 +130,7 @@ def test_contradictions_are_found() -> None:
     )
     (apart,) = contradictions(replace(examples.findings(), functions=(calls,)))
     assert apart.startswith("`insert`: cost 18.1 µs → 18.3 µs a call (time, callees included) and 60 in one run of each point, but 97 % of")
-    never = Cause("more-calls", "each call of `a` calls `b` never, never before", (Evidence("calls of b", 0.0, 0.0),))
+    never = Cause("more-calls", examples.worded("each call of `a` calls `b` never, never before"), (Evidence("calls of b", 0.0, 0.0),))
     (cause,) = contradictions(replace(examples.findings(), functions=(replace(found, causes=(never,)),)))
     assert cause.endswith("0 before and 0 now: each call of `a` calls `b` never, never before")
     assert found.verdict is Verdict.REGRESSION

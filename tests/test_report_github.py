@@ -50,7 +50,7 @@ def test_the_answer_is_a_notice_and_each_regressed_function_a_warning_at_its_lin
 
 def test_a_cause_that_the_headline_tells_is_not_told_twice() -> None:
     first = made.regressed()
-    finding = replace(first, happened="insert costs ×331", tells_cause=True)
+    finding = replace(first, happened=made.worded("insert costs ×331"), tells_cause=True)
     assert commands(made.findings(functions=(finding,)))[1][2] == f"insert costs ×331; cause: {say(first.causes[0].says)}".rstrip(".")
 
 

@@ -95,9 +95,9 @@ def test_lines_are_guilty_only_where_a_change_made_its_function_slower() -> None
 
 
 def test_the_cause_is_set_apart_from_the_answer() -> None:
-    first = replace(made.regressed(), happened="`insert` costs ×331 a call", tells_cause=True)
+    first = replace(made.regressed(), happened=made.worded("`insert` costs ×331 a call"), tells_cause=True)
     sentence = claim("regression", guilty=claim("guilty", first=first.headline, others=1), elsewhere=None)
-    said = page_of(replace(made.findings(functions=(first, *made.others())), sentence=sentence))
+    said = page_of(replace(made.findings(functions=(first, *made.others())), sentence=made.worded(sentence)))
     assert '<p class="headline">' not in said[said.index('id="function-1"') : said.index('id="function-2"')]
     assert "<h1>Regression: <code>insert</code> costs ×331 a call; 1 more function is slower</h1>" in said
     assert '<p class="cause"><span class="label">Cause</span> The new loop <code>while (*place)</code>' in said
@@ -220,7 +220,7 @@ def test_without_samples_everything_but_the_plots_is_there() -> None:
 
 
 def test_no_regression_says_what_was_measured_in_front() -> None:
-    said = page_of(replace(made.findings(Verdict.UNCHANGED, made.others()[1:2]), sentence="no function got slower"))
+    said = page_of(replace(made.findings(Verdict.UNCHANGED, made.others()[1:2]), sentence=made.worded("no function got slower")))
     assert "<h1>No regression: no function got slower</h1>" in said
     assert said.index("not measured") < said.index("<main")
 

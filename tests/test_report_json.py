@@ -109,7 +109,7 @@ def test_numbers_of_numpy_are_plain_numbers() -> None:
 def test_hostile_names_are_printable_and_encodable() -> None:
     name = report(made.hostile())["functions"][0]["name"]
     assert name == "<script>alert(1)</script>\\x1b[31m|`[x](javascript:alert(2)) @everyone\\u202e"
-    undecodable = replace(made.findings(), sentence="caf\udce9.c")
+    undecodable = replace(made.findings(), sentence=made.worded("caf\udce9.c"))
     assert report(undecodable)["sentence"] == "caf\\udce9.c"
     json_report.render(build(undecodable)).encode()
 

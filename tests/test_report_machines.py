@@ -30,9 +30,11 @@ def measured(*, disagree: bool = True) -> Findings:
     kind = MachinePart("xeon", 40, environments[2], 1234, 1235)
     if disagree:
         metrics = {**first.metrics, "self_ns": replace(first.metrics["wall_ns"], metric="self_ns", machines=machines, machines_q=1e-9)}
-        first = replace(first, metrics=metrics, machines_say=SAYS, happened=f"{say(first.headline)}; machines differ: {SAYS}")
+        first = replace(
+            first, metrics=metrics, machines_say=made.worded(SAYS), happened=made.worded(f"{say(first.headline)}; machines differ: {SAYS}")
+        )
         notes = (*whole.notes, Note("machines-disagree", f"machines disagree: `insert` is {SAYS}"))
-        whole = replace(whole, sentence=f"Regression: {SAYS}", notes=notes)
+        whole = replace(whole, sentence=made.worded(f"Regression: {SAYS}"), notes=notes)
         whole = replace(whole, end_to_end=(replace(whole.end_to_end[0], machines=machines, disagree=True), *whole.end_to_end[1:]))
     return replace(whole, functions=(first, *whole.functions[1:]), machines=(*parts, kind))
 

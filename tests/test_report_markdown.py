@@ -43,8 +43,13 @@ def test_a_large_report_is_cut_with_a_sentence_that_says_what_is_missing(count: 
 
 def test_names_longer_than_the_limit_do_not_break_the_limit() -> None:
     long = "é" * 100_000
-    function = replace(made.regressed(), happened=long, info=replace(made.regressed().info, name=long, file=long), chain=(long,) * 5)
-    findings = replace(made.findings(functions=(function,)), sentence=long, skipped=(Skipped(long, long, long),) * 40)
+    function = replace(
+        made.regressed(),
+        happened=made.worded(long),
+        info=replace(made.regressed().info, name=long, file=long),
+        chain=(made.worded(long),) * 5,
+    )
+    findings = replace(made.findings(functions=(function,)), sentence=made.worded(long), skipped=(Skipped(long, long, long),) * 40)
     said = markdown.render(build(findings))
     assert len(said.encode()) <= 60_000
     assert said.startswith("## Regression: é")
@@ -130,6 +135,8 @@ def test_code_that_a_sentence_quotes_becomes_a_code_span() -> None:
 
 
 def test_no_regression_has_coverage_in_front() -> None:
-    said = markdown.render(build(replace(made.findings(Verdict.UNCHANGED, made.others()[1:2]), sentence="no function got slower")))
+    said = markdown.render(
+        build(replace(made.findings(Verdict.UNCHANGED, made.others()[1:2]), sentence=made.worded("no function got slower")))
+    )
     assert said.splitlines()[0] == "## No regression: no function got slower"
     assert said.index("**not measured**") < said.index("<details>")

@@ -7,9 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import findings as made
+from perfdiff.analysis.claims import claim
 from perfdiff.analysis.findings import Verdict
 from perfdiff.records.schema import Source
-from perfdiff.report.printable import printable, printable_lines, printable_values, shortened
+from perfdiff.report.printable import printable, printable_lines, printable_values, shortened, with_texts
+from perfdiff.report.sentences.catalogue import say
 
 
 @pytest.mark.parametrize(
@@ -52,3 +54,12 @@ def test_values_without_hostile_text_are_equal() -> None:
 def test_shortened_names_keep_both_ends() -> None:
     assert shortened("src/very/long/path/list.c:42", 15) == "src/ver…st.c:42"
     assert shortened("short", 15) == "short"
+
+
+def test_facts_of_claims_are_made_printable_and_their_kinds_stay() -> None:
+    nested = claim("function-differs", name="f\x1b", machines=claim("rated", name="waits\n", ratio=1.5))
+    assert say(printable_values(nested)) == "`f\\x1b` is waits  (×1.5)"
+    assert (
+        say(with_texts(nested, lambda text: text.replace("rated", "…").replace("name", "…").replace("f\x1b", "g")))
+        == "`g` is waits\n (×1.5)"
+    )

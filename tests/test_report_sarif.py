@@ -154,20 +154,22 @@ def test_results_come_likeliest_root_cause_first() -> None:
 def test_a_function_that_suffers_from_another_change_breaks_the_milder_rule() -> None:
     victim = made.regressed()
     why = "its code is unchanged; it is slower because of `grow`"
-    victim = replace(victim, reason=why, causes=(), info=replace(victim.info, change=Change.UNCHANGED, reasons=()))
+    victim = replace(victim, reason=made.worded(why), causes=(), info=replace(victim.info, change=Change.UNCHANGED, reasons=()))
     (result,) = results(made.findings(functions=(victim,)))
     assert (result["ruleId"], result["level"]) == ("slower-by-another-change", "note")
     assert "; its code is unchanged; it is slower because of `grow`; code unchanged; " in shown(result["message"]["text"])
 
 
 def test_a_cause_that_the_headline_tells_is_not_told_twice() -> None:
-    (result,) = results(made.findings(functions=(replace(made.regressed(), happened="insert costs ×331", tells_cause=True),)))
+    (result,) = results(made.findings(functions=(replace(made.regressed(), happened=made.worded("insert costs ×331"), tells_cause=True),)))
     assert shown(result["message"]["text"]).count("The new loop") == 1
 
 
 def test_fingerprints_follow_the_function_and_not_its_line() -> None:
     first = made.regressed()
-    moved = replace(first, happened="said otherwise", info=replace(first.info, line=900, head=replace(first.info.head, line=902)))
+    moved = replace(
+        first, happened=made.worded("said otherwise"), info=replace(first.info, line=900, head=replace(first.info.head, line=902))
+    )
     other = replace(first, info=replace(first.info, file="src/other.c"))
     prints = [results(made.findings(functions=(finding,)))[0]["partialFingerprints"] for finding in (first, moved, other)]
     assert prints[0] == prints[1] != prints[2]

@@ -65,8 +65,8 @@ def test_points_with_too_few_pairs_of_whole_runs_are_not_called_open() -> None:
 
 def test_a_guilty_function_that_is_not_slower_itself_points_to_where_its_change_shows() -> None:
     guilty = made.plain(1, "create", Verdict.REGRESSION, Change.CHANGED, ratio=Ratio(0.14, 0.12, 0.16, 10, 10), reason="")
-    way = ("`create` (changed) writes `index.buckets`", "`search` (unchanged) reads it: 79 µs → 3.7 ms a call")
-    findings = made.findings(functions=(replace(guilty, rank=1, chain=way, extra_ns=6.9e6, share=1.0),))
+    steps = ("`create` (changed) writes `index.buckets`", "`search` (unchanged) reads it: 79 µs → 3.7 ms a call")
+    findings = made.findings(functions=(replace(guilty, rank=1, chain=tuple(map(made.worded, steps)), extra_ns=6.9e6, share=1.0),))
     told = text(findings)
     assert "itself    ×0.14 [0.12, 0.16]: not slower" in told
     assert "  cost  " not in told
@@ -147,7 +147,7 @@ def test_long_names_are_broken_where_their_parts_meet(width: int) -> None:
 
 
 def test_no_regression_says_what_was_measured_what_would_be_seen_and_what_was_not() -> None:
-    quiet = replace(made.findings(Verdict.UNCHANGED, made.others()[1:2]), sentence="no function got slower")
+    quiet = replace(made.findings(Verdict.UNCHANGED, made.others()[1:2]), sentence=made.worded("no function got slower"))
     lines = text(quiet).splitlines()
     assert lines[2] == "No regression: no function got slower"
     assert lines[4:9] == [
@@ -184,7 +184,11 @@ def test_further_regressions_are_named_in_the_answer() -> None:
 
 def test_a_comparison_without_functions_is_still_a_report() -> None:
     empty = replace(
-        made.findings(Verdict.UNCHANGED, ()), sentence="No regression: no function changed.", skipped=(), notes=(), end_to_end=()
+        made.findings(Verdict.UNCHANGED, ()),
+        sentence=made.worded("No regression: no function changed."),
+        skipped=(),
+        notes=(),
+        end_to_end=(),
     )
     said = text(empty)
     assert "No regression: no function changed." in said
@@ -206,7 +210,7 @@ def test_functions_that_their_file_leaves_out_have_one_line_a_reason() -> None:
 
 
 def test_a_verdict_is_not_said_twice() -> None:
-    assert "Regression: Regression" not in text(replace(made.findings(), sentence="Regression in insert."))
+    assert "Regression: Regression" not in text(replace(made.findings(), sentence=made.worded("Regression in insert.")))
 
 
 def test_colour_is_written_only_when_asked_for() -> None:

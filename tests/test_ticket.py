@@ -201,11 +201,11 @@ def private(home: Path) -> Findings:
     source = replace(first.info.head, text=f"{first.info.head.text}/* {said} */\n") if first.info.head else None
     return replace(
         whole,
-        sentence=f"{say(whole.sentence)} {said}",
+        sentence=made.worded(f"{say(whole.sentence)} {said}"),
         base=Revision(whole.base.rev, whole.base.commit, said),
         workloads=(Workload("sort", f"./bench/sort {{n}} --key {PLANTED}", ("n",)),),
         points=tuple(replace(point, command=f"{home}/bench/sort {point.parameters['n']} {PLANTED}") for point in whole.points),
-        functions=(replace(first, happened=said, info=replace(first.info, head=source)), *whole.functions[1:]),
+        functions=(replace(first, happened=made.worded(said), info=replace(first.info, head=source)), *whole.functions[1:]),
         skipped=(Skipped("f", f"{home}/f.c", said),),
         notes=(Note("output-differs", said),),
         environment=replace(whole.environment, flags=(f"-O2 -I{home}/include",)),
@@ -236,9 +236,12 @@ def test_secrets_and_homes_stay_out_of_every_file(run: Callable[..., int], check
 
 def test_a_secret_that_one_text_shows_stands_in_no_file(run: Callable[..., int], checkout: Path) -> None:
     whole = with_points(made.findings())
-    first = replace(whole.functions[0], happened='conf is {"password": "pl\\"anted-22"}')
+    first = replace(whole.functions[0], happened=made.worded('conf is {"password": "pl\\"anted-22"}'))
     shown = replace(
-        whole, functions=(first, *whole.functions[1:]), sentence="sent pl&quot;anted-22", skipped=(Skipped("f", "a.c", 'pl"anted-22'),)
+        whole,
+        functions=(first, *whole.functions[1:]),
+        sentence=made.worded("sent pl&quot;anted-22"),
+        skipped=(Skipped("f", "a.c", 'pl"anted-22'),),
     )
     assert run(shown, "--ticket", "t", "--", "./bench", "--note", 'pl"anted-22') == 1
     for name, content in everything(checkout / "t").items():

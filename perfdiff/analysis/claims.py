@@ -29,10 +29,7 @@ class Claim:
 Fact = Claim | float | int | str | None | tuple[float, ...] | tuple[str, ...] | tuple[Claim | str, ...]
 
 
-Said = Claim | str  # what is not a claim yet is in words
-
-
-def parts(said: Said | None) -> Iterator[Claim]:
+def parts(said: Claim | None) -> Iterator[Claim]:
     """Yield a claim and every claim within it."""
     if isinstance(said, Claim):
         yield said

@@ -9,10 +9,13 @@ from enum import StrEnum
 
 from perfdiff.analysis.acceptances import Acceptance
 from perfdiff.analysis.callgraph import CallGraph
-from perfdiff.analysis.claims import Claim, Said, claim
+from perfdiff.analysis.claims import Claim, claim
+from perfdiff.analysis.linegrowth import LineGrowth
+from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.witnessed import PointBehaviour
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.kinds import DetectorKind
+from perfdiff.models.prices import DEAREST_NS
 from perfdiff.models.warmup import WarmUp
 from perfdiff.records.differences import Skipped
 from perfdiff.records.kinds import MachinePart
@@ -170,7 +173,7 @@ class Cause:
     """Why the cost grew: `name` is a slug such as `more-calls`, `says` tells it with numbers and diff lines."""
 
     name: str
-    says: Said
+    says: Claim
     evidence: tuple[Evidence, ...] = ()
 
 
@@ -195,6 +198,15 @@ class CountFinding:
     extra: float
     rate: float
     took_ns: tuple[float, float] | None = None
+
+    @property
+    def most_ns(self) -> float:
+        """Return what the counts that head has more take at most, in one run of the point."""
+        return self.extra * DEAREST_NS.get(self.counter, 0.0)
+
+    def explains(self, extra_ns: float) -> bool:
+        """Return whether it clearly grew, by what can explain a telling part of extra time at the point."""
+        return self.grew and self.most_ns > POLICY.telling * extra_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,33 +274,6 @@ class Anomaly:
 
 
 @dataclass(frozen=True, slots=True)
-class LineGrowth:
-    """A line of head that runs more often: `base` and `head` times in one run of the workload `point` where most is added.
-
-    `base_says` and `head_says` tell how that grows over `feature` ("n", "0.5·n²"), "" where the points do not tell; a line `is_new` where
-    base has no such line. `is_steeper`: it grows by a higher power than before, or, a new one, than what its function did before.
-    """
-
-    function: str
-    file: str
-    line: int
-    text: str
-    point: str
-    base: float
-    head: float
-    feature: str | None = None
-    base_says: str = ""
-    head_says: str = ""
-    is_new: bool = False
-    is_steeper: bool = False
-
-    def is_of(self, info: FunctionInfo) -> bool:
-        """Return whether it is code of a function, not of one inside it."""
-        source = info.head
-        return source is not None and self.file == source.file and self.line in source.code
-
-
-@dataclass(frozen=True, slots=True)
 class FunctionFinding:
     """The conclusion on one function.
 
@@ -306,7 +291,7 @@ class FunctionFinding:
 
     info: FunctionInfo
     verdict: Verdict
-    reason: Said
+    reason: Claim
     rank: int | None
     calls_base: float | None
     calls_head: float | None
@@ -314,8 +299,8 @@ class FunctionFinding:
     share: float | None
     metrics: Mapping[str, MetricFinding]
     causes: tuple[Cause, ...]
-    chain: tuple[Said, ...]
-    happened: Said
+    chain: tuple[Claim, ...]
+    happened: Claim | None
     counts: Mapping[str, CountFinding] = field(default_factory=dict)
     anomaly: Anomaly | None = None
     accepted: tuple[Acceptance, ...] = ()
@@ -324,11 +309,11 @@ class FunctionFinding:
     lines: tuple[LineGrowth, ...] = ()
     line_counts: Mapping[int, float] = field(default_factory=dict)
     warm_up: Mapping[Side, WarmUp] = field(default_factory=dict)
-    machines_say: Said | None = None
+    machines_say: Claim | None = None
     rests_on: str | None = None
     rules: tuple[FiredRule, ...] = ()
     tells_cause: bool = False
-    also: tuple[Said, ...] = ()
+    also: tuple[Claim, ...] = ()
 
     @property
     def headline(self) -> Claim:
@@ -424,7 +409,7 @@ class Findings:
     """The whole conclusion, in one line the `sentence`; `functions` come guilty first; `machines` are those compared within."""
 
     verdict: Verdict
-    sentence: Said
+    sentence: Claim
     base: Revision
     head: Revision
     environment: Environment

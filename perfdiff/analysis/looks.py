@@ -10,7 +10,7 @@ import numpy as np
 from perfdiff.analysis.compare.shares import PRIMARY
 from perfdiff.analysis.compare.study import Decisive
 from perfdiff.analysis.counts.library import departures
-from perfdiff.analysis.counts.work import Work, work_of
+from perfdiff.analysis.counts.work import Work, is_same_work, work_of
 from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Verdict
 from perfdiff.analysis.gathering import Gathered, at_usual_pace, by_machine, compared, concluded, gathered, known, most_favourable
 from perfdiff.analysis.sums.ledger import Ledger, open_counts
@@ -73,8 +73,7 @@ def answered(runs: WholeRuns, experiment: Experiment, config: CompareConfig) -> 
 
 def does_same_work(experiment: Experiment, points: int, config: CompareConfig) -> bool:
     """Return whether all functions have the same counts on both sides at that many points."""
-    work = _work(experiment, points, config)
-    return work is not None and work.is_same
+    return is_same_work(_work(experiment, points, config))
 
 
 def _work(experiment: Experiment, points: int, config: CompareConfig) -> Work | None:
@@ -151,5 +150,5 @@ def _verdict_alone(case: Case, ruling: Ruling, metrics: Mapping[str, MetricFindi
         metrics=metrics,
         causes=(),
         chain=(),
-        happened="",
+        happened=None,
     )

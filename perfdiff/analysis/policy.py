@@ -6,6 +6,7 @@ intervals. Numbers of one algorithm alone (rounds, rows, draws, levels of prelim
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -126,6 +127,20 @@ class Policy:
 
     settled: float = 2.0  # smallest effects of interest: a finding that stands so far from none stays one, however often it is looked at
     class_calls: int = 40  # a side: of fewer, one disturbed run can name the class of a cost; what is told of it gets all its runs
+
+    # What several ask ----------------------------------------------------------------------------------------------------------------
+
+    def smallest(self, min_effect: float, *, is_laid_out_anew: bool) -> float:
+        """Return from which share on a difference counts: of code that only lies elsewhere, beyond what that makes."""
+        return max(min_effect, self.layout_shift) if is_laid_out_anew else min_effect
+
+    def may_be_layout(self, effect: float) -> bool:
+        """Return whether another layout of the same code may make a slow-down, a logarithm, of single functions or builds."""
+        return effect <= math.log1p(self.layout_shift)
+
+    def may_be_places(self, ratio: float) -> bool:
+        """Return whether the places of code and data alone may make a ratio of whole runs that do the same work."""
+        return ratio <= 1 + self.places
 
 
 POLICY = Policy()

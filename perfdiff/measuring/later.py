@@ -78,7 +78,7 @@ def _differ(bench: Bench, site: Site, side: Side, pair: tuple[Point, Point]) -> 
     ways = set()
     for trial in range(_TRIALS):
         first_ns, later_ns = (_took_ns(bench, site, Slot(Phase.PLAIN, point, side, trial)) for point in pair)
-        is_other = abs(later_ns - first_ns) > _LEAST_NS and abs(math.log(later_ns / first_ns)) > math.log1p(POLICY.layout_shift)
+        is_other = abs(later_ns - first_ns) > _LEAST_NS and not POLICY.may_be_layout(abs(math.log(later_ns / first_ns)))
         if not is_other:
             return False
         ways.add(later_ns > first_ns)

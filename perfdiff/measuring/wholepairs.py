@@ -100,7 +100,7 @@ class WholePairs:
         """Return the point at which head takes longest beside base, if that is by more than layout makes; `closed` ones as well."""
         excess = [(_excess(point, runs), point) for point in (self.bench.points if closed else self._turns.open)]
         worst, point = max(excess, key=lambda each: each[0], default=(0.0, None))
-        return point if worst > math.log1p(POLICY.layout_shift) else None
+        return None if POLICY.may_be_layout(worst) else point
 
     def would_decide(self, runs: list[Run]) -> bool:
         """Return whether nothing is slower yet, but what is open would be decided within the time that more pairs may take."""

@@ -14,12 +14,12 @@ from perfdiff.analysis.findings import (
     CountFinding,
     EndToEnd,
     FunctionFinding,
-    LineGrowth,
     MetricFinding,
     Prediction,
     Ratio,
     RequestFinding,
 )
+from perfdiff.analysis.linegrowth import LineGrowth
 from perfdiff.analysis.witnessed import PointBehaviour, SideBehaviour
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.language import readable

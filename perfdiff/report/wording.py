@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.findings import FunctionFinding, LineGrowth, MetricFinding, Prediction, Ratio, Verdict
+from perfdiff.analysis.findings import FunctionFinding, MetricFinding, Prediction, Ratio, Verdict
+from perfdiff.analysis.linegrowth import LineGrowth
 from perfdiff.analysis.policy import POLICY
 from perfdiff.models.annotation import Annotation, Scope, Term, shape
 from perfdiff.models.clock import RESOLUTION_NS
@@ -207,7 +208,7 @@ def standing(finding: FunctionFinding, min_effect: float) -> str:
     ratio = metric.ratio if metric is not None else None
     if finding.verdict is not Verdict.UNCHANGED or ratio is None:
         return finding.verdict.value
-    least = 1 + (min_effect if finding.info.change.is_suspect else max(min_effect, POLICY.layout_shift))
+    least = 1 + POLICY.smallest(min_effect, is_laid_out_anew=not finding.info.change.is_suspect)
     if 1 / least <= ratio.high and ratio.low <= least:
         return finding.verdict.value
     return "negligible" if finding.info.change.is_suspect else "unexplained"

@@ -62,7 +62,11 @@ class Attribution:
 
     def is_material(self, ns: Floats, effect: float, against: Floats) -> bool:
         """Return whether a cost is, at some point, a material share of the run and more than `effect` of what it is seen against."""
-        return bool(np.any((ns >= POLICY.material * self.run_ns) & (ns > effect * against)))
+        return bool(np.any(self.material_at(ns) & (ns > effect * against)))
+
+    def material_at(self, ns: Floats) -> Bools:
+        """Return the points at which a cost is a material share of the run, (points,)."""
+        return np.asarray(ns >= POLICY.material * self.run_ns)
 
     def share(self, ns: float) -> float | None:
         """Return the part that `ns` has in all extra cost, or None where nothing got slower."""

@@ -149,9 +149,8 @@ def _waiting(patient: Patient, guilt: Guilt) -> list[Explanation]:
         seen = place.counts[counter]
         at = patient.attribution.points.index(seen.point.id) if seen.point.id in patient.attribution.points else None
         extra_ns = guilt.total_ns if at is None else float(guilt.ns[at])
-        explained = seen.extra * DEAREST_NS[counter]
         cause = contention(place, counter, through, because(patient.info))
-        found.append(Explanation(explained if explained > POLICY.telling * extra_ns else 0.0, cause))
+        found.append(Explanation(seen.most_ns if seen.explains(extra_ns) else 0.0, cause))
     return found
 
 
@@ -282,13 +281,13 @@ def _by_counts(patient: Patient, ns: float, lines: Claim | None) -> Iterator[Exp
     yield from _departed(patient, kernel_calls(departures), ns)
     atomics = counts.get("atomics")
     if atomics is not None and atomics.grew:
-        yield Explanation(min(ns, atomics.extra * DEAREST_NS["atomics"]), ordered(patient.places[0], lines))
+        yield Explanation(min(ns, atomics.most_ns), ordered(patient.places[0], lines))
     found = work_finding(counts)
     if found is not None and found.grew:
-        yield Explanation(min(ns, found.extra * DEAREST_NS[found.counter]), work(patient.places[0], lines))
+        yield Explanation(min(ns, found.most_ns), work(patient.places[0], lines))
     divisions = counts.get("divisions")
     if divisions is not None and divisions.grew:
-        yield Explanation(min(ns, divisions.extra * DEAREST_NS["divisions"]), divided(patient.places[0], lines))
+        yield Explanation(min(ns, divisions.most_ns), divided(patient.places[0], lines))
     yield from _departed(patient, _beyond_work(library_calls(departures), counts), ns)
     if longer := slower(departures):
         more_ns = sum(float(each.longer_ns.sum()) for each in longer)
@@ -299,8 +298,8 @@ def _by_counts(patient: Patient, ns: float, lines: Claim | None) -> Iterator[Exp
         return
     denser = [counts[counter] for counter in MISSES if counter in counts and is_denser(counts[counter], patient.config)]
     for found in denser:
-        if (most_ns := found.extra * DEAREST_NS[found.counter]) > POLICY.telling * ns:
-            yield Explanation(min(ns, most_ns), locality(patient.places[0], found.counter, lines))
+        if found.explains(ns):
+            yield Explanation(min(ns, found.most_ns), locality(patient.places[0], found.counter, lines))
             break
 
 
@@ -323,7 +322,7 @@ def _work(patient: Patient) -> Claim | None:
     """Tell how the work of a call grew, its own or what it calls outside, what may cost more; None where neither did."""
     place = patient.places[0] if patient.places else MemoryEvidence(patient.info, {})
     found = work_finding(place.counts)
-    own_ns = found.extra * DEAREST_NS[found.counter] if found is not None and found.grew else 0.0
+    own_ns = found.most_ns if found is not None and found.grew else 0.0
     outside = likeliest(patient.info, _beyond_work([each for each in place.departures if each.grew], place.counts))
     if sum(float(each.dearest_ns.sum()) for each in outside) > own_ns:
         return claim("it-does", does=calling_often(outside, taken_ns(patient.info, outside[0], patient.ledger)))

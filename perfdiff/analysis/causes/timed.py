@@ -10,7 +10,8 @@ from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.firstcall import FirstCalls
 from perfdiff.analysis.compare.waits import Waits
 from perfdiff.analysis.counts.library import Departure
-from perfdiff.analysis.findings import Cause, Evidence, FunctionFinding, LineGrowth
+from perfdiff.analysis.findings import Cause, Evidence, FunctionFinding
+from perfdiff.analysis.linegrowth import LineGrowth
 from perfdiff.models.workcounter import is_bounded, work_counters
 from perfdiff.records.schema import Change, FunctionInfo
 

@@ -31,7 +31,7 @@ class Judgement:
 
 def smallest(config: CompareConfig, *, suspect: bool) -> float:
     """Return the smallest effect that counts (log scale): of unchanged code only one that its place in the program cannot make."""
-    return math.log1p(config.min_effect if suspect else max(config.min_effect, POLICY.layout_shift))
+    return math.log1p(POLICY.smallest(config.min_effect, is_laid_out_anew=not suspect))
 
 
 def judge(comparison: Comparison, q: float, config: CompareConfig, *, resolved: bool, suspect: bool) -> Judgement:

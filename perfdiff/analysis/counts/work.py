@@ -63,6 +63,11 @@ class Work:
         return claim("exact-counts", share=max(self.more, self.less))
 
 
+def is_same_work(work: Work | None) -> bool:
+    """Return whether exact counts say that head does what base does; None says nothing."""
+    return work is not None and work.is_same
+
+
 def work_of(counted: Ledger | None, points: int, leaving: Mapping[int, Sequence[Departure]]) -> Work | None:
     """Return how the counts of all functions differ, or None where not all of so many `points` were counted on both sides.
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from perfdiff.analysis.causes.timed import by_lines
 from perfdiff.analysis.claims import Claim, claim
-from perfdiff.analysis.findings import FunctionFinding, LineGrowth, Verdict
+from perfdiff.analysis.findings import FunctionFinding, Verdict
+from perfdiff.analysis.linegrowth import LineGrowth
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.trends.lines import MatchedLines
 from perfdiff.analysis.verdicts.case import Case

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfdiff import units
-from perfdiff.analysis.findings import LineGrowth
+from perfdiff.analysis.linegrowth import LineGrowth
 from perfdiff.analysis.trends.blocks import block_counts
 from perfdiff.analysis.trends.clusters import shared, varying
 from perfdiff.analysis.trends.counterparts import FEW, carried_over, counterparts

@@ -81,7 +81,7 @@ def _seen(end: EndToEnd, runs: Sequence[Run]) -> _Seen | None:
     built, built_in = _shifts(base, head, end.by)  # few pairs are of the builds themselves: those that were made apart count as well
     layouts = np.array([shifts[made == number].mean() for number in np.unique(made)])
     seen = _Seen(end, built[built_in == 0], layouts)
-    if len(seen.built) < FEWEST or len(layouts) < LAYOUTS or abs(seen.effect) <= math.log1p(POLICY.places):
+    if len(seen.built) < FEWEST or len(layouts) < LAYOUTS or POLICY.may_be_places(math.exp(abs(seen.effect))):
         return None
     is_told_already = PointStanding.SLOWER if seen.effect > 0 else PointStanding.FASTER
     outside = seen.effect > math.log(end.ratio.high) if seen.effect > 0 else seen.effect < math.log(end.ratio.low)

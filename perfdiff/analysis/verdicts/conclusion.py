@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from perfdiff.analysis.claims import Claim, Said, claim
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.counts.suspects import ExtraWork
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import EndToEnd, FiredRule, FunctionFinding, PointStanding, Rung, Verdict
@@ -83,7 +83,8 @@ class Program:
     @property
     def is_open(self) -> bool:
         """Return whether whole runs leave more than what the places of code make, or seem to be slower at some point."""
-        is_bounded = not self.runs.ends or self.runs.excluded <= 1 + max(self.config.min_effect, POLICY.places)
+        excluded = self.runs.excluded
+        is_bounded = not self.runs.ends or excluded <= 1 + self.config.min_effect or POLICY.may_be_places(excluded)
         return not is_bounded or any(end.low > 1 for end in self.runs.ends)
 
     @property
@@ -129,7 +130,7 @@ def _regression(guilty: Sequence[FunctionFinding], runs: WholeRuns) -> Claim:
 def _places(program: Program) -> Claim | None:
     """Tell of whole runs that are slower by no more than places of code make, where counts say that no work was added."""
     work, slower = program.evidence.work, program.runs.slower
-    if not slower or work is None or not work.adds_nothing or any(end.low > 1 + POLICY.places for end in slower):
+    if not slower or work is None or not work.adds_nothing or not all(POLICY.may_be_places(end.low) for end in slower):
         return None
     return _undecided(claim("made-by-places", takes=_takes(slower[0])), program)
 
@@ -198,7 +199,7 @@ def _function_open(program: Program) -> Claim:
     return _undecided(program.of(Verdict.INCONCLUSIVE)[0].headline, program)
 
 
-def _no_regression(program: Program, by: Said, beside: Claim | None) -> Claim:
+def _no_regression(program: Program, by: Claim, beside: Claim | None) -> Claim:
     return claim("no-regression", where=program.evidence.where, by=by, beside=beside)
 
 
@@ -351,7 +352,7 @@ def _by_counts(works: Sequence[ExtraWork]) -> Claim | None:
     return claim("by-counts", works=tuple(claim("works", name=each.name, work=each.says) for each in works)) if works else None
 
 
-def _undecided(why: Said, program: Program) -> Claim:
+def _undecided(why: Claim, program: Program) -> Claim:
     """Return that a slow-down of interest may be there, and how large it cannot be."""
     return claim("undecided", why=why, excluded=program.excluded)
 

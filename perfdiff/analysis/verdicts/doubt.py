@@ -15,7 +15,6 @@ from perfdiff.analysis.compare.shares import ALLOCATION
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.verdicts.case import Case
-from perfdiff.models.prices import DEAREST_NS
 from perfdiff.models.workcounter import WORK_METRICS, is_bounded, work_counters
 
 WORK = (*WORK_METRICS, "atomics")  # what is the same however a program is laid out and probed
@@ -42,7 +41,7 @@ def _is_distorted(case: Case, guilt: Guilt) -> bool:
     work = [case.counts[counter] for counter in WORK if counter in case.counts]
     if any(each.grew and each.ratio.low > 1 + case.config.min_effect for each in work):
         return False
-    material = guilt.ns >= POLICY.material * case.attribution.run_ns
+    material = case.attribution.material_at(guilt.ns)
     ends = [case.ends.get(point) for point, counts in zip(case.attribution.points, material, strict=True) if counts]
     return bool(ends) and all(end is not None and end.overhead is not None and end.overhead > POLICY.distorted for end in ends)
 
@@ -81,7 +80,7 @@ def _may_be_layout(case: Case, guilt: Guilt) -> float:
     if any(blame.at != case.info.id or blame.extra is not Extra.COST for blame in shown) or explained(case, guilt):
         return 0.0
     effect = own.worst.contrast.effect
-    return math.exp(effect) if effect < math.log1p(POLICY.layout_shift) else 0.0
+    return math.exp(effect) if POLICY.may_be_layout(effect) else 0.0
 
 
 def is_time(metric: str) -> bool:
@@ -113,8 +112,5 @@ def _extra_ns(case: Case, guilt: Guilt) -> dict[int, float]:
 def explained_by_counts(case: Case, extra_ns: Mapping[int, float], counters: Iterable[str]) -> bool:
     """Return whether one of a function's `counters` grew by what can explain a telling part of extra time, in ns by point."""
     total_ns = sum(extra_ns.values())
-    found = [case.counts[counter] for counter in counters]
-    return any(
-        each.grew and each.extra * DEAREST_NS.get(each.counter, 0.0) > POLICY.telling * extra_ns.get(each.point.id, total_ns)
-        for each in found
-    )
+    grown = (case.counts[counter] for counter in counters)
+    return any(count.explains(extra_ns.get(count.point.id, total_ns)) for count in grown)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from perfdiff.analysis.claims import Claim, claim
-from perfdiff.analysis.counts.work import Work
+from perfdiff.analysis.counts.work import Work, is_same_work
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio, RequestFinding
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
@@ -37,11 +37,6 @@ def without_waiting(runs: WholeRuns, experiment: Experiment, work: Work | None, 
     if not is_same_work(work):
         return runs
     return runs.where(lambda end: _longer_waits(experiment, end, config) is None)
-
-
-def is_same_work(work: Work | None) -> bool:
-    """Return whether exact counts say that head does what base does."""
-    return work is not None and work.is_same
 
 
 def waiting_notes(experiment: Experiment, runs: WholeRuns, work: Work | None, config: CompareConfig) -> Iterator[Claim]:

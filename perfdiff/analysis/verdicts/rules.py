@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from perfdiff.analysis.claims import Said, claim
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.findings import FiredRule, Rung, Verdict
 
 Known = TypeVar("Known")
@@ -16,7 +16,7 @@ Known = TypeVar("Known")
 class Reason:
     """Why a rule decides; `grown` are the count metrics that alone make a function a regression."""
 
-    says: Said
+    says: Claim
     grown: tuple[str, ...] = ()
 
 
@@ -25,7 +25,7 @@ class Decision:
     """The verdict on a function with its reason, and the `rules` that held, the last of which decided; `grown` as of the reason."""
 
     verdict: Verdict
-    reason: Said
+    reason: Claim
     grown: tuple[str, ...] = ()
     rules: tuple[FiredRule, ...] = ()
 
@@ -42,9 +42,9 @@ class Rule(Generic[Known]):
     name: str
     verdict: Verdict
     asks: str
-    reason: Callable[[Known], Reason | Said | None]
+    reason: Callable[[Known], Reason | Claim | None]
 
-    def decision(self, reason: Reason | Said) -> Decision:
+    def decision(self, reason: Reason | Claim) -> Decision:
         """Return the decision for a reason."""
         found = reason if isinstance(reason, Reason) else Reason(reason)
         return Decision(self.verdict, found.says, found.grown, (FiredRule(self.name, self.asks),))
@@ -63,11 +63,11 @@ class Conclusion:
     """
 
     verdict: Verdict
-    sentence: Said
+    sentence: Claim
     rung: Rung
     excluded: float | None = None
     rules: tuple[FiredRule, ...] = ()
 
-    def opened(self, why: Said) -> Conclusion:
+    def opened(self, why: Claim) -> Conclusion:
         """Return that nothing is decided, and why: what was concluded holds by time alone."""
         return Conclusion(Verdict.INCONCLUSIVE, claim("opened", why=why, by_time=self.sentence), self.rung)

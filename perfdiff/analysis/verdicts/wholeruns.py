@@ -173,7 +173,7 @@ class _Judge:
         found = _Judged(PointStanding.OPEN, _ratio(seen, config, points), (math.exp(seen.base), math.exp(seen.head)))
         clear, measured = least, seen
         if seen.layouts < POLICY.layouts_known:
-            clear, measured = math.log1p(max(config.min_effect, POLICY.layout_shift)), seen.in_these_layouts()
+            clear, measured = math.log1p(POLICY.smallest(config.min_effect, is_laid_out_anew=True)), seen.in_these_layouts()
         if measured.lower(config.confidence, points) > clear:
             return replace(found, standing=PointStanding.SLOWER, ratio=_ratio(measured, config, points))
         if measured.upper(config.confidence, points) < -clear:

@@ -21,7 +21,6 @@ from perfdiff.analysis.counts.memory import MISSES
 from perfdiff.analysis.counts.suspects import work_extra_ns
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import Group, contrasts_at_point
-from perfdiff.analysis.stats.panel import Bools
 from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.sums.ledger import Book
 from perfdiff.analysis.verdicts.case import Case
@@ -129,7 +128,7 @@ def _is_left(case: Case, guilt: Guilt, taken_off: Iterable[Floats]) -> bool:
 
 def _testimony(at: int, claimed: Floats, case: Case) -> Testimony:
     """Return what the strongest second witness says of a function's own time; the clock of its calls speaks first."""
-    claimed_ns = float(claimed[_is_material(claimed, case)].sum())
+    claimed_ns = float(claimed[case.attribution.material_at(claimed)].sum())
     calls = _sums_of_calls(at, claimed, case)
     if calls is not None and calls.excludes(claimed_ns):
         return Testimony.MOVED
@@ -147,20 +146,15 @@ def _is_seen_in_callers(at: int, claimed: Floats, case: Case) -> bool:
 
     Its own time and that with callees are then one, and agree; beside what its callers do it may be too little to be seen.
     """
-    sums, claimed_ns = _sums_of_callers(at, claimed, case), float(claimed[_is_material(claimed, case)].sum())
+    sums, claimed_ns = _sums_of_callers(at, claimed, case), float(claimed[case.attribution.material_at(claimed)].sum())
     if _probes_cost_more(claimed, case):
         return sums is not None and sums.shows(claimed_ns)
     return sums is None or not sums.excludes(claimed_ns)
 
 
-def _is_material(claimed: Floats, case: Case) -> Bools:
-    """Return the points at which a claim is a material share of the run."""
-    return np.asarray(claimed >= POLICY.material * case.attribution.run_ns)
-
-
 def _concerned(claimed: Floats, case: Case) -> list[tuple[int, float]]:
     """Return the points at which a claim is a material share of the run, each with the claim in ns."""
-    points = zip(case.attribution.points, claimed.tolist(), _is_material(claimed, case), strict=True)
+    points = zip(case.attribution.points, claimed.tolist(), case.attribution.material_at(claimed), strict=True)
     return [(point, ns) for point, ns, is_material in points if is_material]
 
 
@@ -197,7 +191,7 @@ def _sums_of_callers(at: int, claimed: Floats, case: Case) -> Sums | None:
     pairs = [case.ledger.pair(point) for point, _ in _concerned(claimed, case)]
     values = [tuple(book.wall_ns[:, columns].sum(axis=1) if columns else book.self_ns.sum(axis=1) for book in books) for books in pairs]
     seen = _added(values, pairs, case)
-    saved_ns = float(_saved_ns(callers, case)[_is_material(claimed, case)].sum())
+    saved_ns = float(_saved_ns(callers, case)[case.attribution.material_at(claimed)].sum())
     return None if seen is None else Sums(seen.extra_ns + saved_ns, seen.half_ns)
 
 

@@ -31,16 +31,12 @@ def _output(facts: Facts) -> str:
     return f"{lines} ({units.size(facts['bytes'])})" if facts["bytes"] else lines  # of answers to requests only the number is known
 
 
-def _gravest_difference(facts: Facts) -> str:
-    more = f" and {facts['more_points']} more" if facts["more_points"] else ""
-    points = f" at {facts['point']}{more}" if facts["point"] is not None else ""
-    return f"{facts['says']}{points}{', with more that differs (outputs-differ)' if facts['more_kinds'] else ''}"
-
-
 WORDINGS: Mapping[str, Wording] = {
     "less-work": "head may do less work: it {head}",
     "beside-other-work": "{concluded}; head {head}",
-    "gravest-difference": _gravest_difference,
+    "gravest-difference": (
+        "{says}{point:? at {point}{more_points:? and {more_points} more}}{more_kinds:?, with more that differs (outputs-differ)}"
+    ),
     "executes-less": ("executes {part:percent} of what base does, and nothing that it prints or writes shows that the work was done"),
     "takes-less": "takes {part:percent} of what base does, and nothing that it prints or writes shows that the work was done",
     "exits": _exits,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from perfdiff import units
 from perfdiff.report.sentences.spelling import Facts, Wording, three
 
 
@@ -17,18 +16,6 @@ def _unlike_machines(facts: Facts) -> str:
     return f"{', '.join(f'{word} on {three(machines)}' for word, machines in standings if machines)}{facts['differ'] or ''}"
 
 
-def _larger_inputs_of(facts: Facts) -> str:
-    inputs = f" ({', '.join(facts['inputs'])})" if facts["inputs"] else ""
-    rest = "not a higher cost per input" if facts["is_comparable"] else "its cost per input cannot be compared with base's"
-    return f"comes with larger inputs{inputs}, mostly of `{facts['name']}`: {rest}"
-
-
-def _granted(facts: Facts) -> str:
-    ratio = "" if facts["ratio"] is None else f" is {units.ratio(facts['ratio'])},"
-    until = f" until {facts['until']}" if facts["until"] else ""
-    return f"{facts['entry']}{ratio} accepted{until}: {facts['reason']}"
-
-
 WORDINGS: Mapping[str, Wording] = {
     "unlike-machines": _unlike_machines,
     "rated": "{name} ({ratio:ratio})",
@@ -39,7 +26,10 @@ WORDINGS: Mapping[str, Wording] = {
     "waits-longer": "; `{name}` waits {base_ns:duration} → {head_ns:duration} a call for locks",
     "more-points": ", and at {more} more of {points} points,",
     "more-calls": "is that of more calls, not of a higher cost per call",
-    "larger-inputs-of": _larger_inputs_of,
-    "granted": _granted,
+    "larger-inputs-of": (
+        "comes with larger inputs{inputs:? ({inputs:commas})}, mostly of `{name}`: "
+        "{is_comparable:?not a higher cost per input|its cost per input cannot be compared with base's}"
+    ),
+    "granted": "{entry}{ratio:? is {ratio:ratio},} accepted{until:? until {until}}: {reason}",
     "entry": "`{name}`, {metric} {ratio:ratio}",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from perfdiff.analysis.claims import Claim, Fact, Said
+from perfdiff.analysis.claims import Claim, Fact
 from perfdiff.records.schema import Note
 from perfdiff.report.sentences import (
     annotated,
@@ -43,10 +43,10 @@ SUBJECTS = (
 WORDINGS: Mapping[str, Wording] = {kind: wording for subject in SUBJECTS for kind, wording in subject.WORDINGS.items()}
 
 
-def say(claim: Said | None) -> str:
+def say(claim: Claim | None) -> str:
     """Return a claim in words, "" for none."""
-    if claim is None or isinstance(claim, str):
-        return claim or ""
+    if claim is None:
+        return ""
     facts = {name: _in_words(fact) for name, fact in claim.facts.items()}
     wording = WORDINGS[claim.kind]
     return filled(wording, facts) if isinstance(wording, str) else wording(facts)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from perfdiff import units
 from perfdiff.records.schema import Change
-from perfdiff.report.sentences.spelling import Facts, Wording, interval, quoted
+from perfdiff.report.sentences.spelling import Facts, Wording
 
 _ONE_SIDED = {Change.REMOVED.value: "it was removed", Change.ADDED.value: "it is new, and nothing became slower through it"}
 _LONGER = {"lock_hold_ns": "holds locks", "lock_wait_ns": "waits for locks"}
@@ -17,51 +17,25 @@ def _on_one_side(facts: Facts) -> str:
     return _ONE_SIDED.get(facts["change"], "it was not called on both sides")
 
 
-def _taken_over(facts: Facts) -> str:
-    before = ", ".join(quoted(facts["before"])) or "code without probes"
-    return f"it makes calls of {', '.join(quoted(facts['callees']))} that {before} made before"
-
-
-def _moved_from_callees(facts: Facts) -> str:
-    together = f": with them, its calls take {interval(facts['ratio'])} as long" if facts["ratio"] else ""
-    return f"{_whose(facts['of'])} own time grew by what its callees take less{together}"
-
-
-def _unconfirmed(facts: Facts) -> str:
-    witness = "the time of its calls with their callees" if facts["has_callees"] else "the time of what calls it"
-    counts = ", nor does any count of work" if facts["is_counted"] else ""
-    probes = ", and probes cost more than what they seem to show" if facts["is_less_than_probes"] else ""
-    return f"{_whose(facts['of'])} own time grew, but {witness} does not show it{counts}{probes}: {_MORE_TIME_THERE}"
-
-
 def _longer(facts: Facts) -> str:
     ratio, base_ns = facts["ratio"], facts["base_ns"]
     figures = "" if base_ns is None else f", {units.duration(base_ns)} → {units.duration(base_ns * ratio)} a call"
     return f"{_LONGER[facts['metric']]} {units.ratio(ratio)} as long as before{figures}"
 
 
-def _whose(other: str | None) -> str:
-    return f"`{other}`'s" if other else "its"
-
-
-def _slows_caller(facts: Facts) -> str:
-    why = f"it carries no probe ({facts['obstacle']})" if facts["obstacle"] else "its calls are too short to be timed alone"
-    return f"{why}; its caller `{facts['caller']}` is slower through it: {facts['reason']}"
-
-
-def _happened_to_caller(facts: Facts) -> str:
-    whose = "which carries no probe" if facts["obstacle"] else "whose calls are too short to be timed alone"
-    return f"`{facts['name']}`, {whose}, makes its caller slower: {facts['happened']}"
-
-
 WORDINGS: Mapping[str, Wording] = {
     "happened": "`{name}`: {reason}",
     "happened-by-change": "`{name}` {change}: {reason}",
-    "happened-to-caller": _happened_to_caller,
+    "happened-to-caller": (
+        "`{name}`, {obstacle:?which carries no probe|whose calls are too short to be timed alone}, makes its caller slower: {happened}"
+    ),
     "open-by-machines": "`{name}` is open, as machines disagree: {machines}",
     "machines-differ": "machines differ: {machines}",
     "slower-through": "its code is unchanged; it is slower because of {names:names}",
-    "slows-caller": _slows_caller,
+    "slows-caller": (
+        "{obstacle:?it carries no probe ({obstacle})|its calls are too short to be timed alone}; its caller `{caller}` is slower "
+        "through it: {reason}"
+    ),
     "answered-by-counts": "its calls were not timed: whole runs and exact counts leave no room for a slow-down",
     "answered-by-lines": (
         "its calls were not timed: whole runs exclude a slow-down of the program, and functions execute about as many lines as before"
@@ -74,8 +48,14 @@ WORDINGS: Mapping[str, Wording] = {
     "counts-alone-prove": "its time alone does not tell, but {proved}",
     "saves-time": "its change saves {ns:duration} in one run of each workload point",
     "moved-to-caller": "what it takes less, its caller `{caller}` takes more of its own",
-    "moved-from-callees": _moved_from_callees,
-    "unconfirmed": _unconfirmed,
+    "moved-from-callees": (
+        "{of:?`{of}`'s|its} own time grew by what its callees take less{ratio:?: with them, its calls take {ratio:interval} as long}"
+    ),
+    "unconfirmed": (
+        "{of:?`{of}`'s|its} own time grew, but {has_callees:?the time of its calls with their callees|the time of what calls it} does not "
+        "show it{is_counted:?, nor does any count of work}{is_less_than_probes:?, and probes cost more than what they seem to show}: "
+        f"{_MORE_TIME_THERE}"
+    ),
     "distorted": "the probes cost more than the program itself, and whole runs without them are not slower",
     "excluded-but-for-layout": ("whole runs without probes exclude what it seems to add, and counts do not explain it: another layout may"),
     "excluded-but-for-probes": "whole runs without probes exclude what it seems to add, and counts do not explain it: its probes may",
@@ -100,7 +80,7 @@ WORDINGS: Mapping[str, Wording] = {
     "too-little": "slower, but too little of a run to matter",
     "unexplained": "slower at equal inputs, but no change explains it: machine, layout or I/O",
     "slower-callees": "what it calls became slower",
-    "taken-over": _taken_over,
+    "taken-over": "it makes calls of {callees:names} that {before:?{before:names}|code without probes} made before",
     "own-cost-the-same": "its own cost did not grow; {elsewhere}",
     "immaterial": "its own cost is less than {share:percent} of a run: no difference of a call matters",
     "differs-too-little": "its cost differs by too little of a run to matter, or by no more than layout, probes and the machine make",

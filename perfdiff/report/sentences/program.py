@@ -9,7 +9,7 @@ from perfdiff.report.sentences.spelling import Facts, Wording, few, percent, quo
 
 def _headline(facts: Facts) -> str:
     cause = f"; cause: {facts['cause']}" if facts["cause"] else ""
-    said = f"{facts['happened']}{cause}"
+    said = f"{facts['happened'] or ''}{cause}"
     return "; ".join((said.rstrip("."), *facts["also"])) if said and facts["also"] else said
 
 
@@ -38,11 +38,6 @@ def _nothing_ran(facts: Facts) -> str:
     names, changed = few(quoted(facts["names"])), facts["changed"]
     which = f"no workload calls {names}, which changed" if changed == 1 else f"none of the {changed} changed functions ran ({names})"
     return f"Inconclusive: {which}, so nothing is said of the change{facts['beside'] or ''}: add a workload that calls what changed"
-
-
-def _undecided(facts: Facts) -> str:
-    beside = "" if facts["excluded"] is None else f", with {slow_downs(facts['excluded'])} excluded"
-    return f"Inconclusive{beside}: {facts['why']}"
 
 
 def _excluded(facts: Facts) -> str:
@@ -83,7 +78,7 @@ WORDINGS: Mapping[str, Wording] = {
     "excluded": _excluded,
     "excluded-by-runs": "; whole runs exclude {ratio:slow-downs}",
     "none-slower": _none_slower,
-    "undecided": _undecided,
+    "undecided": "Inconclusive{excluded:?, with {excluded:slow-downs} excluded}: {why}",
     "made-by-places": "{takes}, but counts say that no work was added: the place of code in memory may make that",
     "runs-take": "whole runs at {point} take {ratio:interval} the {cost} ({pairs} pairs)",
     "runs-too-few": "whole runs at {point} are too few",
