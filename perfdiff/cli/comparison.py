@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 app = options.application()
 
+_ELSEWHERE = frozenset(("run", "diff", "test", "bench", "benchmark", "measure"))  # what other tools call it
 _NEAR_COMMAND = 0.75  # similarity of a word to a command's name: two letters of six swapped are 0.83
 
 _HELP = """
@@ -65,6 +66,7 @@ Other commands:
   perfdiff record [REV]       record a program in use: the times and inputs of its functions
   perfdiff cache              show, clear or verify the cache
   perfdiff completion SHELL   print a script that makes the shell complete commands and options
+  perfdiff help [WORD]        explain a command, or the slug behind a message
 
 \b
 Exit codes:
@@ -148,14 +150,17 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 
 @contextmanager
 def _commands_suggested(words: Sequence[str]) -> Iterator[None]:
-    """Where the words cannot be compared and the first is nearly a command's name, let the message say so."""
+    """Where the words cannot be compared and the first is nearly a command's name, or one of other tools, let the message say so."""
     try:
         yield
     except (RevisionError, ConfigError) as error:
         near = difflib.get_close_matches(words[0], COMMANDS, n=1, cutoff=_NEAR_COMMAND)
-        if not near or error.slug not in ("unknown-revision", "bad-specification", "config-no-workload"):
+        meant = f"did you mean the command `perfdiff {near[0]}`?" if near else ""
+        if words[0] in _ELSEWHERE:
+            meant = f"comparing needs no command's name: `perfdiff {' '.join(words[1:]) or 'BASE HEAD'}`"
+        if not meant or error.slug not in ("unknown-revision", "bad-specification", "config-no-workload"):
             raise
-        raise type(error)(f"{error}; did you mean the command `perfdiff {near[0]}`?", slug=error.slug, detail=error.detail) from error
+        raise type(error)(f"{error}; {meant}", slug=error.slug, detail=error.detail) from error
 
 
 def _rehearse(revisions: tuple[str, ...], directory: Path, cache: Path, overrides: Overrides, *, quiet: bool) -> None:
