@@ -60,6 +60,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     repository: options.Repository = Path(),
     output_files: options.Outputs = None,
     report_format: options.ReportFormat = None,
+    full: options.Full = False,
     strict: options.Strict = False,
     config: options.ConfigFile = None,
     seed: options.Seed = None,
@@ -68,7 +69,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 ) -> None:
     """Compare two sets of samples and exit with the code of the verdict."""
     with exits.exceptions_become_codes():
-        places = destinations.chosen(report_format, output_files)
+        places = destinations.chosen(report_format, output_files, full=full)
         if save:
             samples.check(save)
         overrides = Overrides(file=config, seed=seed, cluster=cluster)

@@ -101,6 +101,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     revisions: Annotated[list[str], typer.Argument(metavar="BASE", hidden=True)],
     output_files: options.Outputs = None,
     report_format: options.ReportFormat = None,
+    full: options.Full = False,
     strict: options.Strict = False,
     save: options.Save = None,
     ticket_folder: Annotated[
@@ -122,7 +123,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 ) -> None:
     """Compare two revisions and exit with the code of the verdict."""
     with exits.exceptions_become_codes(), _commands_suggested(revisions):
-        places = destinations.chosen(report_format, output_files)
+        places = destinations.chosen(report_format, output_files, full=full)
         if save:
             samples.check(save)
         if ticket_folder:
@@ -268,9 +269,9 @@ def _quoted(word: str) -> str:
 def deliver(outcome: Outcome, places: Iterable[Destination], search: tuple[Block, ...] = ()) -> None:
     """Write the report to each of its places; for GitHub also append its Markdown to the summary of the step that runs."""
     for place in places:
-        output.write(rendered(outcome, place.form, place.file, search), place.file)
+        output.write(rendered(outcome, place, search), place.file)
         if place.form is options.Format.GITHUB and (summary := output.step_summary()):
-            output.append(rendered(outcome, options.Format.MARKDOWN, summary, search), summary)
+            output.append(rendered(outcome, Destination(options.Format.MARKDOWN, summary), search), summary)
 
 
 def headline(outcome: Outcome) -> str:
@@ -280,12 +281,13 @@ def headline(outcome: Outcome) -> str:
     return document.headline(outcome.findings)
 
 
-def rendered(outcome: Outcome, chosen: options.Format, output_file: Path | None, search: tuple[Block, ...] = ()) -> str:
+def rendered(outcome: Outcome, place: Destination, search: tuple[Block, ...] = ()) -> str:
     """Return the report of a comparison, with the `search` that led to it; in colour where it is text for a terminal that wants it."""
     from perfdiff.report import document, renderers, terminal
 
-    samples = outcome.drawn if chosen in renderers.DRAWING else None
+    samples = outcome.drawn if place.form in renderers.DRAWING else None
     report = replace(document.build(outcome.findings, samples), search=search)
-    if chosen is options.Format.TEXT:
-        return terminal.render(report, width=output.width(output_file), colour=output.colour(output_file))
-    return renderers.RENDERERS[chosen](report)
+    if place.form is options.Format.TEXT:
+        lines = None if place.full else terminal.PAGE
+        return terminal.render(report, width=output.width(place.file), colour=output.colour(place.file), lines=lines)
+    return renderers.RENDERERS[place.form](report)
