@@ -1,6 +1,6 @@
 """Writes what the command line says of itself as a manual page (roff) or as the reference in docs/commands.md.
 
-Usage: manual.py man|markdown. Run as scripts/man and scripts/reference.
+Usage: manual.py man|markdown. scripts/reference runs both.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from perfdiff.cli import COMPARISON
 from perfdiff.cli.whole import PROGRAM, Command, command, commands
 
 _ABOUT = """\
-`scripts/reference` writes this page from the help texts of the commands; `COMMAND --help` shows the same. `scripts/man` makes a manual page
-of them. [report.md](report.md) and [history.md](history.md) explain what the commands print."""
+`scripts/reference` writes this page from the help texts of the commands; `COMMAND --help` shows the same, and so does the manual page,
+which it writes as well. [report.md](report.md) and [history.md](history.md) explain what the commands print."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -222,17 +222,50 @@ def test_options_may_stand_before_a_command(seam: Comparison, run: Callable[...,
     [
         ("biscet A B", "bad-specification", "; did you mean the command `perfdiff bisect`?"),
         ("explian f", "unknown-revision", "; did you mean the command `perfdiff explain`?"),
+        ("run A B", "bad-specification", "; comparing needs no command's name: `perfdiff A B`"),
+        ("diff", "unknown-revision", "; comparing needs no command's name: `perfdiff BASE HEAD`"),
         ("explian f", "git-failed", ""),
         ("main HEAD", "unknown-revision", ""),
     ],
 )
-def test_a_misspelt_command_is_recognised(
+def test_a_misspelt_command_or_one_of_other_tools_is_recognised(
     seam: Comparison, run: Callable[..., int], capsys: pytest.CaptureFixture[str], told: tuple[str, str, str]
 ) -> None:
     words, slug, says = told
     seam.error = RevisionError("wrong", slug=slug)
     assert run("-q", *words.split(), "--build", "make", "--", "./a") == 2
     assert capsys.readouterr().err == f"perfdiff: wrong{says} [{slug}]\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("", "Usage: perfdiff [OPTIONS] BASE [HEAD]"),
+        ("bisect", "Usage: perfdiff bisect"),
+        ("build-failed", "**Do:** run the command in a fresh `git worktree`"),
+        ("[build-failed]", "**Do:** run the command in a fresh `git worktree`"),
+    ],
+)
+def test_help_explains_commands_and_messages(run: Callable[..., int], capsys: pytest.CaptureFixture[str], words: str, says: str) -> None:
+    assert run("help", *words.split()) == 0
+    assert says in capsys.readouterr().out
+
+
+def test_help_on_another_word_names_the_nearest(run: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("help", "buildfailed") == 2
+    assert capsys.readouterr().err == "perfdiff: there is no command and no message 'buildfailed'; did you mean 'build-failed'? [no-help]\n"
+
+
+def test_version_is_a_command_as_well(run: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("version") == 0
+    assert capsys.readouterr().out.startswith("perfdiff ")
+
+
+def test_revisions_that_are_named_to_the_command_for_samples_are_led_to_the_comparison(
+    run: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("compare", "-q", "HEAD~1", "HEAD") == 2
+    assert "revisions are compared without a command's name: `perfdiff HEAD~1 HEAD` [samples-missing]" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,13 @@ def error_of(directory: Path, text: str, **given: object) -> tuple[str, str]:
     return str(raised.value), raised.value.slug
 
 
+def test_a_detector_whose_library_is_left_out_says_how_to_install_it(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    says, slug = error_of(checkout, f'{GOOD}detector = "autoencoder"\n')
+    assert (slug, "pip install 'perfdiff[autoencoder]'" in says) == ("no-torch", True)
+    assert load(checkout, f'{GOOD}detector = "pca"\n').compare.detector == "pca"
+
+
 def test_file_is_read_with_defaults_for_the_rest(checkout: Path) -> None:
     config = load(checkout, GOOD)
     assert config == Config(

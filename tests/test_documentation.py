@@ -123,6 +123,7 @@ def test_a_dead_file_or_key_would_be_seen() -> None:
 
 def test_the_reference_is_what_the_commands_say_of_themselves() -> None:
     assert (ROOT / "docs" / "commands.md").read_text(encoding="utf-8") == manual.markdown(), "run scripts/reference"
+    assert (ROOT / "perfdiff" / "cli" / "pages" / "perfdiff.1").read_text(encoding="utf-8") == manual.roff(), "run scripts/reference"
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -19,7 +19,7 @@ from perfdiff.models.annotation import Condition, CostClass, Operator, Scope, Te
 from perfdiff.models.detectors.kinds import DetectorKind
 from perfdiff.outcome import Outcome
 from perfdiff.records.differences import Skipped
-from perfdiff.records.schema import Change, Point, Revision, SampleTable, Side
+from perfdiff.records.schema import Change, Note, Point, Revision, SampleTable, Side
 from perfdiff.report import counts, html, terminal, wording
 from perfdiff.report.blocks import Items
 from perfdiff.report.document import build
@@ -238,7 +238,19 @@ def test_hostile_names_cannot_steer_the_terminal() -> None:
 
 
 def test_long_tables_say_how_much_is_left_out() -> None:
-    assert "… 20 more; the html and json reports hold all" in text(made.many(50))
+    said = terminal.render(build(made.many(50)), lines=200)
+    assert "… 20 more; --full, and the html and json reports, hold all" in said
+    assert "more; --full" not in text(made.many(50))
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_page_of_a_terminal_holds_the_answer_whatever_there_is_to_say(width: int) -> None:
+    findings = made.many(50)
+    notes = tuple(Note(f"note-{number}", f"something that takes {number} lines to say, " * number) for number in range(12))
+    findings = replace(findings, notes=notes, skipped=tuple(Skipped(f"f{each}", f"src/{each}.c", "no calls") for each in range(90)))
+    said = terminal.render(build(findings), width=width, lines=terminal.PAGE)
+    assert said.count("\n") <= terminal.PAGE
+    assert text(findings, width).startswith(said[: said.index("Functions")])
 
 
 def test_explain_tells_calls_by_input_annotations_and_the_diff() -> None:

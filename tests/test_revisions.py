@@ -287,6 +287,10 @@ def test_three_revisions_are_refused(project: Path) -> None:
     assert refused(project, "v1", "v2", "side").slug == "bad-specification"
 
 
+def test_a_range_beside_another_revision_is_refused(project: Path) -> None:
+    assert "'v1..v2' names both ends already" in str(refused(project, "v1..v2", "side"))
+
+
 def test_unrelated_histories_have_no_merge_base(project: Path) -> None:
     git(project, "checkout", "-q", "--orphan", "other")
     commit(project, "unrelated", {"other.c": ""})

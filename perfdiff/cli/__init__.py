@@ -37,6 +37,7 @@ COMMANDS = (
     "bisect-step",
     "cache",
     "completion",
+    "help",
 )
 COMPARISON = "comparison"
 COMPLETE = "_PERFDIFF_COMPLETE"  # set by a shell that asks what could follow, to its own name
@@ -60,6 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # What follows the first `--` belongs to the workload's program, options and all.
     end = given.index("--") if "--" in given else len(given)
     own, command = given[:end], given[end + 1 :]
+    if own == ["version"]:
+        own = ["--version"]
     place = _first_word(own)
     if place is not None and own[place] in COMMANDS:
         name, program = own[place], f"perfdiff {own[place]}"

@@ -66,6 +66,7 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     ] = None,
     output_files: options.Outputs = None,
     report_format: options.ReportFormat = None,
+    full: options.Full = False,
     strict: options.Strict = False,
     cluster: options.Cluster = None,
     *,
@@ -75,7 +76,7 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 ) -> None:
     """Bisect and exit with the code of what was found."""
     with exits.exceptions_become_codes():
-        places = destinations.chosen(report_format, output_files)
+        places = destinations.chosen(report_format, output_files, full=full)
         by_growth = metric == options.GROWTH
         if by_growth:
             _check_formats(places)

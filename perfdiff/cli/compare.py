@@ -60,6 +60,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     repository: options.Repository = Path(),
     output_files: options.Outputs = None,
     report_format: options.ReportFormat = None,
+    full: options.Full = False,
     strict: options.Strict = False,
     config: options.ConfigFile = None,
     seed: options.Seed = None,
@@ -68,7 +69,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 ) -> None:
     """Compare two sets of samples and exit with the code of the verdict."""
     with exits.exceptions_become_codes():
-        places = destinations.chosen(report_format, output_files)
+        places = destinations.chosen(report_format, output_files, full=full)
         if save:
             samples.check(save)
         overrides = Overrides(file=config, seed=seed, cluster=cluster)
@@ -96,8 +97,14 @@ def _recorded(wished: Wished, room: Path, progress: Progress) -> Recorded:
     if wished.says_so or fleet.is_fleet(wished.folders):
         return fleet.pooled(wished, room, progress)
     progress.stage("reading samples", None)
+    missing = [folder for folder in wished.folders if isinstance(folder, Path) and not folder.exists()]
+    if len(missing) == len(wished.folders):
+        named = " ".join(map(str, missing))
+        raise UsageError(
+            f"there are no samples '{missing[0]}'; revisions are compared without a command's name: `perfdiff {named}`",
+            slug="samples-missing",
+        )
     if len(wished.folders) != _PAIR:
-        missing = [folder for folder in wished.folders if isinstance(folder, Path) and not folder.exists()]
         given = f"'{missing[0]}' is not there" if missing else f"folders of samples are two, not {len(wished.folders)}"
         raise UsageError(f"{given}: give base's and head's, or folders with parts of a fleet", slug="samples-missing")
     first, second = wished.folders

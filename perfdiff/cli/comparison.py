@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 app = options.application()
 
+_ELSEWHERE = frozenset(("run", "diff", "test", "bench", "benchmark", "measure"))  # what other tools call it
 _NEAR_COMMAND = 0.75  # similarity of a word to a command's name: two letters of six swapped are 0.83
 
 _HELP = """
@@ -65,6 +66,7 @@ Other commands:
   perfdiff record [REV]       record a program in use: the times and inputs of its functions
   perfdiff cache              show, clear or verify the cache
   perfdiff completion SHELL   print a script that makes the shell complete commands and options
+  perfdiff help [WORD]        explain a command, or the slug behind a message
 
 \b
 Exit codes:
@@ -99,6 +101,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     revisions: Annotated[list[str], typer.Argument(metavar="BASE", hidden=True)],
     output_files: options.Outputs = None,
     report_format: options.ReportFormat = None,
+    full: options.Full = False,
     strict: options.Strict = False,
     save: options.Save = None,
     ticket_folder: Annotated[
@@ -120,7 +123,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 ) -> None:
     """Compare two revisions and exit with the code of the verdict."""
     with exits.exceptions_become_codes(), _commands_suggested(revisions):
-        places = destinations.chosen(report_format, output_files)
+        places = destinations.chosen(report_format, output_files, full=full)
         if save:
             samples.check(save)
         if ticket_folder:
@@ -148,14 +151,17 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 
 @contextmanager
 def _commands_suggested(words: Sequence[str]) -> Iterator[None]:
-    """Where the words cannot be compared and the first is nearly a command's name, let the message say so."""
+    """Where the words cannot be compared and the first is nearly a command's name, or one of other tools, let the message say so."""
     try:
         yield
     except (RevisionError, ConfigError) as error:
         near = difflib.get_close_matches(words[0], COMMANDS, n=1, cutoff=_NEAR_COMMAND)
-        if not near or error.slug not in ("unknown-revision", "bad-specification", "config-no-workload"):
+        meant = f"did you mean the command `perfdiff {near[0]}`?" if near else ""
+        if words[0] in _ELSEWHERE:
+            meant = f"comparing needs no command's name: `perfdiff {' '.join(words[1:]) or 'BASE HEAD'}`"
+        if not meant or error.slug not in ("unknown-revision", "bad-specification", "config-no-workload"):
             raise
-        raise type(error)(f"{error}; did you mean the command `perfdiff {near[0]}`?", slug=error.slug, detail=error.detail) from error
+        raise type(error)(f"{error}; {meant}", slug=error.slug, detail=error.detail) from error
 
 
 def _rehearse(revisions: tuple[str, ...], directory: Path, cache: Path, overrides: Overrides, *, quiet: bool) -> None:
@@ -263,9 +269,9 @@ def _quoted(word: str) -> str:
 def deliver(outcome: Outcome, places: Iterable[Destination], search: tuple[Block, ...] = ()) -> None:
     """Write the report to each of its places; for GitHub also append its Markdown to the summary of the step that runs."""
     for place in places:
-        output.write(rendered(outcome, place.form, place.file, search), place.file)
+        output.write(rendered(outcome, place, search), place.file)
         if place.form is options.Format.GITHUB and (summary := output.step_summary()):
-            output.append(rendered(outcome, options.Format.MARKDOWN, summary, search), summary)
+            output.append(rendered(outcome, Destination(options.Format.MARKDOWN, summary), search), summary)
 
 
 def headline(outcome: Outcome) -> str:
@@ -275,12 +281,13 @@ def headline(outcome: Outcome) -> str:
     return document.headline(outcome.findings)
 
 
-def rendered(outcome: Outcome, chosen: options.Format, output_file: Path | None, search: tuple[Block, ...] = ()) -> str:
+def rendered(outcome: Outcome, place: Destination, search: tuple[Block, ...] = ()) -> str:
     """Return the report of a comparison, with the `search` that led to it; in colour where it is text for a terminal that wants it."""
     from perfdiff.report import document, renderers, terminal
 
-    samples = outcome.drawn if chosen in renderers.DRAWING else None
+    samples = outcome.drawn if place.form in renderers.DRAWING else None
     report = replace(document.build(outcome.findings, samples), search=search)
-    if chosen is options.Format.TEXT:
-        return terminal.render(report, width=output.width(output_file), colour=output.colour(output_file))
-    return renderers.RENDERERS[chosen](report)
+    if place.form is options.Format.TEXT:
+        lines = None if place.full else terminal.PAGE
+        return terminal.render(report, width=output.width(place.file), colour=output.colour(place.file), lines=lines)
+    return renderers.RENDERERS[place.form](report)

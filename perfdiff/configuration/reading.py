@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -75,6 +76,7 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         found = tuple(suites.with_command(workloads.with_inputs(workload, source, overrides, place), suite, place) for workload in found)
     if measuring and not found:
         raise ConfigError(_no_workload(source), slug="config-no-workload")
+    _require_library(values["compare"].get("detector"))
     named = {name for name in settings.LANGUAGES if values[name] or (source and name in source.table)}
     programs = recognition.recognised(place, found, offered, named)
     guessed = None
@@ -168,6 +170,16 @@ def _guess(tree: Path, source: TomlFile | None, programs: recognition.Programs) 
             slug="config-build",
         )
     return system
+
+
+def _require_library(detector: str | None) -> None:
+    """Raise ConfigError where the detector that is asked for needs a library that a plain installation leaves out."""
+    if detector == "autoencoder" and importlib.util.find_spec("torch") is None:
+        raise ConfigError(
+            "the detector 'autoencoder' needs PyTorch, which is not installed here; run `pip install 'perfdiff[autoencoder]'`, or leave "
+            "compare.detector as it is by default",
+            slug="no-torch",
+        )
 
 
 def _services(source: TomlFile) -> Iterator[ServiceConfig]:

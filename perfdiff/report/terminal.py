@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -24,8 +25,10 @@ _STYLES = {
     Tone.INCONCLUSIVE: "bold yellow",
 }
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "dim", " ": ""}
-# Rows of a terminal's table: what is further down is in the other formats.
+# Rows of a terminal's table, and notes of a list: what is further down is in the other formats. A page tries these in turn until it fits.
 _MOST_ROWS = 30
+_FEWER_ROWS = (_MOST_ROWS, 12, 6, 3)
+PAGE = 60  # lines that an answer on a terminal takes at most
 _INDENT = 2
 _GAP = 2
 # A table of more columns than this is stacked where the page is too narrow, a smaller one folds its cells.
@@ -33,20 +36,35 @@ _STACKED = 5
 _JOINTS = re.compile(r".+?(?:::|[./ ]|$)")  # parts of a name with what joins them to the next one
 
 
-def render(document: Document, *, width: int = 100, colour: bool = False) -> str:
-    """Return the report as text of at most `width` columns where names allow it, with ANSI colours only if `colour`."""
-    verdict = document.answer[0]
-    blocks: list[Block | None] = [verdict, *document.answer[1:], document.overview if document.overview.rows else None]
-    blocks.append(document.work)
+def render(document: Document, *, width: int = 100, colour: bool = False, lines: int | None = None) -> str:
+    """Return the report as text of at most `width` columns where names allow it, with ANSI colours only if `colour`.
+
+    With `lines`, tables and lists are as short as it takes to keep to so many, and then what says least is left out.
+    """
+    before = render_blocks(list(document.search), width=width, colour=colour, all_rows=True) + "\n" if document.search else ""
+    blocks, spared = _blocks(document), [document.skipped, document.work, document.machines, document.coverage]
+    if lines is None:
+        return before + render_blocks(blocks, width=width, colour=colour, all_rows=True)
+    for rows in _FEWER_ROWS:
+        compared = render_blocks(blocks, width=width, colour=colour, rows=rows)
+        if compared.count("\n") <= lines:
+            return before + compared
+    for block in spared:
+        blocks = [other for other in blocks if other is not block]
+        compared = render_blocks([*blocks, Sentence("… more with --full", Tone.MUTED)], width=width, colour=colour, rows=_FEWER_ROWS[-1])
+        if compared.count("\n") <= lines:
+            break
+    return before + compared
+
+
+def _blocks(document: Document) -> list[Block]:
+    """Return what a terminal shows of a comparison, in its order."""
+    blocks: list[Block | None] = [Sentence(document.title, Tone.MUTED), *document.answer]
+    blocks += [document.overview if document.overview.rows else None, document.work]
     if document.coverage not in document.answer:
         blocks.append(document.coverage)
     blocks += [document.end_to_end, document.requests, document.disagreements, document.machines, document.skipped, document.notes]
-    compared = render_blocks(
-        [Sentence(document.title, Tone.MUTED), *(block for block in blocks if block is not None)], width=width, colour=colour
-    )
-    if not document.search:
-        return compared
-    return render_blocks(list(document.search), width=width, colour=colour, all_rows=True) + "\n" + compared
+    return [block for block in blocks if block is not None]
 
 
 def render_section(section: FunctionSection, *, width: int = 100, colour: bool = False) -> str:
@@ -56,8 +74,8 @@ def render_section(section: FunctionSection, *, width: int = 100, colour: bool =
     return render_blocks([block for block in blocks if block is not None], width=width, colour=colour, all_rows=True)
 
 
-def render_blocks(blocks: list[Block], *, width: int, colour: bool, all_rows: bool = False) -> str:
-    """Return blocks as text, an empty line between them; tables are cut after some rows unless `all_rows`."""
+def render_blocks(blocks: list[Block], *, width: int, colour: bool, all_rows: bool = False, rows: int = _MOST_ROWS) -> str:
+    """Return blocks as text, an empty line between them; tables and lists are cut after some `rows` unless `all_rows`."""
     from rich.console import Console
 
     target = io.StringIO()
@@ -76,12 +94,12 @@ def render_blocks(blocks: list[Block], *, width: int, colour: bool, all_rows: bo
     for index, block in enumerate(blocks):
         if index:
             console.print()
-        for part in _parts(block, console, all_rows):
+        for part in _parts(block, console, sys.maxsize if all_rows else rows):
             console.print(part, soft_wrap=isinstance(block, Listing | Diff))
     return "\n".join(line.rstrip() for line in target.getvalue().splitlines()) + "\n"
 
 
-def _parts(block: Block, console: Console, all_rows: bool) -> Iterator[RenderableType]:
+def _parts(block: Block, console: Console, rows: int) -> Iterator[RenderableType]:
     from rich.padding import Padding
     from rich.text import Text
 
@@ -95,11 +113,13 @@ def _parts(block: Block, console: Console, all_rows: bool) -> Iterator[Renderabl
         yield Text(block.title, "bold")
     match block:
         case Table():
-            yield Padding(_table(block, console, all_rows), (0, 0, 0, _INDENT))
-            if not all_rows and len(block.rows) > _MOST_ROWS:
-                yield Text(f"  … {len(block.rows) - _MOST_ROWS:,} more; the html and json reports hold all", "dim")
+            yield Padding(_table(replace(block, rows=block.rows[:rows]), console), (0, 0, 0, _INDENT))
+            if len(block.rows) > rows:
+                yield Text(f"  … {len(block.rows) - rows:,} more; --full, and the html and json reports, hold all", "dim")
         case Items():
-            yield Padding(_items(block), (0, 0, 0, _INDENT))
+            yield Padding(_items(replace(block, texts=block.texts[:rows])), (0, 0, 0, _INDENT))
+            if len(block.texts) > rows:
+                yield Text(f"  … {len(block.texts) - rows:,} more; --full, and the html and json reports, hold all", "dim")
         case Listing():
             for line in block.lines:
                 yield Text(f"  {line}")
@@ -133,33 +153,34 @@ def _items(block: Items) -> RenderableType:
     return grid
 
 
-def _table(block: Table, console: Console, all_rows: bool) -> RenderableType:
+def _table(block: Table, console: Console) -> RenderableType:
     from rich.cells import cell_len
 
-    rows = block.rows if all_rows else block.rows[:_MOST_ROWS]
-    widths = [max(cell_len(text) for text in (column.title, *(row[i].text for row in rows))) for i, column in enumerate(block.columns)]
+    widths = [
+        max(cell_len(text) for text in (column.title, *(row[i].text for row in block.rows))) for i, column in enumerate(block.columns)
+    ]
     everything = range(len(widths))
     major = [i for i in everything if not block.columns[i].minor]
     room = console.width - _INDENT
     for shown in (list(everything), major):
         if sum(widths[i] for i in shown) + _GAP * (len(shown) - 1) <= room:
-            return _grid(block, rows, shown)
-    return _grid(block, rows, major) if len(major) <= _STACKED else _stacked(block, rows, major, room)
+            return _grid(block, shown)
+    return _grid(block, major) if len(major) <= _STACKED else _stacked(block, major, room)
 
 
-def _grid(block: Table, rows: tuple[tuple[Cell, ...], ...], shown: list[int]) -> RenderableType:
+def _grid(block: Table, shown: list[int]) -> RenderableType:
     from rich.table import Table as Grid
     from rich.text import Text
 
     grid = Grid(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
     for i in shown:
         grid.add_column(Text(block.columns[i].title), justify="right" if block.columns[i].right else "left", overflow="fold")
-    for row in rows:
+    for row in block.rows:
         grid.add_row(*(_cell(row[i]) for i in shown))
     return grid
 
 
-def _stacked(block: Table, rows: tuple[tuple[Cell, ...], ...], shown: list[int], room: int) -> RenderableType:
+def _stacked(block: Table, shown: list[int], room: int) -> RenderableType:
     """Return rows of two lines, each column but the first over its right neighbour, for a table that a narrow page cannot hold.
 
     The second column has what the others leave of the `room`; long names are broken there where their parts meet.
@@ -173,9 +194,9 @@ def _stacked(block: Table, rows: tuple[tuple[Cell, ...], ...], shown: list[int],
     for pair in pairs:
         grid.add_column(Text("\n".join(block.columns[i].title for i in pair)), overflow="fold")
     others = [i for i in shown if i not in pairs[1]]
-    widest = {i: max(cell_len(text) for text in (block.columns[i].title, *(row[i].text for row in rows))) for i in others}
+    widest = {i: max(cell_len(text) for text in (block.columns[i].title, *(row[i].text for row in block.rows))) for i in others}
     taken = sum(max(widest[i] for i in pair) + _GAP for pair in pairs if pair != pairs[1])
-    for row in rows:
+    for row in block.rows:
         cells = {i: replace(row[i], text=_broken(row[i].text, room - taken)) if i in pairs[1] else row[i] for i in shown}
         grid.add_row(*(Text("\n").join(_cell(cells[i]) for i in pair) for pair in pairs))
     return grid

@@ -51,6 +51,10 @@ def resolve(repository: Repository, specification: Sequence[str], *, snapshots: 
     """
     match tuple(specification):
         case (base, head):
+            if ".." in base:
+                raise RevisionError(
+                    f"'{base}' names both ends already: leave '{head}' out, or give two revisions", slug="bad-specification"
+                )
             return PinnedPair(_pin_commit(repository, base), _pin_commit(repository, head))
         case (single,):
             return _resolve_single(repository, single, snapshots, apart)
