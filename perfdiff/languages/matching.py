@@ -164,11 +164,10 @@ class _Graph:
 
 def _stand_in_for_unprobed(pairs: list[Pair], verdicts: list[_Verdict], graph: _Graph) -> None:
     """Make those that call a changed function which can carry no probe affected by it: its cost can only show in them."""
-    waiting = [index for index, verdict in enumerate(verdicts) if verdict.change.is_suspect and _obstacle(pairs[index])]
+    waiting = [index for index, verdict in enumerate(verdicts) if verdict.change.is_suspect and pairs[index].shown.obstacle]
     while waiting:
         callee = waiting.pop()
-        definition = pairs[callee].head or pairs[callee].base
-        assert definition is not None
+        definition = pairs[callee].shown
         culprit = function_entity(definition.name)
         reason = depends_reason(f"uses {culprit}, which {_happened(verdicts[callee])} ({definition.file}:{definition.line})")
         for caller in sorted(graph.callers[callee]):
@@ -177,23 +176,16 @@ def _stand_in_for_unprobed(pairs: list[Pair], verdicts: list[_Verdict], graph: _
                 continue
             change = verdict.change if verdict.change.is_suspect else Change.AFFECTED
             verdicts[caller] = _Verdict(change, (*verdict.reasons, reason), (*verdict.culprits, culprit))
-            if not verdict.change.is_suspect and _obstacle(pairs[caller]):
+            if not verdict.change.is_suspect and pairs[caller].shown.obstacle:
                 waiting.append(caller)
-
-
-def _obstacle(one: Pair) -> str | None:
-    definition = one.head or one.base
-    return definition.obstacle if definition is not None else None
 
 
 def _callers(pairs: list[Pair], verdicts: list[_Verdict], graph: _Graph, dialect: Dialect) -> None:
     reasons: dict[int, list[str]] = defaultdict(list)
     for callee, verdict in enumerate(verdicts):
-        if verdict.change.is_suspect and not _obstacle(pairs[callee]):
-            definition = pairs[callee].head or pairs[callee].base
-            assert definition is not None
+        if verdict.change.is_suspect and not pairs[callee].shown.obstacle:
             for caller in graph.callers[callee]:
-                reasons[caller].append(f"calls {dialect.parts(definition.name)[-1]}, which {_happened(verdict)}")
+                reasons[caller].append(f"calls {dialect.parts(pairs[callee].shown.name)[-1]}, which {_happened(verdict)}")
     for caller, says in reasons.items():
         verdict = verdicts[caller]
         if verdict.change is Change.UNCHANGED:

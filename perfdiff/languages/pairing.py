@@ -28,6 +28,13 @@ class Pair:
     base: FunctionDefinition | None
     head: FunctionDefinition | None
 
+    @property
+    def shown(self) -> FunctionDefinition:
+        """Return its definition, head's where there is one."""
+        definition = self.head or self.base
+        assert definition is not None, "it exists on one side at least"
+        return definition
+
 
 def pair(base: Program, head: Program, dialect: Dialect) -> list[Pair]:
     """Return every function of both programs once, paired where it is the same function."""
@@ -52,7 +59,7 @@ class _Pairing:
         self._by(lambda one: self._anonymous_text(one) if self._is_large(one) else one.key)
         self._by_similarity()
         alone = [Pair(one, None) for one in self._base.values()] + [Pair(None, one) for one in self._head.values()]
-        return sorted(self._pairs + alone, key=_order)
+        return sorted(self._pairs + alone, key=lambda one: (one.head is None, one.shown.file, one.shown.start, one.shown.key))
 
     def _by(self, feature: Callable[[FunctionDefinition], Hashable]) -> None:
         """Pair what is left where `feature` is found exactly once on either side."""
@@ -91,12 +98,6 @@ class _Pairing:
     def _anonymous_tokens(self, definition: FunctionDefinition) -> list[str]:
         own = set(self._dialect.parts(definition.name))
         return ["" if token in own else token for token in self._dialect.tokens(definition)]
-
-
-def _order(one: Pair) -> tuple[bool, str, int, str]:
-    definition = one.head or one.base
-    assert definition is not None
-    return one.head is None, definition.file, definition.start, definition.key
 
 
 def _unique(

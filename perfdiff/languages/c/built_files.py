@@ -36,12 +36,7 @@ def look_through(tree: Path) -> BuiltFiles:
         kind = _kind(tree / name)
         if kind is not None:
             found[kind].append(name)
-    return BuiltFiles(
-        objects=tuple(found["objects"]),
-        archives=tuple(found["archives"]),
-        programs=tuple(found["programs"]),
-        bitcode=tuple(found["bitcode"]),
-    )
+    return BuiltFiles(**{kind: tuple(names) for kind, names in found.items()})
 
 
 def _walk(tree: Path) -> Iterator[str]:

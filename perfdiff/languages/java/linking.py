@@ -104,10 +104,8 @@ class _Linker:
 
     def _owners_of_statics(self, code: Code) -> Iterator[str]:
         """Yield the classes whose static fields are read or written: the first one to do so waits for their initialisers."""
-        for field in (*code.reads, *code.writes):
-            owner, name, _ = field.split("#")
-            home = self._hierarchy.field_owner(owner, name)
-            if home is not None and self._hierarchy.classes[home].by_field[name].access & STATIC:
+        for home, name in self._homes((*code.reads, *code.writes)):
+            if self._hierarchy.classes[home].by_field[name].access & STATIC:
                 yield home
 
     def _through(self, target: Signature, above: frozenset[Signature] = frozenset()) -> frozenset[str]:
@@ -139,11 +137,16 @@ class _Linker:
         return frozenset(key for method in methods if (key := self._keys.get((created, method.name, method.descriptor))) is not None)
 
     def _field_names(self, fields: Iterable[str]) -> Iterator[str]:
-        for each in fields:
-            owner, name, _ = each.split("#")
-            home = self._hierarchy.field_owner(owner, name)
-            if home is not None and home in self._joined and "$" not in name:
+        for home, name in self._homes(fields):
+            if home in self._joined and "$" not in name:
                 yield f"{self._joined[home].shown}.{name}"
+
+    def _homes(self, fields: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """Yield the classes of the project that declare fields, and the names of these."""
+        for field in fields:
+            owner, name, _ = field.split("#")
+            if (home := self._hierarchy.field_owner(owner, name)) is not None:
+                yield home, name
 
     def _uses(self, function: Function, code: Code) -> Iterator[str]:
         of = function.joined.one
@@ -160,11 +163,8 @@ class _Linker:
                     yield key
         if _ASKS_CONSTANTS.search(code.text):
             yield from self._asked_enums(code, touched | owners | set(code.types))
-        for field in (*code.reads, *code.writes):
-            owner, name, _ = field.split("#")
-            home = self._hierarchy.field_owner(owner, name)
-            if home is not None and (home, name) in self.known.fields:
-                yield self.known.fields[home, name]
+        homes = self._homes((*code.reads, *code.writes))
+        yield from (self.known.fields[field] for field in homes if field in self.known.fields)
         for index in function.members:
             member = function.joined.source.told.members[index]
             yield from self._named_constants(function.joined, function.joined.source.text(member.start, member.end))

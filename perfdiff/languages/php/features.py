@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from perfdiff.languages.identifiers import names_a_file
-from perfdiff.languages.php.names import SUPERGLOBALS, Names
-from perfdiff.languages.php.naming import BUILT_IN
+from perfdiff.languages.php.names import Names
+from perfdiff.languages.php.naming import BUILT_IN, SUPERGLOBALS
 from perfdiff.languages.planning import nearest
 from perfdiff.languages.protocol import FeaturePlan, Load
 from perfdiff.languages.syntax_trees import inner, text_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from tree_sitter import Node
 
@@ -246,12 +246,9 @@ class _File:
 
 def _joined(first: Names, second: Names) -> Names:
     """Return what two stretches of the same code name."""
-    for name in (
-        "functions", "methods", "classes", "constants", "class_constants", "reads", "writes", "reads_globals", "writes_globals", "handed",
-        "included", "imports", "iterated", "counted", "asked", "opened", "globals",
-    ):  # fmt: skip
-        getattr(first, name).update(getattr(second, name))
-    first.paths.update(second.paths)
+    for field in fields(Names):
+        if isinstance(own := getattr(first, field.name), set | dict):
+            own.update(getattr(second, field.name))
     first.inner.extend(second.inner)
     return first
 

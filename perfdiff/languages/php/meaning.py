@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from tree_sitter import Node
 
 from perfdiff.languages.digest import digest
+from perfdiff.languages.php.naming import SUPERGLOBALS
 from perfdiff.languages.php.syntax import CLASSES, CLOSURES, COMMENT, FUNCTIONS, spine
 from perfdiff.languages.syntax_trees import child, inner, text_of
 
@@ -24,9 +25,7 @@ _CLOSERS = frozenset((")", "]", "}"))
 _LITERALS = frozenset(("boolean", "null", "primitive_type", "cast_type"))
 _DECLARED = frozenset(("function_definition", *CLASSES)) - {"anonymous_class"}
 _LOCAL = "\0"  # begins the words that are variables
-_KEPT = frozenset(
-    ("$this", "$GLOBALS", "$_SERVER", "$_GET", "$_POST", "$_FILES", "$_COOKIE", "$_SESSION", "$_REQUEST", "$_ENV", "$argv", "$argc")
-)
+_KEPT = SUPERGLOBALS | {"$this", "$GLOBALS", "$argv", "$argc"}
 # What reads or sets variables by their names.
 _BY_NAME = frozenset(("compact", "extract", "get_defined_vars", "parse_str", "eval"))
 _INCLUDES = frozenset(("include_expression", "include_once_expression", "require_expression", "require_once_expression"))

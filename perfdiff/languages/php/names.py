@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from tree_sitter import Node
 
 from perfdiff.languages.php.expressions import CALLS, MEMBERS, NAMES, THIS, Expressions, constant_text
 from perfdiff.languages.php.facts import Member, References
 from perfdiff.languages.php.inclusions import written_path
-from perfdiff.languages.php.naming import BUILT_IN, CLASS, CONSTANT, FUNCTION, Around
+from perfdiff.languages.php.naming import BUILT_IN, CLASS, CONSTANT, FUNCTION, SUPERGLOBALS, Around
 from perfdiff.languages.php.syntax import CLASSES, CLOSURES, COMMENT, spine
 from perfdiff.languages.syntax_trees import child, text_of
 
-SUPERGLOBALS = frozenset(("$_SERVER", "$_GET", "$_POST", "$_FILES", "$_COOKIE", "$_SESSION", "$_REQUEST", "$_ENV"))
 _CALLABLE = re.compile(r"\\?[A-Za-z_][\w\\]*(?:::[A-Za-z_]\w*)?")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _COUNTING = frozenset(("count", "sizeof"))
@@ -86,21 +85,8 @@ class Names:
 
     def references(self, inner: Iterable[str] = ()) -> References:
         """Return what was found as values."""
-        return References(
-            functions=frozenset(self.functions),
-            methods=frozenset(self.methods),
-            classes=frozenset(self.classes) - {""},
-            constants=frozenset(self.constants),
-            class_constants=frozenset(self.class_constants),
-            reads=frozenset(self.reads),
-            writes=frozenset(self.writes),
-            reads_globals=frozenset(self.reads_globals),
-            writes_globals=frozenset(self.writes_globals),
-            handed=frozenset(self.handed),
-            inner=frozenset(inner),
-            included=frozenset(self.included),
-            imports=frozenset(self.imports),
-        )
+        named = {field.name: frozenset(getattr(self, field.name)) for field in fields(References) if field.name != "inner"}
+        return References(**named, inner=frozenset(inner))
 
     def named_class(self, node: Node | None) -> str:
         """Return the full name of the class that a node names, and take note of it; "" where it names none."""
@@ -109,7 +95,8 @@ class Names:
         word = "".join(text_of(node).split())
         found = self.around.class_of(word)
         self._import(CLASS, word)
-        self.classes.add(found)
+        if found:
+            self.classes.add(found)
         return found
 
     def type_named(self, node: Node | None) -> str:

@@ -9,6 +9,7 @@ from tree_sitter import Node
 
 from perfdiff.languages.syntax_trees import child, line, text_of
 
+SUPERGLOBALS = frozenset(("$_SERVER", "$_GET", "$_POST", "$_FILES", "$_COOKIE", "$_SESSION", "$_REQUEST", "$_ENV"))
 CLASS, FUNCTION, CONSTANT = "class", "function", "const"
 _OWN = frozenset(("self", "static"))
 PARENT = "parent"

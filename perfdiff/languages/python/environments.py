@@ -128,8 +128,7 @@ class Environments:
             for name, driver in self.drivers.items():
                 layout.add_package(own.layout, name, driver)
             uncompiled = bytecode.compile_modules(own.layout, [tree, own.layout.site_packages])
-            folders = [own.layout.site_packages, *([own.packages.site_packages] if own.packages else own.borrowed)]
-            keep(beside / _RECORD, replace(own, versions=distributions.versions(folders, tree, place)))
+            keep(beside / _RECORD, replace(own, versions=distributions.versions(own.folders, tree, place)))
         return tuple(_notes(own, uncompiled, tree))
 
     def broken(self, beside: Path) -> str | None:
