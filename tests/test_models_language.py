@@ -285,6 +285,7 @@ def test_the_readable_form_is_short_and_can_be_read() -> None:
         ("f.time() { 20 + Exp(1e-400); }", 1, 21, "a rate above 0"),
         ("f.time() { {1.5} Norm(1, 2); }", 1, 13, "probability"),
         ("f.time() { Norm(1, 2);  // class = huge\n}", 1, 36, "a class"),
+        ("f.time() { Norm(1, 2);  // class = power law\n}", 1, 36, "a class"),
         ("f.time() { Norm(1, 2); } g", 1, 26, "the end"),
     ],
 )
