@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfdiff.errors import AnnotationSyntaxError, PerfdiffError
-from perfdiff.models.annotation import Annotation, Condition, CostClass, Levels, Operator, Scope, Term, Trend
+from perfdiff.models.annotation import ANNOTATED, Annotation, Condition, CostClass, Levels, Operator, Scope, Term, Trend
 from perfdiff.models.distribution import Binomial, Exponential, Normal
 from perfdiff.models.language import parse, parse_all, print_all, print_annotation, readable
 from perfdiff.models.oneline import parse_line, print_line
@@ -97,7 +97,7 @@ def scopes(draw: st.DrawFn, features: list[str], where: tuple[Condition, ...], c
         sigma = law.mean
     if isinstance(law, Binomial) and law.trials is not None:
         found = (Term(law.expected),)
-    kind, trend = draw(st.sampled_from(CostClass)), draw(st.sampled_from(Trend))
+    kind, trend = draw(st.sampled_from(ANNOTATED)), draw(st.sampled_from(Trend))
     return Scope(kind, found, sigma, draw(shares), draw(st.integers(0, 10**12)), where, chance, draw(shares), law, trend)
 
 
@@ -119,7 +119,7 @@ def annotations(draw: st.DrawFn) -> Annotation:
     return Annotation(
         function=draw(FUNCTIONS),
         metric=draw(st.sampled_from(["wall_ns", "perf::PAGE-FAULTS", "time", ""])),
-        cost_class=draw(st.sampled_from(CostClass)),
+        cost_class=draw(st.sampled_from(ANNOTATED)),
         scopes=tuple(found),
         features=tuple(features),
         twins={name: tuple(draw(st.lists(FEATURES, min_size=1, max_size=3))) for name in draw(some)},
