@@ -49,7 +49,7 @@ def told(*versions: Sequence[Line] | str, function: str = "append") -> GrowthHis
 def test_an_exponent_is_told_of_each_revision_and_where_it_changed() -> None:
     found = told(GOOD, "'make' exited 2 [build-failed]", GOOD, BAD, BAD)
     assert (found.feature, found.at) == ("n", "list n=8000.0")
-    assert [each.reason for each in found.entries if each.reason] == ["'make' exited 2 [build-failed]"]
+    assert [say(each.reason) for each in found.entries if each.reason] == ["'make' exited 2 [build-failed]"]
     assert [round(each.fit.b, 1) for each in found.entries if each.fit] == [1.0, 1.0, 2.0, 2.0]
     assert [each.largest for each in found.entries] == [8000, None, 8000, 0.5 * 8000**2 + 2 * 8000, 0.5 * 8000**2 + 2 * 8000]
     (step,) = [each.step for each in found.entries if each.step]
@@ -72,7 +72,7 @@ def test_a_constant_factor_is_no_change_of_growth() -> None:
 
 def test_a_revision_without_the_function_says_so() -> None:
     found = told(MAIN, GOOD)
-    assert [each.reason for each in found.entries] == ["no function of this name ran", ""]
+    assert [say(each.reason) for each in found.entries] == ["no function of this name ran", ""]
     assert growth_history("append", "append.c", counted(MAIN), seed=1) is None
 
 

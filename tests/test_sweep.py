@@ -27,6 +27,7 @@ from perfdiff.records.exchanges import Exchanges
 from perfdiff.records.recorded import Held, Recorded
 from perfdiff.report import check_plot
 from perfdiff.report import sweep as report
+from perfdiff.report.sentences.catalogue import noted
 from test_schemas import VALIDATORS
 
 DELAYS = (0.0, 1.0, 2.0, 5.0, 10.0)
@@ -153,12 +154,12 @@ def test_a_service_that_no_run_asks_is_noted() -> None:
     found = made_services.recorded(rng, DELAYS)
     silent = replace(found.experiment, runs=tuple(replace(run, services={"db": Exchanges()}) for run in found.experiment.runs))
     notes = sweep([], Recorded(silent, found.samples), "db", "db_delay_ms", CONFIG).notes
-    assert [note.slug for note in notes] == ["service-not-asked"]
+    assert [note.slug for note in map(noted, notes)] == ["service-not-asked"]
 
 
 def test_a_note_says_how_a_service_was_worse_and_how_often_it_was_asked() -> None:
     found = made_services.recorded(np.random.default_rng(1), (0.0, 1.0))
-    (note,) = told([Link("db", delay_s=0.002, jitter_s=0.001, failing=0.01)], found.experiment)
+    (note,) = map(noted, told([Link("db", delay_s=0.002, jitter_s=0.001, failing=0.01)], found.experiment))
     assert note.slug == "service-worse"
     assert note.text.startswith("service db answers 2 ms late, give or take 1 ms, loses 0.01 of its answers: 28 answers a run")
 
