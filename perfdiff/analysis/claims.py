@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 
@@ -48,5 +49,5 @@ def replaced(fact: Fact, old: Claim, new: Claim) -> Any:
 
 
 def claim(kind: str, /, **facts: Fact) -> Claim:
-    """Return a claim of a kind."""
-    return Claim(kind, facts)
+    """Return a claim of a kind; a member of an enumeration is a fact by its value, as which it is read again."""
+    return Claim(kind, {name: fact.value if isinstance(fact, StrEnum) else fact for name, fact in facts.items()})

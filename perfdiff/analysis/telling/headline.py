@@ -45,7 +45,7 @@ def happened(case: Case, decision: Decision, metrics: Mapping[str, MetricFinding
     rests_on = metric_of_verdict(case, decision)
     main = rests_on if rests_on in metrics else main_metric(metrics, decision.verdict)
     if main is None or main not in metrics or metrics[main].ratio is None or (main == rests_on and _shows_elsewhere(case, main)):
-        return claim("happened-by-change", name=name, change=case.info.change.value, reason=decision.reason)
+        return claim("happened-by-change", name=name, change=case.info.change, reason=decision.reason)
     if too_short(case.info.id, main, case.ledger):
         return claim("happened-in-all-of-its-own" if main == "self_ns" else "happened-in-all", name=name, **_in_all(case, main))
     is_own = main == "self_ns" and "wall_ns" in metrics  # with callees it did not clearly move
@@ -143,7 +143,7 @@ def _growth(found: MetricFinding, spot: Spot | None, head: float) -> Claim | Non
             if is_met:
                 return claim("formulas", base=before.formula, head=after.formula)
     if found.class_changed and found.feature and explains:
-        return claim("classes", base=found.base.growth.value, head=found.head.growth.value, feature=found.feature)
+        return claim("classes", base=found.base.growth, head=found.head.growth, feature=found.feature)
     return None
 
 

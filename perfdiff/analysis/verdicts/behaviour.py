@@ -84,7 +84,7 @@ def behaviour_notes(witnessed: Sequence[PointBehaviour]) -> Iterator[Claim]:
             names = dict.fromkeys(name for each in points for name in getattr(each, side).left)
             labels = tuple(each.point.label for each in points)
             cpu_ns = max(getattr(each, side).left_cpu_ns for each in points)
-            yield claim("processes-left", points=labels, side=side.value, names=tuple(names), cpu_ns=cpu_ns)
+            yield claim("processes-left", points=labels, side=side, names=tuple(names), cpu_ns=cpu_ns)
 
 
 def _witnesses(runs: Sequence[Run], point: int, side: Side) -> list[Run]:

@@ -45,7 +45,7 @@ def _called_more(case: Case) -> Claim | None:
 def _on_one_side(case: Case) -> Claim | None:
     own = _own(case)
     is_on_both = own is not None and own.overall is not None
-    return None if is_on_both else claim("on-one-side", change=case.info.change.value)
+    return None if is_on_both else claim("on-one-side", change=case.info.change)
 
 
 def _too_little(case: Case) -> Claim | None:
