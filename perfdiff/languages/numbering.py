@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from typing import Self
 
 from perfdiff.languages.digest import digest
 from perfdiff.languages.pairing import similarity
@@ -26,6 +28,13 @@ class Number:
     end: int
     value: int
     mark: str = ""
+
+    @classmethod
+    def matched(cls, found: re.Match[str], group: str) -> Self:
+        """Return the number that a group of a match has, behind a `#`; where the group matches nothing, it is the first unit's."""
+        if not found[group]:
+            return cls(found.end(), found.end(), 1, "#")
+        return cls(found.start(group), found.end(), int(found[group]))
 
 
 Find = Callable[[str, int], Number | None]  # the first number of a key behind a place

@@ -33,11 +33,13 @@ def all_differing(base: Path, head: Path) -> Iterator[tuple[str, Mapping[int, Pa
             yield name, present
 
 
-def regular(places: Mapping[int, Path]) -> tuple[Path, Path] | None:
-    """Return where a file lies on both sides that differs in its bytes alone, None where a side lacks it, or it is something else."""
-    if len(places) < 2 or _kind(places[0]) != _kind(places[1]) or not stat.S_ISREG(_kind(places[0])):
-        return None
-    return places[0], places[1]
+def regular(differing: Mapping[str, Mapping[int, Path]]) -> dict[str, tuple[Path, Path]]:
+    """Return where files lie on both sides that differ in their bytes alone: no side lacks them, and they are nothing but files."""
+    return {
+        name: (places[0], places[1])
+        for name, places in differing.items()
+        if len(places) == 2 and _kind(places[0]) == _kind(places[1]) and stat.S_ISREG(_kind(places[0]))
+    }
 
 
 def _files(tree: Path) -> Iterator[tuple[str, Path]]:

@@ -75,9 +75,7 @@ def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], 
     differs = [*comparison.differs(), *(() if programs.same_bytes else programs.differs)]
     cleared = comparison.cleared(pairs)
     return MachineCode(
-        alike=frozenset(
-            name for name, found in differing.items() if (places := regular(found)) is not None and loaded.are_alike(*places, trees)
-        ),
+        alike=frozenset(name for name, places in regular(differing).items() if loaded.are_alike(*places, trees)),
         in_tree=True,
         identical=not differs and not unknown and (programs.same_bytes or comparison.has_code),
         same_bytes=programs.same_bytes,

@@ -75,9 +75,4 @@ def _by_stem(keys: Iterable[str]) -> dict[str, list[str]]:
 def _number(key: str, start: int) -> Number | None:
     """Return where the first number of a lambda or class stands in a key."""
     found = _UNIT.search(key, start)
-    if found is None:
-        return None
-    kind = "lambda" if found["lambda"] else "class"
-    if not found[kind]:
-        return Number(found.end(), found.end(), 1, "#")
-    return Number(found.start(kind), found.end(), int(found[kind]))
+    return Number.matched(found, "lambda" if found["lambda"] else "class") if found else None

@@ -14,8 +14,7 @@ from perfdiff.languages.tree_files import regular
 
 def same_code(differing: Mapping[str, Mapping[int, Path]]) -> CodeComparison:
     """Compare the class files and archives of two builds."""
-    files = {name: places for name, sides in differing.items() if (places := regular(sides)) is not None}
-    compiled = {name: places for name, places in files.items() if name.endswith((".class", *ARCHIVES))}
+    compiled = {name: places for name, places in regular(differing).items() if name.endswith((".class", *ARCHIVES))}
     return CodeComparison(alike=frozenset(name for name, places in compiled.items() if _are_alike(*places)))
 
 

@@ -21,8 +21,4 @@ def aligned(base: Program, head: Program, tokens: Tokens) -> tuple[Program, Mapp
 def _number(key: str, start: int) -> Number | None:
     """Return where the first number stands in a key."""
     found = _UNIT.search(key, start)
-    if found is None:
-        return None
-    if not found["number"]:
-        return Number(found.end(), found.end(), 1, "#")
-    return Number(found.start("number"), found.end(), int(found["number"]))
+    return Number.matched(found, "number") if found else None

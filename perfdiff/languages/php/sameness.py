@@ -27,8 +27,7 @@ _SETTINGS = {
 
 def same_code(differing: Mapping[str, Mapping[int, Path]], php: Path, environment: Mapping[str, str]) -> CodeComparison:
     """Compare the scripts of two builds by the engine `php`, which runs both in `environment`."""
-    files = {name: places for name, sides in differing.items() if may_be_php(name) and (places := regular(sides)) is not None}
-    asked = [[name, *map(str, places)] for name, places in files.items() if name.isprintable()]
+    asked = [[name, *map(str, places)] for name, places in regular(differing).items() if may_be_php(name) and name.isprintable()]
     return CodeComparison(alike=_alike(asked, php, environment) if asked else frozenset())
 
 

@@ -22,7 +22,7 @@ def same_code(pairs: Sequence[Counterpart], differing: Mapping[str, Mapping[int,
 
     What is imported is byte code, which a run opens in its source's place: a module whose source a run opens is one that it reads.
     """
-    files = {name: places for name, found in differing.items() if (places := regular(found)) is not None}
+    files = regular(differing)
     functions_by_file = _compared({name: places for name, places in files.items() if name.endswith(_BYTE_CODE)}, python)
     alike = frozenset(name for name, functions in functions_by_file.items() if not functions)
     return CodeComparison(
