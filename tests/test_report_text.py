@@ -151,7 +151,7 @@ def test_no_regression_says_what_was_measured_what_would_be_seen_and_what_was_no
     lines = text(quiet).splitlines()
     assert lines[2] == "No regression: no function got slower"
     assert lines[4:9] == [
-        "  measured      1 function by 1 workload at 3 points, up to 10 runs of base and 10 of head",
+        "  measured      1 function by 1 workload at 3 points",
         "  visible       effects from 2.4 % of a function's cost on",
         "  threshold     shifts under 5 % are not reported as a regression",
         "  not measured  3 functions: no workload calls it (2); constexpr functions cannot carry a probe (1)",

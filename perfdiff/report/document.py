@@ -218,18 +218,9 @@ def _probes(overhead: float, most: float, min_effect: float) -> str:
 def _measured(findings: Findings) -> str:
     workloads = wording.plural(len(findings.workloads), "workload")
     points = wording.plural(len(findings.points), "point")
-    runs = [
-        (metric.ratio.runs_base, metric.ratio.runs_head)
-        for finding in findings.functions
-        for metric in finding.metrics.values()
-        if metric.ratio is not None
-    ]
     if not findings.functions:
         return f"whole runs of {workloads} at {points}"
-    text = f"{wording.plural(len(findings.functions), 'function')} by {workloads} at {points}"
-    if not runs:
-        return text
-    return f"{text}, up to {wording.plural(max(base for base, _ in runs), 'run')} of base and {max(head for _, head in runs):,} of head"
+    return f"{wording.plural(len(findings.functions), 'function')} by {workloads} at {points}"
 
 
 def _not_measured(findings: Findings) -> str:

@@ -133,7 +133,7 @@ def _testimony(at: int, claimed: Floats, case: Case) -> Testimony:
     if calls is not None and calls.excludes(claimed_ns):
         return Testimony.MOVED
     if _is_confirmed_by_counts(at, claimed, case):
-        is_moved = _is_moved_by_counts(at, case) and not (calls is not None and calls.shows(claimed_ns))
+        is_moved = calls is not None and _is_moved_by_counts(at, case) and not calls.shows(claimed_ns)
         return Testimony.MOVED if is_moved else Testimony.AGREES
     is_seen = (
         _is_seen_in_callers(at, claimed, case) if calls is None else calls.shows(claimed_ns, is_clear=_probes_cost_more(claimed, case))
