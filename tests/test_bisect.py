@@ -18,7 +18,7 @@ from perfdiff.errors import MeasurementError, PerfdiffError, RevisionError, Stor
 from perfdiff.progress import Silent
 from perfdiff.report import bisect as report
 from perfdiff.report import document, html, markdown, terminal
-from perfdiff.report.sentences.catalogue import noted
+from perfdiff.report.sentences.catalogue import noted, say
 from perfdiff.searches import bisecting
 from perfdiff.searches.question import Question
 from programs import git
@@ -163,7 +163,7 @@ def test_ends_stay_open_only_where_what_is_asked_for_does(asked: dict[str, str],
     function = asked.get("function")
     wanted = SearchSubject("good", "bad", function, (lambda name, _file: name == function) if function else None, asked.get("metric"))
     with pytest.raises(PerfdiffError) as told:
-        follow(found, wanted)
+        follow(found, wanted, say(found.sentence))
     assert told.value.slug == slug
 
 
