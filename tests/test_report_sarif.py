@@ -14,7 +14,8 @@ from hypothesis import given
 
 import findings as made
 import hostile_texts
-from perfdiff.analysis.findings import Findings, Verdict
+from perfdiff.analysis.claims import claim
+from perfdiff.analysis.findings import Cause, Findings, Verdict
 from perfdiff.records.schema import Change
 from perfdiff.report import sarif
 from perfdiff.report.document import build
@@ -163,6 +164,17 @@ def test_a_function_that_suffers_from_another_change_breaks_the_milder_rule() ->
 def test_a_cause_that_the_headline_tells_is_not_told_twice() -> None:
     (result,) = results(made.findings(functions=(replace(made.regressed(), happened=made.worded("insert costs ×331"), tells_cause=True),)))
     assert shown(result["message"]["text"]).count("The new loop") == 1
+
+
+def test_a_cause_that_another_one_tells_with_the_growth_is_not_told_twice() -> None:
+    calls = claim("and-calls", name="strcat", base=0.0, head=8.0, instead_of=None)
+    grown = claim("class-change", base="linear", head="quadratic", feature="n", work=claim("it-does", does=calls), lines=None)
+    missed = claim("locality", counter="l1d_misses", base=1.0, head=9.0, at="w", lines=None)
+    says = (grown, claim("library-calls", often=calls, lines=claim("cites-reasons", reasons=("r",))), missed)
+    causes = tuple(Cause(str(number), said) for number, said in enumerate(says))
+    (result,) = results(made.findings(functions=(replace(made.regressed(), causes=causes, tells_cause=True),)))
+    assert shown(result["message"]["text"]).count("`strcat`") == 1
+    assert "misses the L1 cache" in shown(result["message"]["text"])
 
 
 def test_fingerprints_follow_the_function_and_not_its_line() -> None:

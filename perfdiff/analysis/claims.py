@@ -39,6 +39,13 @@ def parts(said: Claim | None) -> Iterator[Claim]:
                 yield from parts(part if isinstance(part, Claim) else None)
 
 
+def tells(said: Claim, other: Claim) -> bool:
+    """Return whether a claim has another one within it, or all that it is made of but for the lines that it cites."""
+    within = tuple(parts(said))
+    made_of = [fact for name, fact in other.facts.items() if isinstance(fact, Claim) and name != "lines"]
+    return other in within or (bool(made_of) and all(fact in within for fact in made_of))
+
+
 def replaced(fact: Fact, old: Claim, new: Claim) -> Any:
     """Return a claim, or what it is part of, with another claim in the place of one."""
     if fact == old:

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from perfdiff import __version__
+from perfdiff.analysis.claims import tells
 from perfdiff.analysis.findings import FunctionFinding
 from perfdiff.records.schema import FunctionInfo, Source
 from perfdiff.report import wording
@@ -121,7 +122,7 @@ def _result(finding: FunctionFinding, section: FunctionSection, place: Source | 
 
 def _says(finding: FunctionFinding, section: FunctionSection) -> str:
     """Return the headline, causes that it does not tell, for unchanged code the change behind it, and how the code differs."""
-    causes = [say(cause.says) for cause in finding.causes[:_MOST_CAUSES]][1 if finding.tells_cause else 0 :]
+    causes = [say(cause.says) for cause in finding.causes[:_MOST_CAUSES] if not tells(finding.headline, cause.says)]
     behind = [] if finding.info.change.is_suspect else [say(finding.reason)]
     parts = [section.headline, *causes, *behind, f"code {change(finding.info)}"]
     metric = wording.leading(finding)
