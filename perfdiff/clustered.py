@@ -10,9 +10,9 @@ from functools import partial
 from perfdiff import storage
 from perfdiff.config import ClusterConfig
 from perfdiff.engines.cluster import WORTH_SENDING
+from perfdiff.engines.engine import Engines
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.making import Makers, OwnMachine
-from perfdiff.outcome import Engines
 from perfdiff.progress import Progress
 from perfdiff.records import store
 from perfdiff.records.recorded import Recorded

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from perfdiff import clustered, storage
@@ -10,7 +11,6 @@ from perfdiff.build.cache import BuildCache
 from perfdiff.errors import RecordingError
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.stages import measure
-from perfdiff.outcome import named
 from perfdiff.progress import Progress, Silent
 from perfdiff.records import recorded, store
 from perfdiff.records.recorded import Recorded
@@ -29,7 +29,8 @@ def measured(asked: storage.Asked, request: Request, bench: Callable[[BuildCache
                 at_work = bench(builds, room)
                 with clustered.makers(at_work) as makers:
                     measure(at_work, folder, makers)
-    return named(found or recorded.load(folder), asked)
+    found = found or recorded.load(folder)
+    return replace(found, experiment=asked.names(found.experiment))
 
 
 def _kept(folder: Path, progress: Progress) -> Recorded | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from perfdiff import storage
 from perfdiff.analysis.findings import Findings
 from perfdiff.concluded import Concluded, concluded
 from perfdiff.config import CompareConfig, Config
-from perfdiff.engines.engine import Engine
+from perfdiff.engines.engine import Engines
 from perfdiff.errors import RecordingError
 from perfdiff.progress import Progress, Stopwatch
 from perfdiff.records import recorded, store
@@ -20,7 +20,6 @@ from perfdiff.records.recorded import CachedTables, Recorded
 from perfdiff.records.schema import Experiment, SampleTable, Side
 from perfdiff.revisions.repository import find_repository
 
-Engines = Callable[[], AbstractContextManager[Engine | None]]
 TABLES = 128  # sample tables held while they are analysed and drawn, which reads each several times; 2 MB each, as a rule
 
 
@@ -80,7 +79,8 @@ def last(repository: Path, cache: Path, config: Config, progress: Progress) -> O
             raise RecordingError("no comparison of this repository is in the cache; run `perfdiff BASE HEAD` first", slug="no-comparison")
         folder = storage.experiment(cache, asked)
         store.verify(folder)  # what was concluded from it would not show that it is damaged
-        return judged(named(recorded.load(folder), asked), folder, cache, config.compare, progress)
+        found = recorded.load(folder)
+        return judged(replace(found, experiment=asked.names(found.experiment)), folder, cache, config.compare, progress)
 
 
 def judged(  # noqa: PLR0913, PLR0917 (what was recorded, where it is kept, and how and where it is judged)
@@ -88,9 +88,3 @@ def judged(  # noqa: PLR0913, PLR0917 (what was recorded, where it is kept, and 
 ) -> Outcome:
     """Compare the two sides of the experiment in `folder`; what was concluded from it before, by the same code and thresholds, is kept."""
     return analysed(found, config, progress, concluded(cache, folder, found.experiment, config), engines)
-
-
-def named(found: Recorded, asked: storage.Asked) -> Recorded:
-    """Return the recording with its revisions named as the user asked for them."""
-    stored = found.experiment
-    return replace(found, experiment=replace(stored, base=asked.base, head=asked.head, notes=(*asked.notes, *stored.notes)))

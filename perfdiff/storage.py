@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from perfdiff.build.holdings import HOLDINGS, entries
 from perfdiff.errors import BusyError, RecordingError, StoreError, store_errors
 from perfdiff.progress import Progress, Silent
 from perfdiff.records import bounds, codec, placestore, store
-from perfdiff.records.schema import Note, Revision
+from perfdiff.records.schema import Experiment, Note, Revision
 
 _LAST, _REMOVED = "last-", "removed"
 _CLEARING_S = 60.0  # who clears the cache holds it for as long as renaming takes
@@ -36,6 +36,10 @@ class Asked:
     base: Revision
     head: Revision
     notes: tuple[Note, ...]
+
+    def names(self, experiment: Experiment) -> Experiment:
+        """Return an experiment with its revisions named as the user asked for them."""
+        return replace(experiment, base=self.base, head=self.head, notes=(*self.notes, *experiment.notes))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ instructions, by which libraries of linear algebra choose how to add.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
 from perfdiff.models.threads import one_thread
@@ -32,6 +33,9 @@ class Engine(Protocol):
 
     def agree(self, load: Callable[[], str]) -> bool:
         """Return whether `load` says the same wherever tasks may run as it does here."""
+
+
+Engines = Callable[[], AbstractContextManager[Engine | None]]  # how one is had for as long as it is needed
 
 
 def alone(function: Callable[..., R], item: Any, shared: Sequence[object]) -> R:

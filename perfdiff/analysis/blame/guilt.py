@@ -9,8 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from perfdiff.analysis.blame.links import LinkKind
-from perfdiff.analysis.blame.resampling import Interval
 from perfdiff.records.schema import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """What guilt may be, ns in one run: `low` (points,), `total` from low to high over all points, and the totals in all `draws`."""
+
+    low: Floats
+    total: tuple[float, float]
+    draws: Floats
 
 
 class Extra(StrEnum):

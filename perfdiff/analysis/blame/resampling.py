@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfdiff.analysis.blame.guilt import Interval
 from perfdiff.analysis.blame.parts import Frame, below, split
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.records.schema import Floats, Ints
@@ -21,15 +22,6 @@ DRAWS = 200
 LEAST_BLOCKS = 3  # with two, all draws but one in two are a single block
 # Own times below this share of a run stay as they are: they cannot move an interval that anybody reads.
 NEGLIGIBLE = 1e-3
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """What guilt may be, ns in one run: `low` (points,), `total` from low to high over all points, and the totals in all `draws`."""
-
-    low: Floats
-    total: tuple[float, float]
-    draws: Floats
 
 
 @dataclass(frozen=True, slots=True)
