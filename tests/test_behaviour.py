@@ -15,7 +15,8 @@ from perfdiff.analysis.verdicts.behaviour import behaviour_notes, behaviours, we
 from perfdiff.analysis.verdicts.parts import parts_difference
 from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.analysis.witnessed import DifferenceKind, PointBehaviour
-from perfdiff.collect.execution.outputs import shape_of
+from perfdiff.collect.execution.echoes import Echoes
+from perfdiff.collect.execution.outputs import Stream, shape_of
 from perfdiff.collect.execution.sketching import CLOSE_BYTES
 from perfdiff.config import CompareConfig
 from perfdiff.records.behaviour import Behaviour, Shape
@@ -179,6 +180,37 @@ def test_a_part_of_the_work_is_suspicious_where_nothing_that_hangs_on_the_inputs
     experiment = SimpleNamespace(workloads=(), points=points, runs=runs)
     seen = behaviours(experiment, work if how == "counts" else None, CONFIG)  # type: ignore[arg-type]
     assert [[found.kind.value for found in point.differences] for point in seen] == [kinds_told] * len(texts)
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes", "kinds_told"),
+    [
+        ("indexed {n} rows", (1000, 200_000), ["less-work"]),
+        ("indexed {n:,} rows ({n:x} in hex, {n}.0)", (1000, 200_000), ["less-work"]),
+        ("indexed {n} rows in 0.{n} s", (1000, 200_000), ["less-work"]),
+        ("indexed {n} rows, took 0.00{n}", (1000, 200_000), ["less-work"]),
+        ("indexed {n} rows, sum {sum}", (1000, 200_000), []),
+        ("indexed {n} rows, sum {sum}, time 0.1234567", (1000, 200_000), []),
+        ("indexed {n} rows", (200_000,), ["less-work"]),
+        ("indexed {n} rows, sum {sum}", (200_000,), []),
+        ("indexed all rows", (200_000,), []),
+    ],
+)
+@pytest.mark.parametrize("place", ["output", "errors", "file"])
+def test_what_repeats_a_parameter_shows_no_work(text: str, sizes: Sequence[int], kinds_told: list[str], place: str) -> None:
+    points = tuple(Point(number, "w", {"n": n}, f"./w {n}") for number, n in enumerate(sizes))
+    runs = []
+    for point, n in zip(points, sizes, strict=True):
+        stream = Stream(None, Echoes.of(point.parameters.values(), point.command))
+        stream.read(text.format(n=n, sum=n * 7 + 3).replace(f"({n:x}", f"(0x{n:x}").encode())
+        shape, empty = stream.shape(), shape_of(b"")
+        places = {name: shape if name == place else empty for name in ("output", "errors")}
+        shown = Behaviour(0, places["output"], places["errors"], {"out": shape} if place == "file" else {}, 0)
+        runs += [replace(run, point=point.id) for run in runs_of([shown] * 5)]
+    work = Work(0.0, 0.9, 0.0, 0.0, repeats=True, is_bounded=True, parts=dict.fromkeys(range(len(sizes)), 0.1))
+    experiment = SimpleNamespace(workloads=(), points=points, runs=runs)
+    seen = behaviours(experiment, work, CONFIG)  # type: ignore[arg-type]
+    assert [[found.kind.value for found in point.differences] for point in seen] == [kinds_told] * len(sizes)
 
 
 def test_a_number_that_a_side_always_prints_is_seen_beside_those_that_vary() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from perfdiff import temporary
 from perfdiff.collect.execution import outputs
+from perfdiff.collect.execution.echoes import Echoes
 from perfdiff.collect.execution.masking import numbers_by_line, without_numbers
 from perfdiff.collect.execution.outputs import FILES, Stream, files_written, shape_of
 from perfdiff.collect.execution.sketching import CLOSE_BYTES, DrawnLines
@@ -178,3 +179,19 @@ def test_a_line_without_an_end_is_drawn_as_far_as_is_looked_at() -> None:
 )
 def test_numbers_count_on_lines_of_time_where_others_are_the_times(line: bytes, numbers: list[bytes]) -> None:
     assert [*numbers_by_line(line)] == [numbers]
+
+
+@pytest.mark.parametrize(
+    ("values", "command", "text", "taken_out"),
+    [
+        ((1000,), "./w 1000", b"n=1000: 1,000 of 1e3, 1000.0, 0x3e8, 1001", b"n=$: $ of $, $, $, 1001"),
+        (("fast", 0.5), "./w fast 0.5", b"fast mode, fastest 0.50", b"$ mode, fastest $"),
+        (("data/in-7.txt",), "./w data/in-7.txt", b"read in-7.txt and data/in-7.txt", b"read $ and $"),
+        ((), "./w --rows=12 -k 5", b"12 rows, 5, 6", b"$ rows, $, 6"),
+        ((1000,), "./w 1000", b"1000 took 12 ms, 7", b"$ took s, 7"),
+        ((1000,), "./w 1000", b"took 12 for 1_000", b"took  for $"),
+        ((1000,), "./w 1000", b"sum 7", None),
+    ],
+)
+def test_what_repeats_the_command_is_taken_out(values: tuple[float | str, ...], command: str, text: bytes, taken_out: bytes | None) -> None:
+    assert Echoes.of(values, command).taken_out(text) == taken_out

@@ -28,7 +28,8 @@ class Shape:
 
     `exact` is of every byte. `timeless` is without times of day, durations and the numbers beside them, `unordered` that of the lines in
     any order, and `masked` of these without numbers. They are "" where there was more than is looked at so closely. `numbers` are digests
-    of the first numbers that are no times. `sketch` is None where nobody made one.
+    of the first numbers that are no times. `sketch` is None where nobody made one. `unechoed` is
+    the shape without times and what repeats the run's parameters, of a short text that repeats any.
     """
 
     lines: int
@@ -39,6 +40,7 @@ class Shape:
     unordered: str = ""
     numbers: tuple[str, ...] = ()
     sketch: Sketch | None = None
+    unechoed: Shape | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,6 +139,20 @@ class _Side:
         )
         return _Side(seen, together, float(np.median([run.cpu_ns for run in runs])))
 
+    def without_echoes(self) -> _Side:
+        """Return the side as if it had written nothing that repeats its parameters."""
+        return replace(self, each=[_without_echoes(behaviour) for behaviour in self.each])
+
+
+def _without_echoes(behaviour: Behaviour) -> Behaviour:
+    files = behaviour.files
+    return replace(
+        behaviour,
+        output=behaviour.output.unechoed or behaviour.output,
+        errors=behaviour.errors.unechoed or behaviour.errors,
+        files=files and {name: shape.unechoed or shape for name, shape in files.items()},
+    )
+
 
 def _of_file(name: str, seen: Sequence[Behaviour]) -> list[Shape]:
     return [behaviour.files[name] for behaviour in seen if behaviour.files and name in behaviour.files]
@@ -164,14 +178,21 @@ def _shows_work(side: _Side, others: Sequence[_Side], least: float) -> bool:
     """Return whether what runs print and write hangs on what they work on: it differs from that of other points of their workload.
 
     More of it than a message holds is a result as well, which no head that skips its work would have. Of a workload with one point anything
-    that there is may be one.
+    that there is may be one. What repeats the parameters of a point counts for nothing.
     """
     if any(written.lines.least > POLICY.message_lines for written in (side.all.output, side.all.errors, *side.all.files.values())):
         return True
     if others:
-        return any(True for other in others for pair in ((side, other), (other, side)) for _ in _differences(*pair, least))
-    elsewhere = side.all.elsewhere_bytes.most if side.all.elsewhere_bytes else math.inf
-    return bool(side.all.output.runs or side.all.errors.runs or side.all.files) or elsewhere >= POLICY.few_bytes_elsewhere
+        here, elsewhere = side.without_echoes(), [other.without_echoes() for other in others]
+        return any(True for other in elsewhere for pair in ((here, other), (other, here)) for _ in _differences(*pair, least))
+    written = [shape for run in side.each for shape in (run.output, run.errors, *(run.files or {}).values())]
+    bytes_elsewhere = side.all.elsewhere_bytes.most if side.all.elsewhere_bytes else math.inf
+    return any(map(_may_be_result, written)) or bytes_elsewhere >= POLICY.few_bytes_elsewhere
+
+
+def _may_be_result(shape: Shape) -> bool:
+    """Return whether there is a text, and where it repeats parameters, another number in it."""
+    return bool(shape.unechoed.numbers) if shape.unechoed else shape.lines > 0
 
 
 def _differences(base: _Side, head: _Side, least: float) -> Iterator[Difference]:

@@ -105,6 +105,17 @@ def numbers_by_line(text: bytes) -> Iterator[list[bytes]]:
         yield _beside_times(in_small) if speaks_of_time(in_small) else NUMBER.findall(line)
 
 
+def results(text: bytes) -> bytes:
+    """Return a text without times, and without the numbers that may be."""
+    lines = zip(TIME.sub(b"", text).split(b"\n"), TIME.sub(b"0s", text).lower().split(b"\n"), strict=True)
+    return b"\n".join(_results_beside_times(lowered) if speaks_of_time(lowered) else line for line, lowered in lines)
+
+
+def _results_beside_times(lowered: bytes) -> bytes:
+    numbers = iter(_beside_times(lowered))
+    return NUMBER.sub(lambda _: next(numbers), lowered)
+
+
 def _beside_times(lowered: bytes) -> list[bytes]:
     """Return the numbers of a line that speaks of time, b"" for what its words of time stand beside, and for other rough fractions.
 
@@ -120,7 +131,7 @@ def _beside_times(lowered: bytes) -> list[bytes]:
             words = 0
         elif _UNIT_WORD.fullmatch(word):
             if numbers and words <= 1:  # "3 s", "12 items/s"
-                numbers[-1], are_times_found = b"", True
+                numbers[-1], are_times_found, is_time = b"", True, False
             words += 1
         else:
             is_time = speaks_of_time(word) or (is_time and word in _STATISTICS)

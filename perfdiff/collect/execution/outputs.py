@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from perfdiff.collect.execution import sketching
+from perfdiff.collect.execution.echoes import NO_ECHOES, Echoes
 from perfdiff.collect.execution.masking import BLANKS, NUMBER, timeless, without_numbers
 from perfdiff.collect.execution.sketching import CLOSE_BYTES, DrawnLines
 from perfdiff.languages import kept_files
@@ -22,6 +23,7 @@ LOOKED_AT = 2000  # files, in folders that a run made: finding their sizes takes
 READ_BYTES = 4 * CLOSE_BYTES  # of all files of one run
 DIGESTED_BYTES = 1 << 26  # of all larger files of one run, which takes 0.3 s, of short lines more; of what is beyond only the size is known
 NUMBERS = 64  # of a text that are known one by one: results come first, or texts are long tables
+_SHORT_LINES = 64  # more of them show that work was done, whatever they repeat
 _DIGEST_BYTES, _NUMBER_BYTES = 16, 4
 _REMEMBERED = 16  # texts, of which most runs print the same
 _OWN = b"..."  # stands for the path of a build's folder
@@ -30,12 +32,13 @@ _OWN = b"..."  # stands for the path of a build's folder
 class Stream:
     """Follows text as it passes by in chunks; of long texts some lines are kept, no more than `CLOSE_BYTES`.
 
-    The path of the folder `own`, which each side has another of, is taken out of it.
+    The path of the folder `own`, which each side has another of, is taken out of it. What it `echoes` of its command shows no work.
     """
 
-    def __init__(self, own: Path | None = None) -> None:
+    def __init__(self, own: Path | None = None, echoes: Echoes = NO_ECHOES) -> None:
         names = {os.fsencode(own), os.fsencode(os.path.realpath(own))} if own is not None else set()
         self._own = sorted(names, key=len, reverse=True)
+        self._echoes = echoes
         self._held = b""  # may be the beginning of such a path
         self._digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
         self._drawn = DrawnLines()
@@ -65,7 +68,7 @@ class Stream:
     def shape(self) -> Shape:
         """Return the shape of the whole text, which ends here."""
         distant = self.distant_shape()
-        return _looked_at(_Text(distant, self._drawn.level, self._drawn.text()))
+        return _looked_at(_Text(distant, self._drawn.level, self._echoes, self._drawn.text()))
 
     def distant_shape(self) -> Shape:
         """Return what is known of the text, which ends here, without a close look: its lines, size and exact digest."""
@@ -82,7 +85,7 @@ def shape_of(text: bytes) -> Shape:
     return stream.shape()
 
 
-def files_written(tree: Path, paths: Iterable[str]) -> dict[str, Shape]:
+def files_written(tree: Path, paths: Iterable[str], echoes: Echoes = NO_ECHOES) -> dict[str, Shape]:
     """Return the shapes of the files at `paths` in a tree and in folders there, by their names without numbers.
 
     Those that have one such name are one. Hidden files and folders, and what interpreters keep compiled, are caches: nobody's results.
@@ -94,7 +97,7 @@ def files_written(tree: Path, paths: Iterable[str]) -> dict[str, Shape]:
         look = min(size, CLOSE_BYTES)
         is_close = look <= close
         is_short = is_close and size == look
-        shape = _shape(tree / path, tree.parent, is_close=is_close) if is_short or size <= digested else None
+        shape = _shape(tree / path, Stream(tree.parent, echoes), is_close=is_close) if is_short or size <= digested else None
         if shape is not None:
             close -= look if is_close else 0
             digested -= 0 if is_short else size
@@ -120,9 +123,8 @@ def _files(tree: Path, paths: Iterable[str]) -> Iterator[tuple[str, int]]:
             continue
 
 
-def _shape(file: Path, own: Path, *, is_close: bool) -> Shape | None:
+def _shape(file: Path, stream: Stream, *, is_close: bool) -> Shape | None:
     """Return the shape of a file, without a close look its lines, size and exact digest; None where it cannot be read."""
-    stream = Stream(own)
     try:
         with file.open("rb") as opened:
             while chunk := opened.read(CLOSE_BYTES):
@@ -154,6 +156,7 @@ class _Text:
 
     distant: Shape
     level: int
+    echoes: Echoes
     content: bytes = field(compare=False, repr=False)
 
 
@@ -164,15 +167,25 @@ def _looked_at(text: _Text) -> Shape:
     drawn = sketching.sketch(text.content, masked, text.level)
     if text.level:
         return replace(text.distant, sketch=drawn)
-    without_times = timeless(text.content)
+    shape = _with_digests(text.distant, timeless(text.content), masked)
+    unechoed = text.echoes.taken_out(text.content) if text.distant.lines <= _SHORT_LINES else None
+    return replace(shape, sketch=drawn, unechoed=None if unechoed is None else _unechoed(unechoed))
+
+
+def _unechoed(text: bytes) -> Shape:
+    """Return the shape of a text that has no times."""
+    distant = Shape(text.count(b"\n") + (not text.endswith(b"\n")), len(text), _digest(text), "", "")
+    return _with_digests(distant, text, without_numbers(text))
+
+
+def _with_digests(distant: Shape, without_times: bytes, masked: bytes) -> Shape:
     first = islice(NUMBER.finditer(without_times), NUMBERS)
     return replace(
-        text.distant,
+        distant,
         timeless=_digest(without_times),
         unordered=_digest(_sorted(without_times)),
         masked=_digest(_sorted(masked)),
         numbers=tuple(hashlib.blake2b(number[0], digest_size=_NUMBER_BYTES).hexdigest() for number in first),
-        sketch=drawn,
     )
 
 
