@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
@@ -12,11 +13,14 @@ from findings import worded
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import Rung, Verdict
 from perfdiff.analysis.verdicts.behaviour import behaviour_notes, behaviours, weighed
+from perfdiff.analysis.verdicts.parts import parts_difference
 from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.analysis.witnessed import DifferenceKind, PointBehaviour
-from perfdiff.collect.execution.outputs import CLOSE_BYTES, shape_of
+from perfdiff.collect.execution.echoes import Echoes
+from perfdiff.collect.execution.outputs import Stream, shape_of
+from perfdiff.collect.execution.sketching import CLOSE_BYTES
 from perfdiff.config import CompareConfig
-from perfdiff.records.behaviour import Behaviour
+from perfdiff.records.behaviour import Behaviour, Shape
 from perfdiff.records.schema import Phase, Point, Run, Side, Workload
 from perfdiff.report.sentences.catalogue import noted, say
 
@@ -179,9 +183,107 @@ def test_a_part_of_the_work_is_suspicious_where_nothing_that_hangs_on_the_inputs
     assert [[found.kind.value for found in point.differences] for point in seen] == [kinds_told] * len(texts)
 
 
+@pytest.mark.parametrize(
+    ("text", "sizes", "kinds_told"),
+    [
+        ("indexed {n} rows", (1000, 200_000), ["less-work"]),
+        ("indexed {n:,} rows ({n:x} in hex, {n}.0)", (1000, 200_000), ["less-work"]),
+        ("indexed {n} rows in 0.{n} s", (1000, 200_000), ["less-work"]),
+        ("indexed {n} rows, took 0.00{n}", (1000, 200_000), ["less-work"]),
+        ("indexed {n} rows, sum {sum}", (1000, 200_000), []),
+        ("indexed {n} rows, sum {sum}, time 0.1234567", (1000, 200_000), []),
+        ("indexed {n} rows", (200_000,), ["less-work"]),
+        ("indexed {n} rows, sum {sum}", (200_000,), []),
+        ("indexed all rows", (200_000,), []),
+    ],
+)
+@pytest.mark.parametrize("place", ["output", "errors", "file"])
+def test_what_repeats_a_parameter_shows_no_work(text: str, sizes: Sequence[int], kinds_told: list[str], place: str) -> None:
+    points = tuple(Point(number, "w", {"n": n}, f"./w {n}") for number, n in enumerate(sizes))
+    runs = []
+    for point, n in zip(points, sizes, strict=True):
+        stream = Stream(None, Echoes.of(point.parameters.values(), point.command))
+        stream.read(text.format(n=n, sum=n * 7 + 3).replace(f"({n:x}", f"(0x{n:x}").encode())
+        shape, empty = stream.shape(), shape_of(b"")
+        places = {name: shape if name == place else empty for name in ("output", "errors")}
+        shown = Behaviour(0, places["output"], places["errors"], {"out": shape} if place == "file" else {}, 0)
+        runs += [replace(run, point=point.id) for run in runs_of([shown] * 5)]
+    work = Work(0.0, 0.9, 0.0, 0.0, repeats=True, is_bounded=True, parts=dict.fromkeys(range(len(sizes)), 0.1))
+    experiment = SimpleNamespace(workloads=(), points=points, runs=runs)
+    seen = behaviours(experiment, work, CONFIG)  # type: ignore[arg-type]
+    assert [[found.kind.value for found in point.differences] for point in seen] == [kinds_told] * len(sizes)
+
+
 def test_a_number_that_a_side_always_prints_is_seen_beside_those_that_vary() -> None:
     assert kinds(numbered(SUM), numbered(b"sum 8\n")) == ["other-numbers"]
     assert kinds(numbered(b"tries 2\n"), [*numbered(b"tries 2\n", 4), did(b"pid 7\ntries 3\n")]) == []
+
+
+def timed(results: Sequence[int], line: str = "item {item} result {result} time {time:.6f}", runs: int = 5) -> list[Behaviour]:
+    """Return runs that print many results, each with a time of its own on its line."""
+    return [
+        did(
+            "".join(
+                f"{line}\n".format(item=item, result=result, time=1e-4 * (run + 1) * (item + 1)) for item, result in enumerate(results)
+            ).encode()
+        )
+        for run in range(runs)
+    ]
+
+
+@pytest.mark.parametrize(
+    "line", ["item {item} result {result} time {time:.6f}", "{item} {result} {time:.6f}", "{time:.6f}: {item} {result} took {time:f}"]
+)
+@pytest.mark.parametrize("count", [60, 20_000])
+def test_results_are_compared_on_lines_that_hold_a_time(line: str, count: int) -> None:
+    results = [*range(10_000, 10_000 + count)]
+    assert kinds(timed(results, line), timed(results, line)) == []
+    assert kinds(timed(results, line), timed([*results[:22], *[99_999] * (count - 22)], line)) == ["other-numbers"]
+
+
+def test_one_result_of_many_is_seen_beside_times() -> None:
+    assert kinds(timed([7] * 200), timed([7] * 150 + [8] + [7] * 49)) == ["other-numbers"]
+
+
+def stamped(words: Sequence[str], runs: int = 5) -> list[Behaviour]:
+    return [did(f"begun at {chr(97 + run)}\n{''.join(f'{word}{chr(10)}' for word in words)}".encode()) for run in range(runs)]
+
+
+@pytest.mark.parametrize("count", [60, 50_000])
+def test_other_texts_are_seen_beside_a_line_that_varies(count: int) -> None:
+    digests = [hashlib.blake2b(b"%d" % number, digest_size=8).hexdigest() for number in range(2 * count)]
+    words = ["".join(letter for letter in digest if letter.isalpha()) for digest in digests]
+    assert kinds(stamped(words[:count]), stamped(words[:count])) == []
+    assert kinds(stamped(words[:count]), stamped(words[count:])) == ["other-output"]
+    assert kinds(stamped(digests[:count]), stamped([*digests[: count // 2], *digests[count + count // 2 :]])) == ["other-numbers"]
+
+
+def test_lines_that_change_places_beside_one_that_varies_are_in_another_order() -> None:
+    assert kinds(stamped(["b", "c", "d"]), stamped(["d", "c", "b"])) == ["other-order"]
+
+
+@pytest.mark.parametrize(("varying", "kind"), [(12, None), (4, DifferenceKind.OTHER_NUMBERS)])
+def test_where_most_numbers_of_a_column_vary_the_others_may_be_rough_times(varying: int, kind: DifferenceKind | None) -> None:
+    def rough(time: int) -> list[Shape]:
+        times = [[time + (run % 2 if test < varying else 0) for test in range(20)] for run in range(5)]
+        return [shape_of("".join(f"test {test} {took}\n" for test, took in enumerate(of_run)).encode()) for of_run in times]
+
+    assert parts_difference(rough(3), rough(5), ("numbers",)) is kind
+
+
+def test_what_differs_by_chance_is_beside_more_that_does_not_differ() -> None:
+    def tossed(run: int) -> bytes:
+        return b"".join(b"%s\n" % (b"heads" if run >> toss & 1 else b"tails") for toss in range(4))
+
+    assert kinds([did(tossed(0)), did(tossed(1))], [did(tossed(6)), did(tossed(7))]) == []  # two of three differ, of two runs a side
+    assert kinds([did(tossed(run % 2)) for run in range(6)], [did(tossed(6 + run % 2)) for run in range(6)]) == ["other-output"]
+
+
+def test_recordings_without_sketches_are_compared_as_before() -> None:
+    base, head = (
+        [replace(run, output=replace(run.output, sketch=None)) for run in side] for side in (timed([1] * 60), timed([1] * 22 + [0] * 38))
+    )
+    assert kinds(base, head) == []
 
 
 def runs_of(behaviours_of_both: Sequence[Behaviour]) -> list[Run]:

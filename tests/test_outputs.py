@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from perfdiff import temporary
 from perfdiff.collect.execution import outputs
-from perfdiff.collect.execution.outputs import CLOSE_BYTES, FILES, Stream, files_written, shape_of, without_numbers
+from perfdiff.collect.execution.echoes import Echoes
+from perfdiff.collect.execution.masking import numbers_by_line, without_numbers
+from perfdiff.collect.execution.outputs import FILES, Stream, files_written, shape_of
+from perfdiff.collect.execution.sketching import CLOSE_BYTES, DrawnLines
 from perfdiff.records.behaviour import REST, Shape
 
 
@@ -71,7 +75,7 @@ def test_long_text_is_counted_and_digested_and_not_kept() -> None:
         stream.read(b"7\n" * CLOSE_BYTES)
     shape = stream.shape()
     assert (shape.lines, shape.bytes, shape.timeless, shape.masked) == (100 * CLOSE_BYTES, 200 * CLOSE_BYTES, "", "")
-    assert len(stream._beginning) <= CLOSE_BYTES
+    assert len(stream._drawn.text()) <= CLOSE_BYTES
     assert shape.exact != shape_of(b"7\n").exact
 
 
@@ -113,8 +117,9 @@ def test_large_files_are_digested_and_larger_ones_have_a_size_alone(tmp_path: Pa
     (tmp_path / "large").write_bytes(b"x\n" * CLOSE_BYTES)
     for number in range(6):  # beyond what is looked at closely
         (tmp_path / f"{'abcdef'[number]}of many").write_bytes(b"y\n" * (CLOSE_BYTES // 2))
+    assert files_written(tmp_path, ["large"])["large"] == shape_of(b"x\n" * CLOSE_BYTES)
     files = files_written(tmp_path, ["large", *(f"{'abcdef'[number]}of many" for number in range(6))])
-    assert files["large"] == shape_of(b"x\n" * CLOSE_BYTES)
+    assert files["large"] == replace(shape_of(b"x\n" * CLOSE_BYTES), sketch=None)
     many = [files[f"{'abcdef'[number]}of many"] for number in range(6)]
     assert {(shape.lines, shape.bytes, shape.exact) for shape in many} == {(CLOSE_BYTES // 2, CLOSE_BYTES, many[0].exact)}
     assert [shape.masked != "" for shape in many] == [True] * 4 + [False] * 2
@@ -136,3 +141,57 @@ def test_files_are_found_however_deep_they_lie(tmp_path: Path) -> None:
     finally:
         temporary.remove(tmp_path)
     assert not tmp_path.exists()
+
+
+def drawn(text: bytes, chunk: int) -> tuple[int, bytes]:
+    lines = DrawnLines()
+    for start in range(0, len(text), chunk):
+        lines.read(text[start : start + chunk])
+    return lines.level, lines.text()
+
+
+def test_of_long_texts_the_same_lines_are_drawn_however_they_arrive_and_all_kinds_of_them() -> None:
+    text = b"".join(b"%c%d\n" % (97 + number % 4, number // 4) for number in range(4 * CLOSE_BYTES // 4))
+    level, lines = drawn(text, 1 << 16)
+    assert level > 1
+    assert CLOSE_BYTES // 4 < len(lines) <= CLOSE_BYTES
+    assert {line[:1] for line in lines.split(b"\n")} == {b"a", b"b", b"c", b"d"}
+    assert {drawn(text, chunk) for chunk in (999, 1 << 14, len(text))} == {(level, lines)}
+
+
+def test_a_line_without_an_end_is_drawn_as_far_as_is_looked_at() -> None:
+    assert {drawn(b"1 " * CLOSE_BYTES, chunk) for chunk in (999, 1 << 16)} == {(1, (b"1 " * CLOSE_BYTES)[: CLOSE_BYTES - 1])}
+
+
+@pytest.mark.parametrize(
+    ("line", "numbers"),
+    [
+        (b"item 22: 5 time 0.0012", [b"22", b"5", b""]),
+        (b"item 22: 5 took 3 ms", [b"22", b"5", b""]),
+        (b"elapsed: 3", [b""]),
+        (b"wall 3 user 2 sys 1", [b"", b"", b""]),
+        (b"time (mean, max): 3, 4 of 100 items", [b"", b"", b"100"]),
+        (b"5 items, 12 items/s", [b"5", b""]),
+        (b"time of n=100: 0.5", [b"", b""]),  # whichever it is
+        (b"elapsed 3, each 0.25, sum 0.12345", [b"", b"", b"0.12345"]),
+        (b"sum 7 of 0.5", [b"7", b"0.5"]),
+    ],
+)
+def test_numbers_count_on_lines_of_time_where_others_are_the_times(line: bytes, numbers: list[bytes]) -> None:
+    assert [*numbers_by_line(line)] == [numbers]
+
+
+@pytest.mark.parametrize(
+    ("values", "command", "text", "taken_out"),
+    [
+        ((1000,), "./w 1000", b"n=1000: 1,000 of 1e3, 1000.0, 0x3e8, 1001", b"n=$: $ of $, $, $, 1001"),
+        (("fast", 0.5), "./w fast 0.5", b"fast mode, fastest 0.50", b"$ mode, fastest $"),
+        (("data/in-7.txt",), "./w data/in-7.txt", b"read in-7.txt and data/in-7.txt", b"read $ and $"),
+        ((), "./w --rows=12 -k 5", b"12 rows, 5, 6", b"$ rows, $, 6"),
+        ((1000,), "./w 1000", b"1000 took 12 ms, 7", b"$ took s, 7"),
+        ((1000,), "./w 1000", b"took 12 for 1_000", b"took  for $"),
+        ((1000,), "./w 1000", b"sum 7", None),
+    ],
+)
+def test_what_repeats_the_command_is_taken_out(values: tuple[float | str, ...], command: str, text: bytes, taken_out: bytes | None) -> None:
+    assert Echoes.of(values, command).taken_out(text) == taken_out

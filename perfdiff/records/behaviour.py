@@ -6,6 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 REST = "…"  # stands for the names of all files beyond those that are told apart
+COLUMNS = 8  # of numbers are told apart in a `Sketch`
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """A text by parts, so that some can be compared where others vary: digests between blanks, "" where a part has nothing.
+
+    Lines are dealt to parts in turn. `texts` is without any numbers. `numbers` is without times, each line's numbers in `COLUMNS` parts
+    beside each other. Of long texts `level` says how many times half of the lines were left out, the same ones of each text.
+    """
+
+    level: int
+    texts: str
+    numbers: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +28,8 @@ class Shape:
 
     `exact` is of every byte. `timeless` is without times of day, durations and the numbers beside them, `unordered` that of the lines in
     any order, and `masked` of these without numbers. They are "" where there was more than is looked at so closely. `numbers` are digests
-    of the first numbers that are no times.
+    of the first numbers that are no times. `sketch` is None where nobody made one. `unechoed` is
+    the shape without times and what repeats the run's parameters, of a short text that repeats any.
     """
 
     lines: int
@@ -24,6 +39,8 @@ class Shape:
     masked: str
     unordered: str = ""
     numbers: tuple[str, ...] = ()
+    sketch: Sketch | None = None
+    unechoed: Shape | None = None
 
 
 @dataclass(frozen=True, slots=True)

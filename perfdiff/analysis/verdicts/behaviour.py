@@ -17,6 +17,7 @@ from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import Rung, Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.parallel import average
+from perfdiff.analysis.verdicts.parts import parts_difference
 from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.analysis.witnessed import Amount, Difference, DifferenceKind, PointBehaviour, SideBehaviour, Written
 from perfdiff.config import CompareConfig
@@ -138,6 +139,20 @@ class _Side:
         )
         return _Side(seen, together, float(np.median([run.cpu_ns for run in runs])))
 
+    def without_echoes(self) -> _Side:
+        """Return the side as if it had written nothing that repeats its parameters."""
+        return replace(self, each=[_without_echoes(behaviour) for behaviour in self.each])
+
+
+def _without_echoes(behaviour: Behaviour) -> Behaviour:
+    files = behaviour.files
+    return replace(
+        behaviour,
+        output=behaviour.output.unechoed or behaviour.output,
+        errors=behaviour.errors.unechoed or behaviour.errors,
+        files=files and {name: shape.unechoed or shape for name, shape in files.items()},
+    )
+
 
 def _of_file(name: str, seen: Sequence[Behaviour]) -> list[Shape]:
     return [behaviour.files[name] for behaviour in seen if behaviour.files and name in behaviour.files]
@@ -163,14 +178,21 @@ def _shows_work(side: _Side, others: Sequence[_Side], least: float) -> bool:
     """Return whether what runs print and write hangs on what they work on: it differs from that of other points of their workload.
 
     More of it than a message holds is a result as well, which no head that skips its work would have. Of a workload with one point anything
-    that there is may be one.
+    that there is may be one. What repeats the parameters of a point counts for nothing.
     """
     if any(written.lines.least > POLICY.message_lines for written in (side.all.output, side.all.errors, *side.all.files.values())):
         return True
     if others:
-        return any(True for other in others for pair in ((side, other), (other, side)) for _ in _differences(*pair, least))
-    elsewhere = side.all.elsewhere_bytes.most if side.all.elsewhere_bytes else math.inf
-    return bool(side.all.output.runs or side.all.errors.runs or side.all.files) or elsewhere >= POLICY.few_bytes_elsewhere
+        here, elsewhere = side.without_echoes(), [other.without_echoes() for other in others]
+        return any(True for other in elsewhere for pair in ((here, other), (other, here)) for _ in _differences(*pair, least))
+    written = [shape for run in side.each for shape in (run.output, run.errors, *(run.files or {}).values())]
+    bytes_elsewhere = side.all.elsewhere_bytes.most if side.all.elsewhere_bytes else math.inf
+    return any(map(_may_be_result, written)) or bytes_elsewhere >= POLICY.few_bytes_elsewhere
+
+
+def _may_be_result(shape: Shape) -> bool:
+    """Return whether there is a text, and where it repeats parameters, another number in it."""
+    return bool(shape.unechoed.numbers) if shape.unechoed else shape.lines > 0
 
 
 def _differences(base: _Side, head: _Side, least: float) -> Iterator[Difference]:
@@ -222,26 +244,37 @@ def _of_files(base: _Side, head: _Side, least: float) -> Iterator[Difference]:
 def _text_difference(base: Sequence[Shape], head: Sequence[Shape], least: float) -> DifferenceKind | None:
     """Return how what head's runs write differs from what base's do, in the most specific form in which each side agrees with itself.
 
-    What varies between runs of one side says nothing of the other: neither times do, nor, where it varies, the order of lines.
+    What varies between runs of one side says nothing of the other: neither times do, nor, where it varies, the order of lines. Where only
+    parts of a text vary, the others are compared.
     """
     forms = {form: [Counter(getattr(shape, form) for shape in side) for side in (base, head)] for form in ("exact", "timeless", "masked")}
     known = {form: sides for form, sides in forms.items() if not any("" in side for side in sides)}
-    is_repeated = min(len(base), len(head)) > 1  # else nobody knows what varies
-    for form in ("exact", "timeless"):
-        if form in known and known[form][0].keys() == known[form][1].keys() and len(known[form][0]) == 1:
-            return None
-    if "masked" in known:
-        if _differ(*known["masked"]):
-            return _less_or(DifferenceKind.OTHER_OUTPUT, base, head, least)
-        is_same = known["masked"][0].keys() == known["masked"][1].keys() and len(known["masked"][0]) == 1
-        if is_same:
-            if is_repeated and _agree_alone(known["timeless"]):
-                is_same_unordered = bool(base[0].unordered) and base[0].unordered == head[0].unordered
-                return DifferenceKind.OTHER_ORDER if is_same_unordered else DifferenceKind.OTHER_NUMBERS
-            return DifferenceKind.OTHER_NUMBERS if is_repeated and _have_other_numbers(base, head) else None
-    elif is_repeated and _agree_alone(known.get("exact", [])):
+    if _are_same(known.get("exact", [])):
+        return None
+    if _are_same(known.get("timeless", [])):
+        return parts_difference(base, head, ("numbers",))
+    if "masked" in known and _differ(*known["masked"]):
         return _less_or(DifferenceKind.OTHER_OUTPUT, base, head, least)
-    return _less_or(None, base, head, least)
+    if _are_same(known.get("masked", [])):
+        return _difference_of_numbers(base, head, is_always_alike=_agree_alone(known["timeless"]))
+    if "masked" not in known and min(len(base), len(head)) > 1 and _agree_alone(known.get("exact", [])):
+        return _less_or(DifferenceKind.OTHER_OUTPUT, base, head, least)
+    return _less_or(parts_difference(base, head, ("texts", "numbers")), base, head, least)
+
+
+def _difference_of_numbers(base: Sequence[Shape], head: Sequence[Shape], *, is_always_alike: bool) -> DifferenceKind | None:
+    """Return how texts differ that are the same without numbers and the order of their lines."""
+    if min(len(base), len(head)) == 1:  # nobody knows what varies
+        return None
+    if is_always_alike:
+        is_same_unordered = bool(base[0].unordered) and base[0].unordered == head[0].unordered
+        return DifferenceKind.OTHER_ORDER if is_same_unordered else DifferenceKind.OTHER_NUMBERS
+    return DifferenceKind.OTHER_NUMBERS if _have_other_numbers(base, head) else parts_difference(base, head, ("numbers",))
+
+
+def _are_same(sides: Sequence[Counter[str]]) -> bool:
+    """Return whether both sides always write the same."""
+    return _agree_alone(sides) and sides[0].keys() == sides[1].keys()
 
 
 def _have_other_numbers(base: Sequence[Shape], head: Sequence[Shape]) -> bool:

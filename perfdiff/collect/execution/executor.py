@@ -20,6 +20,7 @@ from typing import IO, Protocol
 from perfdiff import processes, units
 from perfdiff.build.jobs import SOURCE
 from perfdiff.collect.execution import held_shell, kernel
+from perfdiff.collect.execution.echoes import NO_ECHOES, Echoes
 from perfdiff.collect.execution.guard import Guard, Limits, missing_bytes
 from perfdiff.collect.execution.outputs import Stream
 from perfdiff.collect.execution.printed import Patterns, PrintedNumbers
@@ -61,7 +62,7 @@ class Command:
     output: only where there are any is it looked at, as that takes time on which a program that prints may wait. It is ended where what it
     `needs` is gone, and bound to `cpus` where some are given. What it prints on standard output is kept in the file `kept_output`, where
     one is given, and what it reads on standard input comes from the file `input`, where one is given, else there is nothing to read. `own`
-    is the folder of its build, whose path does not count in what it prints.
+    is the folder of its build, whose path does not count in what it prints, and `echoes` is what shows no work there.
     """
 
     text: str
@@ -78,6 +79,7 @@ class Command:
     kept_output: Path | None = None
     input: Path | None = None
     own: Path | None = None
+    echoes: Echoes = NO_ECHOES
 
     @property
     def by_hand(self) -> str:
@@ -226,7 +228,7 @@ class _Printed:
 
     def __init__(self, pipe: IO[bytes] | None, command: Command, kept: IO[bytes] | None = None) -> None:
         assert pipe is not None, "the command's output goes to pipes"
-        self.text, self.tail = Stream(command.own), bytearray()
+        self.text, self.tail = Stream(command.own, command.echoes), bytearray()
         self.numbers = PrintedNumbers(command.features) if command.features else None
         self.reader = threading.Thread(target=self._drain, args=(pipe, kept), daemon=True)
         self.reader.start()

@@ -5,73 +5,43 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
+from perfdiff.collect.execution import sketching
+from perfdiff.collect.execution.echoes import NO_ECHOES, Echoes
+from perfdiff.collect.execution.masking import BLANKS, NUMBER, timeless, without_numbers
+from perfdiff.collect.execution.sketching import CLOSE_BYTES, DrawnLines
 from perfdiff.languages import kept_files
 from perfdiff.records.behaviour import REST, Shape
 
-# Taking numbers out of this much text takes 0.15 s at most (measured on 2 shared CPUs of a virtual machine), once the run is over.
-# Of longer texts lines, bytes and the exact digest are known.
-CLOSE_BYTES = 1 << 18
 FILES = 32  # names that are told apart; programs that write more of them number them
 LOOKED_AT = 2000  # files, in folders that a run made: finding their sizes takes some 10 ms
 READ_BYTES = 4 * CLOSE_BYTES  # of all files of one run
-DIGESTED_BYTES = 1 << 26  # of all larger files of one run, which takes 0.1 s; of what is beyond only the size is known
+DIGESTED_BYTES = 1 << 26  # of all larger files of one run, which takes 0.3 s, of short lines more; of what is beyond only the size is known
 NUMBERS = 64  # of a text that are known one by one: results come first, or texts are long tables
+_SHORT_LINES = 64  # more of them show that work was done, whatever they repeat
 _DIGEST_BYTES, _NUMBER_BYTES = 16, 4
 _REMEMBERED = 16  # texts, of which most runs print the same
 _OWN = b"..."  # stands for the path of a build's folder
 
-_NUMBER = re.compile(
-    rb"0[xX][0-9a-fA-F]+"  # addresses
-    rb"|\b(?=[a-fA-F]*[0-9])[0-9a-fA-F]{6,}\b"  # digests and numbers of objects
-    rb"|[0-9]+(?:[.,:][0-9]+)*(?:[eE][-+]?[0-9]+)?"
-)
-_UNITS = rb"(?:[num]s|\xc2\xb5s|\xce\xbcs|s|secs?|seconds?|mins?|minutes?|hours?)\b"
-# Digits of one number are so many at most: text without an end must not be looked at from each of its digits on.
-_TIME = re.compile(
-    rb"\b(?:[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9:.,]{5,18}Z?)?"
-    rb"|[0-9]{1,3}:[0-9]{2}(?::[0-9]{2})?(?:[.,][0-9]{1,9})?"
-    rb"|[0-9][0-9.,]{0,24}(?:[eE][-+]?[0-9]{1,3})?[ \t]?" + _UNITS + rb")"
-)
-_UNIT = re.compile(rb"\b0[ \t]?" + _UNITS)  # fits the size of a number
-# Numbers of a line that speaks of time are measurements: they say how fast a program was, not what it did.
-_OF_TIME = (
-    b"time",
-    b"pid",
-    b"timing",
-    b"elapsed",
-    b"took",
-    b"duration",
-    b"second",
-    b"wall",
-    b"cpu",
-    b"speed",
-    b"throughput",
-    b"latency",
-    b"/s",
-)
-_WORD_OF_TIME = re.compile(rb"/s\b|" + rb"|".join(rb"\b%b" % word for word in _OF_TIME[:-1]))
-_BLANKS = re.compile(rb"[ \t\r]+")  # align numbers, which makes more of them beside shorter ones
-
 
 class Stream:
-    """Follows text as it passes by in chunks; of long texts no more than `CLOSE_BYTES` are kept.
+    """Follows text as it passes by in chunks; of long texts some lines are kept, no more than `CLOSE_BYTES`.
 
-    The path of the folder `own`, which each side has another of, is taken out of it.
+    The path of the folder `own`, which each side has another of, is taken out of it. What it `echoes` of its command shows no work.
     """
 
-    def __init__(self, own: Path | None = None) -> None:
+    def __init__(self, own: Path | None = None, echoes: Echoes = NO_ECHOES) -> None:
         names = {os.fsencode(own), os.fsencode(os.path.realpath(own))} if own is not None else set()
         self._own = sorted(names, key=len, reverse=True)
+        self._echoes = echoes
         self._held = b""  # may be the beginning of such a path
         self._digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
-        self._beginning = bytearray()
+        self._drawn = DrawnLines()
         self._lines = 0
         self._bytes = 0
         self._is_line_open = False
@@ -90,8 +60,7 @@ class Stream:
         if not chunk:
             return
         self._digest.update(chunk)
-        if self._bytes <= CLOSE_BYTES:
-            self._beginning += chunk[: CLOSE_BYTES - self._bytes]
+        self._drawn.read(chunk)
         self._bytes += len(chunk)
         self._lines += chunk.count(b"\n")
         self._is_line_open = not chunk.endswith(b"\n")
@@ -99,10 +68,7 @@ class Stream:
     def shape(self) -> Shape:
         """Return the shape of the whole text, which ends here."""
         distant = self.distant_shape()
-        if self._bytes > CLOSE_BYTES:
-            return distant
-        timeless, unordered, masked, numbers = _digests(_Text(distant.exact, bytes(self._beginning)))
-        return replace(distant, timeless=timeless, unordered=unordered, masked=masked, numbers=numbers)
+        return _looked_at(_Text(distant, self._drawn.level, self._echoes, self._drawn.text()))
 
     def distant_shape(self) -> Shape:
         """Return what is known of the text, which ends here, without a close look: its lines, size and exact digest."""
@@ -119,7 +85,7 @@ def shape_of(text: bytes) -> Shape:
     return stream.shape()
 
 
-def files_written(tree: Path, paths: Iterable[str]) -> dict[str, Shape]:
+def files_written(tree: Path, paths: Iterable[str], echoes: Echoes = NO_ECHOES) -> dict[str, Shape]:
     """Return the shapes of the files at `paths` in a tree and in folders there, by their names without numbers.
 
     Those that have one such name are one. Hidden files and folders, and what interpreters keep compiled, are caches: nobody's results.
@@ -127,11 +93,14 @@ def files_written(tree: Path, paths: Iterable[str]) -> dict[str, Shape]:
     shapes: dict[str, list[Shape]] = {}
     close, digested = READ_BYTES, DIGESTED_BYTES
     for path, size in islice(_files(tree, sorted(paths)), LOOKED_AT):
-        name = _NUMBER.sub(b"0", os.fsencode(path)).decode(errors="replace")
-        is_close = size <= min(CLOSE_BYTES, close)
-        shape = _shape(tree / path, tree.parent, is_close=is_close) if is_close or size <= digested else None
+        name = NUMBER.sub(b"0", os.fsencode(path)).decode(errors="replace")
+        look = min(size, CLOSE_BYTES)
+        is_close = look <= close
+        is_short = is_close and size == look
+        shape = _shape(tree / path, Stream(tree.parent, echoes), is_close=is_close) if is_short or size <= digested else None
         if shape is not None:
-            close, digested = (close - size, digested) if is_close else (close, digested - size)
+            close -= look if is_close else 0
+            digested -= 0 if is_short else size
         shape = shape or Shape(0, size, "", "", "")
         shapes.setdefault(name if name in shapes or len(shapes) < FILES else REST, []).append(shape)
     return {name: _joined(of_name) for name, of_name in sorted(shapes.items())}
@@ -154,9 +123,8 @@ def _files(tree: Path, paths: Iterable[str]) -> Iterator[tuple[str, int]]:
             continue
 
 
-def _shape(file: Path, own: Path, *, is_close: bool) -> Shape | None:
+def _shape(file: Path, stream: Stream, *, is_close: bool) -> Shape | None:
     """Return the shape of a file, without a close look its lines, size and exact digest; None where it cannot be read."""
-    stream = Stream(own)
     try:
         with file.open("rb") as opened:
             while chunk := opened.read(CLOSE_BYTES):
@@ -173,7 +141,8 @@ def _joined(shapes: Sequence[Shape]) -> Shape:
     exact, timeless, masked, unordered = (
         _digest_of(sorted(getattr(shape, form) for shape in shapes)) for form in ("exact", "timeless", "masked", "unordered")
     )
-    return Shape(sum(shape.lines for shape in shapes), sum(shape.bytes for shape in shapes), exact, timeless, masked, unordered)
+    lines, size = sum(shape.lines for shape in shapes), sum(shape.bytes for shape in shapes)
+    return Shape(lines, size, exact, timeless, masked, unordered, sketch=sketching.joined([shape.sketch for shape in shapes]))
 
 
 def _digest_of(digests: Sequence[str]) -> str:
@@ -185,45 +154,44 @@ def _digest_of(digests: Sequence[str]) -> str:
 class _Text:
     """A text, which its exact digest stands for."""
 
-    exact: str
+    distant: Shape
+    level: int
+    echoes: Echoes
     content: bytes = field(compare=False, repr=False)
 
 
 @functools.lru_cache(_REMEMBERED)
-def _digests(text: _Text) -> tuple[str, str, str, tuple[str, ...]]:
-    """Return the digests of a text without times, of its lines in any order, of these without numbers, and those of its first numbers."""
-    timeless = _timeless(text.content)
-    numbers = (hashlib.blake2b(found[0], digest_size=_NUMBER_BYTES).hexdigest() for found in islice(_NUMBER.finditer(timeless), NUMBERS))
+def _looked_at(text: _Text) -> Shape:
+    """Return the shape of a text: of a long one, of which only some lines are at hand, no more than a sketch beside what is known."""
     masked = without_numbers(text.content)
-    return _digest(timeless), _digest(_sorted(timeless)), _digest(_sorted(masked)), tuple(numbers)
+    drawn = sketching.sketch(text.content, masked, text.level)
+    if text.level:
+        return replace(text.distant, sketch=drawn)
+    shape = _with_digests(text.distant, timeless(text.content), masked)
+    unechoed = text.echoes.taken_out(text.content) if text.distant.lines <= _SHORT_LINES else None
+    return replace(shape, sketch=drawn, unechoed=None if unechoed is None else _unechoed(unechoed))
+
+
+def _unechoed(text: bytes) -> Shape:
+    """Return the shape of a text that has no times."""
+    distant = Shape(text.count(b"\n") + (not text.endswith(b"\n")), len(text), _digest(text), "", "")
+    return _with_digests(distant, text, without_numbers(text))
+
+
+def _with_digests(distant: Shape, without_times: bytes, masked: bytes) -> Shape:
+    first = islice(NUMBER.finditer(without_times), NUMBERS)
+    return replace(
+        distant,
+        timeless=_digest(without_times),
+        unordered=_digest(_sorted(without_times)),
+        masked=_digest(_sorted(masked)),
+        numbers=tuple(hashlib.blake2b(number[0], digest_size=_NUMBER_BYTES).hexdigest() for number in first),
+    )
 
 
 def _sorted(text: bytes) -> bytes:
     """Return the lines of a text in order, without the blanks that align them."""
-    return b"\n".join(sorted(line.strip() for line in _BLANKS.sub(b" ", text).split(b"\n")))
-
-
-def _timeless(text: bytes) -> bytes:
-    """Return a text whose lines with times have one digit for these, and one blank for many, as blanks align what varies in length."""
-    without = _TIME.sub(b"0s", text)
-    lowered = without.lower()
-    speaks_of_time = any(word in lowered for word in _OF_TIME)
-    if without == text and not speaks_of_time:
-        return text
-    lines = zip(text.split(b"\n"), without.split(b"\n"), lowered.split(b"\n"), strict=True)
-    return b"\n".join(_timeless_line(*line) for line in lines)
-
-
-def _timeless_line(written: bytes, without: bytes, lowered: bytes) -> bytes:
-    """Return a line as it is written, where it has times `without` them, and where it speaks of time without any numbers."""
-    if _WORD_OF_TIME.search(lowered):
-        return without_numbers(without).strip()
-    return written if written == without else _BLANKS.sub(b" ", without).strip()
-
-
-def without_numbers(text: bytes) -> bytes:
-    """Return a text with one digit for each number, whatever unit of time it has, and one blank for many."""
-    return _BLANKS.sub(b" ", _UNIT.sub(b"0s", _NUMBER.sub(b"0", text)))
+    return b"\n".join(sorted(line.strip() for line in BLANKS.sub(b" ", text).split(b"\n")))
 
 
 def _digest(text: bytes) -> str:

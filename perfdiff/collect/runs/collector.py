@@ -13,6 +13,7 @@ from typing import TypeVar
 from perfdiff import temporary
 from perfdiff.build import userhome
 from perfdiff.collect.execution import printed
+from perfdiff.collect.execution.echoes import Echoes
 from perfdiff.collect.execution.executor import Command, Execution, Executor, Purpose
 from perfdiff.collect.recordings import remarks
 from perfdiff.collect.runs import runfeatures, workloads
@@ -356,6 +357,7 @@ class Collector:
             kept_output=folder / _OUTPUT if workload.check else None,
             features=printed.patterns(workload.features) if slot.phase is Phase.PLACED else {},
             own=target.tree.parent if target.tree is not None else None,
+            echoes=Echoes.of((*slot.point.parameters.values(), *self.inputs.located(slot.point).values()), slot.point.command),
         )
 
     def _recordings(self, folder: Path) -> list[Recording]:

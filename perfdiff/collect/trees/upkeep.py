@@ -71,7 +71,7 @@ class Upkeep:
                 self._scanned.add((tree, chores.workload))
                 changed = [place.changed(everything=is_first) for place in places]
                 written = [[path for path in paths if not place.stands(path)] for place, paths in zip(places, changed, strict=True)]
-                files |= files_written(tree, written[0])
+                files |= files_written(tree, written[0], command.echoes)
                 for place, paths in zip(places, changed, strict=True):
                     place.put_back(paths)
         if is_gone:
