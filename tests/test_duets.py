@@ -305,6 +305,22 @@ def test_the_first_pairs_are_made_apart_and_all_others_together_on_cpus_in_turn(
     assert not of.notes
 
 
+@dataclass
+class ManyCpus(Scripted):
+    """Head takes so many times as long where it may use several CPUs."""
+
+    alone: float = 2.0
+
+    def execute(self, command: Command) -> Execution:
+        longer = self.alone if command.where.startswith("head") and command.cpus is None else 1.0
+        return replace(super().execute(command), cpu_ns=longer * self.cpu_ns, wall_ns=longer * self.wall_ns)
+
+
+def test_as_many_pairs_are_made_alone_as_together_where_these_seem_to_differ(tmp_path: Path) -> None:
+    runs, _ = made(tmp_path, ManyCpus(), pairs=12)
+    assert [run.together for run in runs[::2]] == [False] * APART + [True] * 3 + [False, True] * 3 + [False]
+
+
 @pytest.mark.parametrize(
     ("executor", "options"),
     [

@@ -10,7 +10,7 @@ import pytest
 
 import findings as examples
 from perfdiff.analysis.findings import PointStanding, Verdict
-from perfdiff.analysis.verdicts.asbuilt import few_layouts_note, layout_note
+from perfdiff.analysis.verdicts.asbuilt import few_layouts_note, layout_note, ways_note
 from perfdiff.analysis.verdicts.settling import settled
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
 from perfdiff.config import CompareConfig, MeasureConfig
@@ -268,7 +268,7 @@ def test_runs_that_a_clock_ends_exclude_nothing_and_no_more_of_them_would() -> N
 def test_pairs_that_were_made_at_the_same_time_tell_alone_where_there_are_enough_of_them() -> None:
     rng = np.random.default_rng(13)
     of = pairs_of(12, effect=0.0, deviation=0.005, rng=rng)
-    odd = of._replace(head=np.where(np.arange(12) < 4, of.head + 0.3, of.head))  # four pairs that the machine slowed on one side alone
+    odd = of._replace(head=np.where(np.arange(12) < 4, of.head + 0.13, of.head))  # four pairs that the machine slowed on one side alone
     for apart, expected in ((4, PointStanding.NOT_SLOWER), (8, PointStanding.OPEN)):
         made = [replace(run, together=run.block >= apart, wall_ns=run.wall_ns * (1 + (run.block >= apart))) for run in runs({1: odd})]
         (end,) = whole_runs([Point(1, "w", {}, "")], made, CompareConfig()).ends
@@ -289,6 +289,9 @@ def test_what_is_open_says_how_many_pairs_would_decide() -> None:
     assert end.standing is PointStanding.OPEN
     assert end.needed > 20
     assert pairs_of(3 * end.needed, effect=0.02, deviation=0.06, rng=rng).difference.upper(0.95) < INTEREST
+
+
+SORT = Point(0, "sort", {"n": 1000}, "./sort")
 
 
 def placed_runs(built: float, others: tuple[float, float], pairs: int = 80, layouts: int = 20) -> list[Run]:
@@ -312,8 +315,9 @@ def placed_runs(built: float, others: tuple[float, float], pairs: int = 80, layo
         (1.04, (1.0, 1.0), False),
         (1.32, (1.32, 1.32), False),
         (1.32, (1.15, 1.16), False),
-        (1.32, (0.85, 0.86), True),
-        (0.74, (1.15, 1.16), True),
+        (1.12, (0.98, 0.99), True),
+        (0.88, (1.0, 1.01), True),
+        (1.32, (0.85, 0.86), False),
     ],
     ids=[
         "slower as built",
@@ -322,38 +326,93 @@ def placed_runs(built: float, others: tuple[float, float], pairs: int = 80, layo
         "little",
         "slower in all",
         "slower",
-        "slower as built, else faster",
+        "slower as built, else as fast",
         "reverse",
+        "by more than places make",
     ],
 )
 def test_what_the_builds_alone_show_is_told_where_other_layouts_do_not(built: float, others: tuple[float, float], told: bool) -> None:
     runs = placed_runs(built, others)
-    ends = whole_runs([Point(0, "sort", {"n": 1000}, "./sort")], runs, CompareConfig()).ends
-    notes = [*map(noted, layout_note(runs, ends))]
+    ends = whole_runs([SORT], runs, CompareConfig()).ends
+    notes = [*map(noted, layout_note(runs, ends, CompareConfig()))]
     assert [note.slug for note in notes] == ["layout-decides"] * told
     if told:
         assert "the CPU time of base at sort n=1000 (4 pairs); in 20 layouts of the same code that is ×" in notes[0].text
         assert f"head takes ×{built}"[:-1] in notes[0].text
-        (by_clock,) = map(noted, layout_note(runs, [replace(end, by="wall_ns") for end in ends]))
+        (by_clock,) = map(noted, layout_note(runs, [replace(end, by="wall_ns") for end in ends], CompareConfig()))
         assert "the time of base at sort n=1000 (4 pairs)" in by_clock.text
 
 
 def test_what_the_builds_alone_show_is_told_by_their_pairs_that_were_made_apart_as_well() -> None:
     runs = [replace(run, together=run.block > 1, layout=max(0, run.layout - 2)) for run in placed_runs(1.32, (0.78, 1.28), pairs=18)]
-    ends = whole_runs([Point(0, "sort", {"n": 1000}, "./sort")], runs, CompareConfig()).ends
+    ends = whole_runs([SORT], runs, CompareConfig()).ends
     assert ends[0].ratio.runs_base == 16
-    (note,) = map(noted, layout_note(runs, ends))
+    (note,) = map(noted, layout_note(runs, ends, CompareConfig()))
     assert "(3 pairs); in 16 layouts" in note.text
+
+
+def made_in_two_ways(alone: float, together: float, count: int, *, deviation: float = 0.02) -> list[Run]:
+    """Return `count` pairs that were made alone, of the builds as they are, and others made at the same time, with a ratio each."""
+    rng, runs = np.random.default_rng(6), []
+    for block in range(count + 8):
+        is_alone = block < count
+        for side in Side:
+            ratio = 1.0 if side is Side.BASE else alone if is_alone else together
+            ns = 1e8 * ratio * float(np.exp(rng.normal(0, deviation)))
+            layout = 0 if is_alone else block - count
+            runs.append(Run(len(runs), Phase.PLAIN, 0, side, block, ns, ns, 1e6, 0.0, 0.0, "", layout=layout, together=not is_alone))
+    return runs
+
+
+@pytest.mark.parametrize(
+    ("alone", "together", "count", "standing", "is_told"),
+    [
+        (2.68, 1.0, 2, PointStanding.OPEN, True),
+        (2.68, 1.0, 5, PointStanding.SLOWER, True),
+        (1.0, 2.68, 5, PointStanding.SLOWER, True),
+        (0.4, 1.0, 5, PointStanding.NOT_SLOWER, True),
+        (1.1, 1.0, 5, PointStanding.NOT_SLOWER, False),
+    ],
+    ids=["few alone", "slower alone", "slower on one CPU", "faster alone", "by no more than places make"],
+)
+def test_pairs_made_in_another_way_that_differ_by_more_than_layouts_judge_by_themselves(
+    alone: float, together: float, count: int, standing: PointStanding, is_told: bool
+) -> None:
+    runs = made_in_two_ways(alone, together, count)
+    (end,) = whole_runs([SORT], runs, CompareConfig()).ends
+    assert end.standing is standing
+    assert not is_told or not [*layout_note(runs, [end], CompareConfig())]
+    texts = [note.text for note in map(noted, ways_note(runs, [end], CompareConfig()))]
+    assert bool(texts) is is_told
+    assert all(f"({count} pairs), and where base and head share one CPU ×" in text and "(8 pairs)" in text for text in texts)
+
+
+def test_noise_makes_no_other_way_of_few_pairs() -> None:
+    found = []
+    for shift in np.linspace(-0.3, 0.3, 13):
+        runs = made_in_two_ways(float(np.exp(shift)), 1.0, 2, deviation=0.25)
+        found += [*ways_note(runs, whole_runs([SORT], runs, CompareConfig()).ends, CompareConfig())]
+    assert not found
+
+
+def test_builds_that_were_linked_again_and_do_other_work_leave_it_open() -> None:
+    runs = placed_runs(2.0, (1.0, 1.0), pairs=20)
+    runs = [replace(run, together=True, layout=0 if run.block in (7, 12) else 1 + run.layout) for run in runs]
+    runs = [replace(run, cpu_ns=2e7 if run.block in (7, 12) and run.side is Side.HEAD else 1e7, layout=run.layout) for run in runs]
+    (end,) = whole_runs([SORT], runs, CompareConfig()).ends
+    assert end.standing is PointStanding.OPEN
+    (note,) = map(noted, ways_note(runs, [end], CompareConfig()))
+    assert note.text.startswith("in runs of the builds as they are, head takes ×2 the CPU time of base at sort n=1000 (2 pairs), and where")
 
 
 def test_few_pairs_of_the_builds_themselves_tell_nothing_of_their_layout() -> None:
     runs = placed_runs(1.32, (0.78, 1.28), pairs=40)
-    assert not [*layout_note(runs, whole_runs([Point(0, "sort", {"n": 1000}, "./sort")], runs, CompareConfig()).ends)]
+    assert not [*layout_note(runs, whole_runs([SORT], runs, CompareConfig()).ends, CompareConfig())]
 
 
 @pytest.mark.parametrize(("others", "by_layouts"), [((0.78, 1.28), True), ((1.04, 1.04), False)], ids=["layouts vary", "runs vary"])
 def test_what_leaves_a_point_open_is_put_down_to_layouts_where_they_vary_most(others: tuple[float, float], by_layouts: bool) -> None:
-    end = whole_runs([Point(0, "sort", {"n": 1000}, "./sort")], placed_runs(others[1], others), CompareConfig()).ends[0]
+    end = whole_runs([SORT], placed_runs(others[1], others), CompareConfig()).ends[0]
     assert end.by_layouts is by_layouts
 
 

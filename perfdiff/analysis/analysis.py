@@ -25,7 +25,7 @@ from perfdiff.analysis.telling.headline import Spot, happened, metric_of_verdict
 from perfdiff.analysis.telling.lines import with_lines
 from perfdiff.analysis.telling.warming import warming_note
 from perfdiff.analysis.trends.lines import MatchedLines, matched
-from perfdiff.analysis.verdicts.asbuilt import few_layouts_note, layout_note
+from perfdiff.analysis.verdicts.asbuilt import few_layouts_note, layout_note, ways_note
 from perfdiff.analysis.verdicts.behaviour import behaviour_notes
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import slower_beside
@@ -90,7 +90,8 @@ def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and
         *volume_note(attribution, found.own, ledger.ids, config),
         *warming_note(cases),
         *disagreement_notes(functions, ends),
-        *layout_note(runs, ends),
+        *ways_note(runs, ends, config),
+        *(layout_note(runs, ends, config) if experiment.environment.flags else ()),  # without any, nothing was compiled
         *few_layouts_note(runs, ends, config),
     )
     return replace(

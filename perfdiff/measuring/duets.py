@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from perfdiff.analysis.policy import POLICY
+from perfdiff.analysis.verdicts.ways import seem_apart
 from perfdiff.analysis.verdicts.wholeruns import has_several, waits
 from perfdiff.collect.counts.abreast import Collected, may_meet, prints_otherwise
 from perfdiff.collect.runs.collector import Collector
@@ -55,7 +56,8 @@ class Duets:
     def collect(self, pair: Sequence[Slot], runs: Sequence[Run], advance: Callable[[str], None]) -> Collected:
         """Return the runs of a pair with what they recorded, after those of `runs`; raise WorkloadError or StoreError."""
         before = [run for run in runs if run.phase is Phase.PLAIN and run.point == pair[0].point.id and not run.together]
-        together = self._together(pair, before, advance) if self._may_run_together(pair, before) else None
+        is_duet = self._may_run_together(pair, before) and not self._wants_alone(pair, before, runs)
+        together = self._together(pair, before, advance) if is_duet else None
         if together and self._has_several(pair, together, runs):
             together = None
         if together and not self._seems_clocked(pair, together, before):
@@ -79,6 +81,13 @@ class Duets:
         if self.collector.takes_turns(pair[0]):
             return all(run.cpu_ns <= run.wall_ns for run in before)
         return not (any(waits(runs) for runs in by_side) or _have_several(before)) or self._is_one_thread(pair)
+
+    def _wants_alone(self, pair: Sequence[Slot], before: Sequence[Run], runs: Sequence[Run]) -> bool:
+        """Return whether a pair is made alone to tell whether the program does other work then."""
+        whole = [run for run in runs if run.phase is Phase.PLAIN and run.point == pair[0].point.id]
+        if not seem_apart(whole):
+            return False
+        return pair[0].phase is not Phase.PLAIN or 2 * len(before) < len(whole)
 
     def _has_several(self, pair: Sequence[Slot], together: Collected, runs: Sequence[Run]) -> bool:
         """Return whether runs made together show that the program has several tasks of its own; then the others are made apart.

@@ -25,9 +25,9 @@ from perfdiff.report.tree import CallTree, call_tree
 
 SampleLoader = Callable[[int, Side], SampleTable | None]
 
-# Notes that stand right behind the answer, which does not say so itself: runs take longer for another reason, or in one layout, or what
-# changed did not run.
-_BESIDE = ("changes-not-run", "layout-decides", "slower-beside", "waiting-grown", "workload-grown")
+# Notes that stand right behind the answer, which does not say so itself: runs take longer for another reason, or in one layout or
+# one way to make them, or what changed did not run.
+_BESIDE = ("changes-not-run", "layout-decides", "slower-beside", "waiting-grown", "ways-apart", "workload-grown")
 # More names than this in one sentence are no longer read.
 _NAMED = 3
 # Findings come guilty first; the plots of these fit a file of 2 MB.

@@ -11,6 +11,8 @@ import numpy as np
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.findings import EndToEnd, PointStanding
 from perfdiff.analysis.policy import POLICY
+from perfdiff.analysis.verdicts.ways import Runs, median_ratio, ways_apart
+from perfdiff.analysis.verdicts.wholeruns import chance_of_ways
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Floats, Ints, Phase, Run, Side
 from perfdiff.statistics.sides import comparable, logs, pairs_of
@@ -34,12 +36,38 @@ class _Seen:
         return float(np.median(self.built))
 
 
-def layout_note(runs: Sequence[Run], ends: Sequence[EndToEnd]) -> Iterator[Claim]:
+def ways_note(runs: Sequence[Run], ends: Sequence[EndToEnd], config: CompareConfig) -> Iterator[Claim]:
+    """Yield a note where pairs that were made in one way differ from the others by more than the place of code makes."""
+    chance = chance_of_ways(config, len(ends))
+    at_points = [(end, apart) for end in ends if (apart := ways_apart(_plain(end, runs), end.by, chance)) is not None]
+    ratios = [[median_ratio(way, end.by) for way in (apart.runs, apart.others)] for end, apart in at_points]
+    shifts = [abs(math.log(here / there)) for (here, _), (there, _) in ratios]
+    if not shifts:
+        return
+    worst = int(np.argmax(shifts))
+    (end, apart), ((ratio, pairs), (other_ratio, others)) = at_points[worst], ratios[worst]
+    yield claim(
+        "ways-apart",
+        way=apart.way,
+        point=end.point.label,
+        cost=end.cost,
+        ratio=ratio,
+        pairs=pairs,
+        other_ratio=other_ratio,
+        others=others,
+        shift=POLICY.layout_shift,
+    )
+
+
+def layout_note(runs: Sequence[Run], ends: Sequence[EndToEnd], config: CompareConfig) -> Iterator[Claim]:
     """Yield a note where the builds themselves differ by more than the place of code makes as a rule, and all layouts together do not.
 
-    Where these are slower or faster beyond doubt, that is told only of builds that say the opposite.
+    Where these are slower or faster beyond doubt, that is told only of builds that say the opposite. What is more than places make is none
+    of theirs.
     """
-    found = [seen for end in ends if (seen := _seen(end, runs)) is not None]
+    chance = chance_of_ways(config, len(ends))
+    of_places = (end for end in ends if ways_apart(_plain(end, runs), end.by, chance) is None)
+    found = [seen for end in of_places if (seen := _seen(end, runs)) is not None]
     worst = max(found, key=lambda seen: (len(seen.built), abs(seen.effect)), default=None)
     if worst is None:
         return
@@ -75,8 +103,7 @@ def _seen(end: EndToEnd, runs: Sequence[Run]) -> _Seen | None:
     """Return what a point shows where its builds stand out, None where they do not or too little is known."""
     if end.ratio is None:
         return None
-    plain = [run for run in runs if run.phase is Phase.PLAIN and run.point == end.point.id]
-    base, head = ([run for run in plain if run.side is side] for side in Side)
+    base, head = _plain(end, runs)
     shifts, made = _shifts(comparable(base), comparable(head), end.by)
     built, built_in = _shifts(base, head, end.by)  # few pairs are of the builds themselves: those that were made apart count as well
     layouts = np.array([shifts[made == number].mean() for number in np.unique(made)])
@@ -86,6 +113,13 @@ def _seen(end: EndToEnd, runs: Sequence[Run]) -> _Seen | None:
     is_told_already = PointStanding.SLOWER if seen.effect > 0 else PointStanding.FASTER
     outside = seen.effect > math.log(end.ratio.high) if seen.effect > 0 else seen.effect < math.log(end.ratio.low)
     return seen if outside and end.standing is not is_told_already else None
+
+
+def _plain(end: EndToEnd, runs: Sequence[Run]) -> Runs:
+    """Return the plain runs of a point."""
+    plain = [run for run in runs if run.phase is Phase.PLAIN and run.point == end.point.id]
+    base, head = ([run for run in plain if run.side is side] for side in Side)
+    return base, head
 
 
 def _shifts(base: Sequence[Run], head: Sequence[Run], by: str) -> tuple[Floats, Ints]:

@@ -11,6 +11,7 @@ import numpy as np
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.repeats import in_all_points
+from perfdiff.analysis.verdicts.ways import Runs, ways_apart
 from perfdiff.config import RUNS_FOR_TIME, CompareConfig
 from perfdiff.records.behaviour import Concurrency
 from perfdiff.records.schema import Phase, Point, Run, Side
@@ -67,9 +68,9 @@ def whole_runs(points: Sequence[Point], runs: Sequence[Run], config: CompareConf
     """Return what the plain ones of `runs` show at all points where both sides have some.
 
     A point is judged by CPU time, which other work on the machine does not lengthen much, and where its runs wait, use several threads or
-    answer requests by time as well: it is slower if either is, and not slower if both are. Where they wait for services outside the
-    revisions, these may be what takes longer: CPU time alone judges. Runs that a clock ends say nothing. `machines` are the names of the
-    runs' machines.
+    answer requests by time as well: it is slower if either is, and not slower if both are. So are runs that were made in two ways, where
+    these differ by more than the place of code makes. Where they wait for services outside the revisions, these may be what takes longer:
+    CPU time alone judges. Runs that a clock ends say nothing. `machines` are the names of the runs' machines.
     """
     plain, timed = _by_point(runs, Phase.PLAIN), _by_point(runs, Phase.TIMED)
     both = [point for point in points if all(plain.get((point.id, side)) for side in Side)]
@@ -92,12 +93,12 @@ def _end(
 ) -> EndToEnd:
     all_of = [plain[point.id, side] for side in Side]
     base, head = map(comparable, all_of)
-    by_cpu = judge.by(base, head, "cpu_ns")
+    by_cpu = judge.by_ways((all_of[0], all_of[1]), (base, head), "cpu_ns")
     judged, by = by_cpu, "cpu_ns"
     is_more_than_work = any(waits(runs) or runs[0].requests for runs in all_of)
     if not point.outside and is_more_than_work:
         before, after = ([run for run in runs if not run.together or run.requests] for runs in all_of)
-        by_clock = judge.by(before, after, "wall_ns")
+        by_clock = judge.by_ways((before, after), (before, after), "wall_ns")
         if _rank(by_clock) >= _rank(by_cpu):
             judged, by = by_clock, "wall_ns"
     probed = {side: timed.get((point.id, side), ()) for side in Side}
@@ -139,6 +140,15 @@ class _Judge:
     config: CompareConfig
     points: int
     names: Sequence[str]
+
+    def by_ways(self, runs: Runs, telling: Runs, cost: str) -> _Judged:
+        """Say what a cost shows of the `telling` runs, or of each way to make runs by itself where these differ: the worse counts."""
+        apart = ways_apart(runs, cost, chance_of_ways(self.config, self.points))
+        if apart is None:
+            return self.by(*telling, cost)
+        both = (apart.runs, apart.others)
+        judge = replace(self, points=len(both) * self.points)
+        return max((judge.by(*way, cost) for way in both), key=_rank)
 
     def by(self, base: Sequence[Run], head: Sequence[Run], cost: str) -> _Judged:
         """Say what a cost of whole runs shows, on all machines together, or on each by itself where they disagree."""
@@ -228,6 +238,11 @@ def waits(runs: Sequence[Run]) -> bool:
         return False
     always = min(abs(run.took_ns - run.cpu_ns) / run.took_ns for run in runs) > POLICY.waits
     return always or any(map(_wait_at_times, ([run for run in runs if run.together], [run for run in runs if run.waited is not None])))
+
+
+def chance_of_ways(config: CompareConfig, points: int) -> float:
+    """Return the chance at which ways to make runs seem to differ at a look, at one of so many points."""
+    return (1 - config.confidence) * OF_A_LOOK / points
 
 
 def has_several(concurrency: Concurrency | None) -> bool:

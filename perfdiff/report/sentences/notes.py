@@ -10,6 +10,23 @@ from perfdiff.report.sentences.spelling import FEWER_NAMES, Facts, Wording, fill
 _MOST_POINTS = 1  # that a clock ends, in a sentence
 
 
+# How pairs of runs were made, and the others of their point.
+_MADE = {
+    "alone": ("in runs made alone, which may use all CPUs", "where base and head share one CPU"),
+    "as-built": ("in runs of the builds as they are", "where the same objects were linked again"),
+}
+
+
+def _ways_apart(facts: Facts) -> str:
+    here, there = _MADE[facts["way"]]
+    return filled(
+        f"{here}, head takes {{ratio:ratio}} the {{cost}} of base at {{point}} ({{pairs}} pairs), and {there} {{other_ratio:ratio}} "
+        "({others} pairs): the place of code in memory makes no more than {shift:whole-percent}, so the program does other work in one "
+        "of them, and the worse one counts",
+        facts,
+    )
+
+
 def _locks_held_longer(facts: Facts) -> str:
     waiting = "".join(facts["waiting"][:FEWER_NAMES])
     return f"`{facts['name']}` {facts['longer']}{waiting}: threads are slower where they meet more often than in these runs"
@@ -77,6 +94,7 @@ WORDINGS: Mapping[str, Wording] = {
     "locks-held-longer": _locks_held_longer,
     "workload-grown": _workload_grown,
     "machines-disagree": "machines disagree: {found:three}",
+    "ways-apart": _ways_apart,
     "layout-decides": (
         "the builds as they are: head takes {ratio:ratio} the {cost} of base at {point} ({pairs} pairs); in {layouts} layouts of the same "
         "code that is {mean:ratio} in the mean, and {low:ratio} to {high:ratio} in eight of ten: the place of code in memory makes that"
