@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +17,8 @@ from perfdiff.analysis.verdicts.asbuilt import few_layouts_note, layout_note
 from perfdiff.analysis.verdicts.settling import settled
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
 from perfdiff.config import CompareConfig, MeasureConfig
+from perfdiff.measuring.making import Block, Made
+from perfdiff.measuring.wholepairs import WholePairs
 from perfdiff.records.schema import Phase, Point, Run, Side
 from perfdiff.report.sentences.catalogue import noted
 from perfdiff.statistics.pairs import FEWEST_PAIRS, MOST_PAIRS, PairedDifference, next_look, paired_difference
@@ -273,6 +278,38 @@ def test_waits_that_use_up_a_part_of_what_work_saves_leave_head_faster() -> None
     assert {(end.standing, end.by) for end in whole_runs(THREE, made, CompareConfig()).ends} == {(PointStanding.FASTER, "cpu_ns")}
     used_up = waiting_now_and_then(1.0, most_ns=2.5e7, effect=-0.3)
     assert PointStanding.FASTER not in {end.standing for end in whole_runs(THREE, used_up, CompareConfig()).ends}
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """Makes no more pairs than `most`, of runs that work for 40 ms; head waits for half as long in those blocks of a point."""
+
+    waits: dict[int, set[int]]
+    seconds: dict[int, float]
+    most: int
+    count: int = 1
+
+    def made(self, blocks: Iterable[Block]) -> Iterator[Made]:
+        for ((base, head),) in islice(blocks, self.most):
+            slots = sorted((base, head), key=lambda slot: slot.side)
+            waited_ns = (0.0, 2e7 * (base.block in self.waits[base.point.id]))
+            runs = [
+                Run(0, Phase.PLAIN, slot.point.id, slot.side, slot.block, 4e7 + ns, 4e7, 1e6, None, None, "", together=True)
+                for slot, ns in zip(slots, waited_ns, strict=True)
+            ]
+            yield Made((base, head), [(run, []) for run in runs], self.seconds[base.point.id])
+
+
+def test_a_point_that_was_decided_has_more_pairs_once_others_show_that_head_waits() -> None:
+    maker = Simulated({1: {2, 5, 8}, 2: set(range(100))}, {1: 0.01, 2: 0.1}, most=30)
+    config = SimpleNamespace(compare=CompareConfig(), measure=MeasureConfig())
+    bench = SimpleNamespace(points=THREE[:2], request=SimpleNamespace(config=config), progress=SimpleNamespace(stage=lambda *_: None))
+    made: list[Run] = []
+    WholePairs(bench, maker, 60.0).make(made)
+    blocks = [run.block for run in made if run.point == 1 and run.side is Side.HEAD]
+    second = [run.block for run in made if run.point == 2 and run.side is Side.HEAD]
+    assert len(second) == 10, "until then it is not known"
+    assert len(blocks) == 20
 
 
 @pytest.mark.parametrize("seed", range(5))
