@@ -27,7 +27,7 @@ from perfdiff.collect.choosing.rates import Rate
 from perfdiff.collect.choosing.subjects import Subjects, is_of_tests
 from perfdiff.collect.choosing.survey import Budget, Fold, Priority, Selection, Survey
 from perfdiff.collect.counts import counting
-from perfdiff.collect.execution import printed
+from perfdiff.collect.execution import kernel, printed
 from perfdiff.collect.execution.executor import TAIL_BYTES, Command, Execution, ProcessExecutor
 from perfdiff.collect.execution.outputs import shape_of
 from perfdiff.collect.recordings import assembly
@@ -950,6 +950,16 @@ def test_a_run_that_shares_its_cpus_is_seen_to_wait(tmp_path: Path) -> None:
     shared = ProcessExecutor().execute(Command(busy, tmp_path, dict(os.environ), 30.0, (0,), "here"))
     assert shared.waited is not None
     assert shared.waited > 0.5
+
+
+def test_what_this_process_waits_for_a_cpu_to_see_the_end_is_no_time_of_the_program(
+    command: Callable[..., Command], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits_ns = iter((0.0, 2e8))
+    monkeypatch.setattr(kernel, "delay_ns", lambda process: next(waits_ns) if process == "thread-self" else 0.0)
+    started = time.perf_counter_ns()
+    wall_ns = ProcessExecutor().execute(command("sleep 0.3")).wall_ns
+    assert wall_ns < time.perf_counter_ns() - started - 1.9e8
 
 
 PROGRAM = f"{sys.executable} -S -c 'sum(i for i in range(2000000))'"

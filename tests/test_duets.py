@@ -341,6 +341,20 @@ def test_runs_that_would_not_be_the_same_beside_another_are_made_apart(
     assert not of.notes
 
 
+@dataclass
+class Hesitant(Scripted):
+    """Waits for a tenth of its work in head's runs."""
+
+    def execute(self, command: Command) -> Execution:
+        return replace(super().execute(command), wall_ns=self.wall_ns * (1.1 if command.where.startswith("head") else 1.0))
+
+
+def test_runs_are_made_apart_once_heads_wait_more_than_bases(tmp_path: Path) -> None:
+    runs, of = made(tmp_path, Hesitant(), pairs=10)
+    assert [run.together for run in runs] == [*[False] * 2 * APART, *[True] * 2 * (5 - APART), *[False] * 2 * 5], "five pairs tell"
+    assert not of.notes
+
+
 @pytest.mark.parametrize(
     ("calm", "is_together"),
     [

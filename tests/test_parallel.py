@@ -17,7 +17,7 @@ from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import Rung, Verdict
 from perfdiff.analysis.verdicts.parallel import allowed, apart_in_time, apart_note, average
 from perfdiff.analysis.verdicts.rules import Conclusion
-from perfdiff.analysis.verdicts.wholeruns import has_several
+from perfdiff.analysis.verdicts.waiting import has_several
 from perfdiff.analysis.witnessed import Amount, PointBehaviour, SideBehaviour, Written
 from perfdiff.collect.execution import tasks
 from perfdiff.collect.execution.executor import Command, ProcessExecutor

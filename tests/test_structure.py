@@ -114,6 +114,7 @@ ASKED = {
     "perfdiff.analysis.looks": "runs go on until the judge of the report can answer, and no others are to decide that",
     "perfdiff.analysis.verdicts.wholeruns": "the same of pairs of whole runs, which are judged by themselves while they are made",
     "perfdiff.analysis.verdicts.ways": "which pairs the judge misses where those made in two ways seem to differ",
+    "perfdiff.analysis.verdicts.waiting": "whether runs wait, of which pairs are judged, says which may be made at the same time",
     "perfdiff.analysis.findings": "these are the values that both answer in",
     "perfdiff.analysis.policy": "the numbers that decide are one value: what a wait is, and what the place of code may make",
 }

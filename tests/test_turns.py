@@ -32,3 +32,11 @@ def test_where_time_is_over_points_with_too_few_begun_pairs_come_first() -> None
     assert turns.next_short_of(2) is few
     assert turns.begin(few) == 1
     assert turns.next_short_of(2) is many
+
+
+def test_a_point_that_is_open_again_has_turns_again() -> None:
+    short, long = (Point(id_, "sort", {"n": id_}, "./sort") for id_ in (0, 1))
+    turns = Turns((short, long))
+    turns.close(short, long)
+    turns.open_again(long)
+    assert turns.open == (long,)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +17,8 @@ from perfdiff.analysis.verdicts.asbuilt import few_layouts_note, layout_note, wa
 from perfdiff.analysis.verdicts.settling import settled
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
 from perfdiff.config import CompareConfig, MeasureConfig
+from perfdiff.measuring.making import Block, Made
+from perfdiff.measuring.wholepairs import WholePairs
 from perfdiff.records.schema import Phase, Point, Run, Side
 from perfdiff.report.sentences.catalogue import noted
 from perfdiff.statistics.pairs import FEWEST_PAIRS, MOST_PAIRS, PairedDifference, next_look, paired_difference
@@ -209,7 +214,7 @@ def test_runs_that_wait_are_judged_by_the_clock_as_well() -> None:
 
 def test_times_of_runs_that_only_work_are_of_what_is_judged_though_others_kept_most_of_them_waiting() -> None:
     still = Pairs(np.zeros(20), np.zeros(20), np.zeros(20, int))
-    delayed = [replace(run, wall_ns=run.wall_ns * (2.0 if run.side is Side.HEAD and run.block % 4 else 1.0)) for run in runs({1: still})]
+    delayed = [replace(run, wall_ns=run.wall_ns * (2.0 if (run.block + (run.side is Side.HEAD)) % 4 else 1.0)) for run in runs({1: still})]
     (end,) = whole_runs([Point(1, "w", {}, "")], delayed, CompareConfig()).ends
     assert (end.by, end.head_ns) == ("cpu_ns", pytest.approx(end.base_ns))
 
@@ -232,6 +237,79 @@ def test_runs_that_wait_now_and_then_are_judged_by_the_clock_as_well(*, together
     assert end.standing is not PointStanding.NOT_SLOWER
     assert end.ratio is not None
     assert end.ratio.value > 1.5
+
+
+def waiting_now_and_then(share: float, *, most_ns: float, noise_ns: float = 0.0, seed: int = 0, effect: float = 0.0) -> list[Run]:
+    """Return runs of three points made together, of 40 ms of work; a `share` of head's waits, and other work may delay either side's."""
+    rng = np.random.default_rng(seed)
+    still = {id_: pairs_of(8, effect=effect, deviation=0.002, rng=rng, count=8) for id_ in (1, 2, 3)}
+
+    def waited_ns(side: Side) -> float:
+        own = rng.uniform(0.5, 1) * most_ns if side is Side.HEAD and rng.random() < share else 0.0
+        return own + rng.exponential(noise_ns) if noise_ns else own
+
+    return [replace(run, wall_ns=run.cpu_ns + waited_ns(run.side), together=True) for run in runs(still, base_ns=4e7)]
+
+
+THREE = [Point(id_, "w", {"n": id_}, "") for id_ in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(("share", "most_ns"), [(1.0, 4.8e7), (0.4, 4.8e7), (1.0, 5e6)], ids=["all", "some", "short"])
+@pytest.mark.parametrize("seed", range(5))
+def test_what_heads_runs_wait_and_bases_do_not_is_never_excluded_by_cpu_time_alone(share: float, most_ns: float, seed: int) -> None:
+    ends = whole_runs(THREE, waiting_now_and_then(share, most_ns=most_ns, seed=seed), CompareConfig()).ends
+    assert [end.by for end in ends] == ["wall_ns"] * 3
+    assert PointStanding.NOT_SLOWER not in {end.standing for end in ends}
+
+
+def test_waits_that_one_point_alone_shows_leave_that_one_open() -> None:
+    made = [replace(run, wall_ns=run.cpu_ns if run.point != 2 else run.wall_ns) for run in waiting_now_and_then(1.0, most_ns=5e6)]
+    standings = [end.standing for end in whole_runs(THREE, made, CompareConfig()).ends]
+    assert standings == [PointStanding.NOT_SLOWER, PointStanding.OPEN, PointStanding.NOT_SLOWER]
+
+
+def test_delays_that_other_work_makes_on_both_sides_are_no_waits_of_heads() -> None:
+    made = [whole_runs(THREE, waiting_now_and_then(0.0, most_ns=0.0, noise_ns=4e6, seed=seed), CompareConfig()) for seed in range(100)]
+    assert sum(not found.are_not_slower for found in made) <= 12  # 5 % of 100, of the workload and of the points: the quantile of 99 %
+
+
+def test_waits_that_use_up_a_part_of_what_work_saves_leave_head_faster() -> None:
+    made = waiting_now_and_then(1.0, most_ns=5e6, effect=-0.5)
+    assert {(end.standing, end.by) for end in whole_runs(THREE, made, CompareConfig()).ends} == {(PointStanding.FASTER, "cpu_ns")}
+    used_up = waiting_now_and_then(1.0, most_ns=2.5e7, effect=-0.3)
+    assert PointStanding.FASTER not in {end.standing for end in whole_runs(THREE, used_up, CompareConfig()).ends}
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """Makes no more pairs than `most`, of runs that work for 40 ms; head waits for half as long in those blocks of a point."""
+
+    waits: dict[int, set[int]]
+    seconds: dict[int, float]
+    most: int
+    count: int = 1
+
+    def made(self, blocks: Iterable[Block]) -> Iterator[Made]:
+        for ((base, head),) in islice(blocks, self.most):
+            slots = sorted((base, head), key=lambda slot: slot.side)
+            waited_ns = (0.0, 2e7 * (base.block in self.waits[base.point.id]))
+            runs = [
+                Run(0, Phase.PLAIN, slot.point.id, slot.side, slot.block, 4e7 + ns, 4e7, 1e6, None, None, "", together=True)
+                for slot, ns in zip(slots, waited_ns, strict=True)
+            ]
+            yield Made((base, head), [(run, []) for run in runs], self.seconds[base.point.id])
+
+
+def test_a_point_that_was_decided_has_more_pairs_once_others_show_that_head_waits() -> None:
+    maker = Simulated({1: {2, 5, 8}, 2: set(range(100))}, {1: 0.01, 2: 0.1}, most=30)
+    config = SimpleNamespace(compare=CompareConfig(), measure=MeasureConfig())
+    bench = SimpleNamespace(points=THREE[:2], request=SimpleNamespace(config=config), progress=SimpleNamespace(stage=lambda *_: None))
+    made: list[Run] = []
+    WholePairs(bench, maker, 60.0).make(made)
+    blocks = [run.block for run in made if run.point == 1 and run.side is Side.HEAD]
+    second = [run.block for run in made if run.point == 2 and run.side is Side.HEAD]
+    assert len(second) == 10, "until then it is not known"
+    assert len(blocks) == 20
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -14,13 +14,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from perfdiff.analysis.policy import POLICY
+from perfdiff.analysis.verdicts.waiting import has_several, points_where_head_waits, waits
 from perfdiff.analysis.verdicts.ways import seem_apart
-from perfdiff.analysis.verdicts.wholeruns import has_several, waits
 from perfdiff.collect.counts.abreast import Collected, may_meet, prints_otherwise
 from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.schedule import Slot
+from perfdiff.config import CompareConfig
 from perfdiff.errors import DiskFilledError, StraysError, WorkloadError
-from perfdiff.records.schema import Note, Phase, Run, Side
+from perfdiff.records.schema import Note, Phase, Point, Run, Side
 
 # Pairs of a point that are made one run after the other first: they tell whether its runs wait, how much memory they take, and whether
 # they always print the same.
@@ -38,25 +39,27 @@ _SHARES = "they seem to share something outside their trees"
 class Duets:
     """Makes pairs of runs, together where their workload allows it, which a user may deny it by `alone`.
 
-    Runs that wait, or use several threads, would be others on one CPU. Threads of a runtime's own, such as those that compile, are none of
-    the program: a run with `Target.calm` tells whether it has others, and what a machine that is busy makes it wait is no waiting. Where
-    runs are made of requests, both sides' are sent in turns: a server may wait, as nobody uses the CPU meanwhile.
+    Runs that wait, head's more than base's, or use several threads, would be others on one CPU. Threads of a runtime's own, such as those
+    that compile, are none of the program: a run with `Target.calm` tells whether it has others, and what a machine that is busy makes it
+    wait is no waiting. Where runs are made of requests, both sides' are sent in turns: a server may wait, as nobody uses the CPU meanwhile.
     Runs that fail together, or print what they did not print before, share something outside their trees, and what takes much less CPU time
     several times ends by the clock: the workload's further runs are made apart, in the latter case marked so, and a note tells. They are
     made apart as well where runs leave processes of which nobody can tell whose they are.
     """
 
     collector: Collector
+    config: CompareConfig = field(default_factory=CompareConfig)
     notes: tuple[Note, ...] = ()
     _alone: set[str] = field(default_factory=set)
     _clocks: dict[str, int] = field(default_factory=dict)  # signs that one ends runs, by workload
     _works: set[str] = field(default_factory=set)  # workloads whose runs no clock ends
     _calm: dict[int, bool] = field(default_factory=dict)  # by point
+    _points: dict[int, Point] = field(default_factory=dict)  # of pairs so far, by their numbers
 
     def collect(self, pair: Sequence[Slot], runs: Sequence[Run], advance: Callable[[str], None]) -> Collected:
         """Return the runs of a pair with what they recorded, after those of `runs`; raise WorkloadError or StoreError."""
         before = [run for run in runs if run.phase is Phase.PLAIN and run.point == pair[0].point.id and not run.together]
-        is_duet = self._may_run_together(pair, before) and not self._wants_alone(pair, before, runs)
+        is_duet = self._may_run_together(pair, before, runs) and not self._wants_alone(pair, before, runs)
         together = self._together(pair, before, advance) if is_duet else None
         if together and self._has_several(pair, together, runs):
             together = None
@@ -72,7 +75,7 @@ class Duets:
                 self._part(pair[0], "takes much less CPU time", "it seems to end by the clock")
         return [(replace(run, clocked=self._clocks.get(name, 0) == SIGNS), kept) for run, kept in apart]
 
-    def _may_run_together(self, pair: Sequence[Slot], before: Sequence[Run]) -> bool:
+    def _may_run_together(self, pair: Sequence[Slot], before: Sequence[Run], runs: Sequence[Run]) -> bool:
         by_side = [[run for run in before if run.side is side] for side in Side]
         if pair[0].point.workload in self._alone or not may_meet(self.collector, pair, by_side):
             return False
@@ -80,6 +83,8 @@ class Duets:
             return False
         if self.collector.takes_turns(pair[0]):
             return all(run.cpu_ns <= run.wall_ns for run in before)
+        if self._head_waits(pair, runs):
+            return False
         return not (any(waits(runs) for runs in by_side) or _have_several(before)) or self._is_one_thread(pair)
 
     def _wants_alone(self, pair: Sequence[Slot], before: Sequence[Run], runs: Sequence[Run]) -> bool:
@@ -88,6 +93,16 @@ class Duets:
         if not seem_apart(whole):
             return False
         return pair[0].phase is not Phase.PLAIN or 2 * len(before) < len(whole)
+
+    def _head_waits(self, pair: Sequence[Slot], runs: Sequence[Run]) -> bool:
+        """Return whether head's runs of a workload wait more than base's so far; then the others are made apart, and timed as well."""
+        point = pair[0].point
+        self._points[point.id] = point
+        alike = [other for other in self._points.values() if other.workload == point.workload]
+        if point.id not in points_where_head_waits(alike, runs, self.config):
+            return False
+        self._alone.add(point.workload)
+        return True
 
     def _has_several(self, pair: Sequence[Slot], together: Collected, runs: Sequence[Run]) -> bool:
         """Return whether runs made together show that the program has several tasks of its own; then the others are made apart.

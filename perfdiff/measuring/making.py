@@ -88,7 +88,7 @@ class OwnMachine:
     _judged: list[Run] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._duets = Duets(self.collector)
+        self._duets = Duets(self.collector, self.bench.request.config.compare)
 
     @property
     def notes(self) -> tuple[Note, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -46,7 +46,7 @@ class WholePairs:
         """Add pairs to `runs` until every point is decided, or patience ends; raise WorkloadError or StoreError."""
         turns, maker = self._turns, self.maker
         patience = Patience(self.budget_s, self.bench.request.config.measure.first_look_s)
-        looks = {point.id: self._next_look(point) for point in turns.open}
+        looks = {point.id: self._next_look(point) for point in turns.points}
         self.bench.progress.stage("comparing whole runs", None)
 
         def pairs() -> Iterator[Block]:
@@ -62,13 +62,19 @@ class WholePairs:
                 continue
             is_look, fewest = turns.pairs[point.id] >= looks[point.id], self._fewest(patience)
             if is_look or (turns.pairs[point.id] == fewest and patience.wants_fewest):
-                standing = self._ends(runs)[point.id].standing
-                if standing is PointStanding.SLOWER:
+                standings = {place: end.standing for place, end in self._ends(runs).items()}
+                if standings[point.id] is PointStanding.SLOWER:
                     patience.saw_slower()
-                if is_look and (standing is not PointStanding.OPEN or turns.pairs[point.id] >= MOST_PAIRS * maker.count):
+                if is_look and not self._wants_more(point, standings):
                     turns.close(point)
+                # What all points show together, as that head waits more, may leave open again what was decided.
+                turns.open_again(*(point for point in turns.points if self._wants_more(point, standings)))
                 looks[point.id] = self._next_look(point)
             patience.decide(turns.fewest < fewest, partial(self._missing_s, runs))
+
+    def _wants_more(self, point: Point, standings: Mapping[int, PointStanding]) -> bool:
+        """Return whether a point is open and had fewer pairs than most."""
+        return standings.get(point.id) is PointStanding.OPEN and self._turns.pairs[point.id] < MOST_PAIRS * self.maker.count
 
     def confirm(self, runs: list[Run]) -> Point | None:
         """Add pairs to `runs` for as long as the budget is; return a point at which head takes clearly longer, None where none does.

@@ -224,6 +224,17 @@ def _variance(values: Floats, layouts: Ints) -> tuple[float, float, bool]:
     return max(between, variance), len(names) - 1.0, between > BY_LAYOUTS * within
 
 
+def chance_of_more(differences: Floats) -> float:
+    """Return how likely differences (n,) are to be positive as clearly, if chance alone made them so (signed ranks: Wilcoxon 1945)."""
+    n = len(differences)
+    if not n:
+        return 1.0
+    ranks = np.empty(n)
+    ranks[np.argsort(np.abs(differences))] = np.arange(1, n + 1)
+    excess = float(ranks[differences > 0].sum()) - n * (n + 1) / 4 - 1 / 2  # of whole numbers
+    return math.erfc(excess / math.sqrt(n * (n + 1) * (2 * n + 1) / 12)) / 2
+
+
 def next_look(pairs: int) -> int:
     """Return at how many pairs the next look is, after `pairs` of them."""
     look = FIRST_LOOK

@@ -11,7 +11,7 @@ from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import Rung, Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.rules import Conclusion
-from perfdiff.analysis.verdicts.wholeruns import has_several
+from perfdiff.analysis.verdicts.waiting import has_several
 from perfdiff.analysis.witnessed import PointBehaviour
 from perfdiff.records.behaviour import Concurrency
 from perfdiff.records.schema import Phase, Run, Side

@@ -11,9 +11,9 @@ import numpy as np
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.repeats import in_all_points
+from perfdiff.analysis.verdicts.waiting import points_where_head_waits, waits
 from perfdiff.analysis.verdicts.ways import Runs, ways_apart
-from perfdiff.config import RUNS_FOR_TIME, CompareConfig
-from perfdiff.records.behaviour import Concurrency
+from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Phase, Point, Run, Side
 from perfdiff.statistics.pairs import OF_A_LOOK, PairedDifference
 from perfdiff.statistics.sides import comparable, difference_of
@@ -67,14 +67,14 @@ class WholeRuns:
 def whole_runs(points: Sequence[Point], runs: Sequence[Run], config: CompareConfig, machines: Sequence[str] = ()) -> WholeRuns:
     """Return what the plain ones of `runs` show at all points where both sides have some.
 
-    A point is judged by CPU time, which other work on the machine does not lengthen much, and where its runs wait, use several threads or
-    answer requests by time as well: it is slower if either is, and not slower if both are. So are runs that were made in two ways, where
-    these differ by more than the place of code makes. Where they wait for services outside the revisions, these may be what takes longer:
-    CPU time alone judges. Runs that a clock ends say nothing. `machines` are the names of the runs' machines.
+    A point is judged by CPU time, which other work on the machine does not lengthen much, and where its runs wait, head's more than base's,
+    use several threads or answer requests by time as well: it is slower if either is, and not slower if both are. So are runs that were made
+    in two ways, where these differ by more than the place of code makes. Where they wait for services outside the revisions, these may be
+    what takes longer: CPU time alone judges. Runs that a clock ends say nothing. `machines` are the names of the runs' machines.
     """
     plain, timed = _by_point(runs, Phase.PLAIN), _by_point(runs, Phase.TIMED)
     both = [point for point in points if all(plain.get((point.id, side)) for side in Side)]
-    judge = _Judge(config, len(both), machines)
+    judge = _Judge(config, len(both), machines, points_where_head_waits(both, runs, config))
     clocked = in_all_points({run.point for run in runs if run.clocked}, points)
     ends = (_end(point, plain, timed, judge) for point in both)
     return WholeRuns(tuple(replace(end, standing=PointStanding.CLOCKED, needed=0) if end.point.id in clocked else end for end in ends))
@@ -95,7 +95,7 @@ def _end(
     base, head = map(comparable, all_of)
     by_cpu = judge.by_ways((all_of[0], all_of[1]), (base, head), "cpu_ns")
     judged, by = by_cpu, "cpu_ns"
-    is_more_than_work = any(waits(runs) or runs[0].requests for runs in all_of)
+    is_more_than_work = point.id in judge.waiting or any(waits(runs) or runs[0].requests for runs in all_of)
     if not point.outside and is_more_than_work:
         before, after = ([run for run in runs if not run.together or run.requests] for runs in all_of)
         by_clock = judge.by_ways((before, after), (before, after), "wall_ns")
@@ -135,11 +135,12 @@ class _Judged:
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    """Judges a point by its runs; it is one of so many `points`. `names` are those of machines."""
+    """Judges a point by its runs, one of so many `points`; at those in `waiting` head waits more. `names` are those of machines."""
 
     config: CompareConfig
     points: int
     names: Sequence[str]
+    waiting: Set[int]
 
     def by_ways(self, runs: Runs, telling: Runs, cost: str) -> _Judged:
         """Say what a cost shows of the `telling` runs, or of each way to make runs by itself where these differ: the worse counts."""
@@ -232,34 +233,9 @@ def _rank(judged: _Judged) -> int:
     return (PointStanding.FASTER, PointStanding.NOT_SLOWER, PointStanding.OPEN, PointStanding.SLOWER).index(judged.standing)
 
 
-def waits(runs: Sequence[Run]) -> bool:
-    """Return whether runs wait for anything but a CPU, or use more than one: the least that any of them did so tells, or their sum."""
-    if not all(run.took_ns > 0 for run in runs):
-        return False
-    always = min(abs(run.took_ns - run.cpu_ns) / run.took_ns for run in runs) > POLICY.waits
-    return always or any(map(_wait_at_times, ([run for run in runs if run.together], [run for run in runs if run.waited is not None])))
-
-
 def chance_of_ways(config: CompareConfig, points: int) -> float:
     """Return the chance at which ways to make runs seem to differ at a look, at one of so many points."""
     return (1 - config.confidence) * OF_A_LOOK / points
-
-
-def has_several(concurrency: Concurrency | None) -> bool:
-    """Return whether several tasks of a run could work at the same time, for more than its start and end."""
-    return concurrency is not None and concurrency.several > POLICY.waits
-
-
-def _wait_at_times(runs: Sequence[Run]) -> bool:
-    """Return whether some runs wait for so much that it is a part of the time of all, beside others that do not; one may be disturbed.
-
-    The others show that the kernel tells what runs of this kind wait for a CPU, which is no waiting of their own.
-    """
-    wall_ns = sum(run.wall_ns for run in runs)
-    slept_ns = [(1 - (run.waited or 0.0)) * run.wall_ns - run.cpu_ns for run in runs]
-    waits_ns = [ns for ns in slept_ns if ns > POLICY.stall_ns]
-    are_some = len(runs) >= RUNS_FOR_TIME and 1 < len(waits_ns) < len(runs)
-    return are_some and sum(waits_ns) > POLICY.waits * wall_ns
 
 
 def _cpu_of_both(plain: Sequence[Run], timed: Sequence[Run]) -> tuple[float, float]:

@@ -190,14 +190,12 @@ class _Running:
         """Wait for its end, and end what it left; where somebody else waited, as the block was left before, nothing is known of it."""
         shell = self.process.pid
         try:
-            program = held_shell.ended_below(shell)
-            self.elapsed_ns = float(time.perf_counter_ns() - self.started)
+            ended = held_shell.ended_below(shell)
             self.guard.saw_the_end()
-            delay_ns = kernel.delay_ns(program) if program else 0.0
+            delay_ns = kernel.delay_ns(ended.program) if ended else 0.0
             os.kill(shell, signal.SIGCONT)
             os.waitid(os.P_PID, shell, os.WEXITED | os.WNOWAIT)
-            if program is None:
-                self.elapsed_ns = float(time.perf_counter_ns() - self.started)
+            self.elapsed_ns = (ended.at_ns if ended else float(time.perf_counter_ns())) - self.started
             self.written_bytes = kernel.written_bytes(shell)
             self.left = processes.end_what_is_left(shell, self.others, self.command.environment.get(processes.MARK, ""))
             _, status, usage = os.wait4(shell, 0)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import select
+import time
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
+
+from perfdiff.collect.execution import kernel
 
 _HOLDING = "kill -STOP $$"  # of the shell above, by that below it
 
@@ -15,10 +19,19 @@ def held(command: str) -> str:
     return f"{_HOLDING}; {command}"
 
 
-def ended_below(shell: int) -> int | None:
-    """Wait until the program has ended that a shell started before it stopped itself, and return its number.
+@dataclass(frozen=True, slots=True)
+class ProgramEnd:
+    """A program that has ended, by its number, and when it did so by the clock of `time.perf_counter_ns`."""
 
-    None where the shell has ended, or where the kernel does not tell of children or ends (before Linux 5.3).
+    program: int
+    at_ns: float
+
+
+def ended_below(shell: int) -> ProgramEnd | None:
+    """Wait until the program has ended that a shell started before it stopped itself, and return which one did when.
+
+    Who waits is told of an end once it has a CPU, which is later where others, such as a run beside this one, hold them all: that is no
+    time of the program's. None where the shell has ended, or where the kernel does not tell of children or ends (before Linux 5.3).
     """
     os.waitid(os.P_PID, shell, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
     with ExitStack() as stack:
@@ -31,5 +44,8 @@ def ended_below(shell: int) -> int | None:
                 ends.register(descriptor, select.POLLIN)
         except (OSError, IndexError):
             return None
+        late_ns = -kernel.delay_ns("thread-self")
         ends.poll()
-    return program
+        ended_ns = time.perf_counter_ns()
+        late_ns += kernel.delay_ns("thread-self")
+    return ProgramEnd(program, ended_ns - late_ns)

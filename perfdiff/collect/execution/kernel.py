@@ -8,8 +8,11 @@ from pathlib import Path
 MACHINE_WINDOW_S = 0.2  # /proc/stat counts in ticks of 10 ms; below 20 of them a share means nothing
 
 
-def delay_ns(process: int) -> float:
-    """Return for how long a process that has ended, and is not waited for, had waited for a CPU; 0 where the kernel does not tell."""
+def delay_ns(process: int | str) -> float:
+    """Return for how long a process, which may have ended if nobody waited for it, had waited for a CPU; 0 where the kernel does not tell.
+
+    It goes by its number, and this thread by `thread-self`.
+    """
     try:
         return float(Path(f"/proc/{process}/schedstat").read_text().split()[1])
     except (OSError, ValueError, IndexError):

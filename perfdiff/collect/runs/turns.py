@@ -75,6 +75,10 @@ class Turns:
         """Let points have no more turns."""
         self._closed.update(point.id for point in points)
 
+    def open_again(self, *points: Point) -> None:
+        """Let points have turns again."""
+        self._closed -= {point.id for point in points}
+
     def missing_s(self, needed: Mapping[int, int]) -> float:
         """Return how long the open points that were run would take to have as many pairs as are `needed` of each, by its id."""
         missing = {point.id: max(0, needed[point.id] - self.pairs[point.id]) for point in self.open if self.pairs[point.id]}
