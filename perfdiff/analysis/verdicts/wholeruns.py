@@ -68,9 +68,9 @@ def whole_runs(points: Sequence[Point], runs: Sequence[Run], config: CompareConf
     """Return what the plain ones of `runs` show at all points where both sides have some.
 
     A point is judged by CPU time, which other work on the machine does not lengthen much, and where its runs wait, head's more than base's,
-    use several threads or answer requests by time as well: it is slower if either is, and not slower if both are. So are runs that were made
-    in two ways, where these differ by more than the place of code makes. Where they wait for services outside the revisions, these may be
-    what takes longer: CPU time alone judges. Runs that a clock ends say nothing. `machines` are the names of the runs' machines.
+    use several threads or answer requests by time as well: it is slower if either is, and not slower if both are. So are runs made in two
+    ways, where these differ by more than the place of code makes. Where they wait for services outside the revisions, these may be what
+    takes longer: CPU time alone judges. Runs that a clock ends say nothing. `machines` are the names of the runs' machines.
     """
     plain, timed = _by_point(runs, Phase.PLAIN), _by_point(runs, Phase.TIMED)
     both = [point for point in points if all(plain.get((point.id, side)) for side in Side)]
