@@ -315,6 +315,9 @@ class ManyCpus(Scripted):
         longer = self.alone if command.where.startswith("head") and command.cpus is None else 1.0
         return replace(super().execute(command), cpu_ns=longer * self.cpu_ns, wall_ns=longer * self.wall_ns)
 
+    def execute_together(self, commands: Sequence[Command], cpus: Collection[int]) -> list[Execution]:
+        return [replace(run, wall_ns=self.wall_ns) for run in super().execute_together(commands, cpus)]
+
 
 def test_as_many_pairs_are_made_alone_as_together_where_these_seem_to_differ(tmp_path: Path) -> None:
     runs, _ = made(tmp_path, ManyCpus(), pairs=12)
