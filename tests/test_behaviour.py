@@ -295,6 +295,47 @@ def runs_of(behaviours_of_both: Sequence[Behaviour]) -> list[Run]:
     ]
 
 
+def given(*texts: bytes | None) -> list[Behaviour]:
+    """Return runs for which a setup had left these texts, nothing for None."""
+    return [replace(did(), inputs={} if text is None else {"in.txt": shape_of(text)}) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "kinds_told"),
+    [
+        (given(b"3 1 2\n") * 5, given(b"3 1 2\n") * 5, []),
+        (given(b"3 1 2\n") * 5, given(b"1 2 3\n") * 5, ["other-inputs"]),
+        (given(b"3 1 2\n") * 5, given(None) * 5, ["other-inputs"]),
+        (given(b"7\n" * CLOSE_BYTES) * 2, given(b"8\n" * CLOSE_BYTES) * 2, ["other-inputs"]),
+        (given(b"made at 12:30:59\n") * 5, given(b"made at 13:01:00\n") * 5, []),
+        (given(b"3 1 2\n", b"3 2 1\n"), given(b"1 2 3\n") * 2, []),  # which two builds of base made
+        (given(b"3 1 2\n") * 5, [did()] * 5, []),  # where nobody looked
+    ],
+)
+def test_inputs_that_setups_make_are_compared(base: Sequence[Behaviour], head: Sequence[Behaviour], kinds_told: list[str]) -> None:
+    assert kinds(base, head) == kinds_told
+
+
+def test_good_news_needs_the_same_inputs_unless_others_are_meant() -> None:
+    seen = witnessed(given(b"3 1 2\n") * 5, given(b"1 2 3\n") * 5)
+    says = "works on other inputs, which its setup makes (`in.txt`)"
+    for good in (IMPROVEMENT, UNCHANGED):
+        assert say(weighed(good, seen, CONFIG).sentence).startswith(f"Inconclusive: head may do less work: it {says}")
+        meant = weighed(good, seen, replace(CONFIG, outputs="differ"))
+        assert (meant.verdict, say(meant.sentence)) == (good.verdict, f"{say(good.sentence)}; head {says}")
+    slower = weighed(REGRESSION, seen, CONFIG)
+    assert (slower.verdict, say(slower.sentence)) == (Verdict.REGRESSION, f"{say(REGRESSION.sentence)}; head {says}")
+
+
+def test_inputs_of_other_sizes_show_no_work() -> None:
+    points = tuple(Point(number, "w", {"n": number}, "./w") for number in range(2))
+    runs = [replace(run, point=point.id) for point in points for run in runs_of(given(b"7\n" * (1 + point.id)) * 5)]
+    runs = [replace(run, behaviour=replace(run.behaviour, output=shape_of(b"done\n"))) for run in runs if run.behaviour]
+    work = Work(0.0, 0.9, 0.0, 0.0, repeats=True, is_bounded=True, parts={0: 0.1, 1: 0.1})
+    seen = behaviours(SimpleNamespace(workloads=(), points=points, runs=runs), work, CONFIG)  # type: ignore[arg-type]
+    assert [[found.kind.value for found in point.differences] for point in seen] == [["less-work"]] * 2
+
+
 IMPROVEMENT = Conclusion(Verdict.IMPROVEMENT, worded("Improvement: `run` takes half"), Rung.RUNS, 0.9)
 UNCHANGED = Conclusion(Verdict.UNCHANGED, worded("No regression: slow-downs are excluded"), Rung.RUNS, 1.04)
 REGRESSION = Conclusion(Verdict.REGRESSION, worded("Regression: `run` takes twice"), Rung.RUNS)

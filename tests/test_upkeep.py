@@ -291,6 +291,22 @@ def test_what_a_setup_leaves_stays_for_the_runs_of_its_point_alone(bench: Bench,
     assert sorted(path.name for path in tree.parent.iterdir()) == ["source", "source.pristine"]
 
 
+def test_runs_keep_what_files_their_setup_left_but_for_programs(bench: Bench) -> None:
+    setup = "echo {n} > input; pwd > place; mkdir made; echo {n} > made/file; cp $(command -v true) program; rm log.txt"
+    runs = bench.run(WorkloadConfig("w", "echo {n} >> input", {"n": (1, 2)}, setup=setup), (0, 1, 0))
+    inputs = [run.behaviour.inputs or {} for run in runs if run.behaviour]
+    assert [sorted(files) for files in inputs] == [["input", "made/file", "place"]] * 3
+    assert inputs[0] == inputs[2]
+    assert [files["input"].exact for files in inputs[:2]] == [shape_of(b"1\n").exact, shape_of(b"2\n").exact]
+    assert inputs[0]["place"].exact == shape_of(b".../source\n").exact
+
+
+def test_runs_without_a_setup_have_no_inputs_of_one(bench: Bench) -> None:
+    [run] = bench.run(WorkloadConfig("w", "echo {n}", {"n": (1,)}))
+    assert run.behaviour
+    assert run.behaviour.inputs is None
+
+
 def test_a_run_is_prepared_each_time_and_that_is_neither_timed_nor_told(bench: Bench, tree: Path) -> None:
     before = state(tree)
     workload = WorkloadConfig(

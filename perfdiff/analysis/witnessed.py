@@ -54,6 +54,7 @@ class DifferenceKind(StrEnum):
 
     EXIT_CODE = "exit-code"
     PROCESSES_LEFT = "processes-left"
+    OTHER_INPUTS = "other-inputs"
     ERRORS = "errors"
     LESS_OUTPUT = "less-output"
     LESS_FILES = "less-files"
@@ -67,7 +68,7 @@ class DifferenceKind(StrEnum):
 
     @property
     def suggests_less_work(self) -> bool:
-        """Return whether head probably does less, and not only something else."""
+        """Return whether head probably does less, or other work, and does not only show something else."""
         return self in _LESS
 
 
@@ -75,6 +76,7 @@ _LESS = frozenset(
     (
         DifferenceKind.EXIT_CODE,
         DifferenceKind.PROCESSES_LEFT,
+        DifferenceKind.OTHER_INPUTS,
         DifferenceKind.ERRORS,
         DifferenceKind.LESS_OUTPUT,
         DifferenceKind.LESS_FILES,

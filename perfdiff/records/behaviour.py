@@ -50,7 +50,7 @@ class Behaviour:
     `files` are those that it wrote in its tree, by their names without numbers; None where nobody looked. `written_bytes` is all that it
     and the processes that it waited for wrote anywhere: to files, pipes and sockets; None where the kernel does not tell. `left` are the
     names of processes that outlived it and were ended. `left_cpu_ns` is the CPU time of all processes that it did not wait for, which is
-    part of the run's.
+    part of the run's. `inputs` are the files that a setup had left in its tree before, but for programs; None where there was none.
     """
 
     exit_code: int
@@ -60,6 +60,7 @@ class Behaviour:
     written_bytes: int | None = None
     left: tuple[str, ...] = ()
     left_cpu_ns: float = 0.0
+    inputs: Mapping[str, Shape] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,7 +159,7 @@ def _check_numbers(experiment: Experiment) -> None:
         _check_known(totals.run, runs, "run")
         _check_known(totals.function, [*functions, *(folded.info.id for folded in experiment.folded)], "function")
     for behaviour in (run.behaviour for run in experiment.runs if run.behaviour is not None):
-        shapes = (behaviour.output, behaviour.errors, *(behaviour.files or {}).values())
+        shapes = (behaviour.output, behaviour.errors, *(behaviour.files or {}).values(), *(behaviour.inputs or {}).values())
         counts = [count for shape in shapes for count in (shape.lines, shape.bytes)]
         bounds.check_counts((abs(behaviour.exit_code), behaviour.written_bytes or 0, *counts), "what a run did")
     if experiment.library is not None:

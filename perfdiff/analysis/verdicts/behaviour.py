@@ -40,7 +40,7 @@ def behaviours(experiment: Experiment, work: Work | None, config: CompareConfig)
     witnessed = []
     for point in (point for point in experiment.points if point.id in sides):
         base, head = sides[point.id]
-        differences = tuple(_differences(base, head, config.min_effect))
+        differences = (*_of_inputs(experiment.runs, point.id), *_differences(base, head, config.min_effect))
         part = work.parts.get(point.id, 1.0) if work else head.cpu_ns / max(base.cpu_ns, 1.0)
         others = [each for each in experiment.points if each.workload == point.workload and each.id in sides and each is not point]
         if part <= POLICY.small_part and not _shows_work(base, [sides[other.id][0] for other in others], config.min_effect):
@@ -239,6 +239,31 @@ def _of_files(base: _Side, head: _Side, least: float) -> Iterator[Difference]:
         yield Difference(DifferenceKind.OTHER_FILES, claim("writes-other-files", names=others))
     if unordered:
         yield Difference(DifferenceKind.OTHER_ORDER, claim("writes-in-another-order", names=unordered))
+
+
+def _of_inputs(runs: Sequence[Run], point: int) -> Iterator[Difference]:
+    """Yield that setups left other files for head's runs than for base's; those that vary between the builds of a side say nothing."""
+    base, head = (
+        [
+            run.behaviour.inputs
+            for run in runs
+            if (run.point, run.side) == (point, side) and run.behaviour and run.behaviour.inputs is not None
+        ]
+        for side in Side
+    )
+    if not base or not head:
+        return
+    names = sorted({name for inputs in (*base, *head) for name in inputs})
+    others = tuple(name for name in names if _are_other_inputs([[inputs.get(name) for inputs in side] for side in (base, head)]))
+    if others:
+        yield Difference(DifferenceKind.OTHER_INPUTS, claim("has-other-inputs", names=others))
+
+
+def _are_other_inputs(sides: Sequence[Sequence[Shape | None]]) -> bool:
+    """Return whether each side always has the same file, or none, and the other another; without times, where all were looked at."""
+    are_close = all(shape.timeless for side in sides for shape in side if shape)
+    contents = [{(shape.timeless if are_close else shape.exact or str(shape.bytes)) if shape else None for shape in side} for side in sides]
+    return all(len(side) == 1 for side in contents) and contents[0] != contents[1]
 
 
 def _text_difference(base: Sequence[Shape], head: Sequence[Shape], least: float) -> DifferenceKind | None:

@@ -25,6 +25,7 @@ DIGESTED_BYTES = 1 << 26  # of all larger files of one run, which takes 0.3 s, o
 NUMBERS = 64  # of a text that are known one by one: results come first, or texts are long tables
 _SHORT_LINES = 64  # more of them show that work was done, whatever they repeat
 _DIGEST_BYTES, _NUMBER_BYTES = 16, 4
+_PROGRAMS = (b"\x7fELF", b"\xca\xfe\xba\xbe", b"!<arch>\n", b"PK\x03\x04")  # and classes, and archives of both
 _REMEMBERED = 16  # texts, of which most runs print the same
 _OWN = b"..."  # stands for the path of a build's folder
 
@@ -85,7 +86,7 @@ def shape_of(text: bytes) -> Shape:
     return stream.shape()
 
 
-def files_written(tree: Path, paths: Iterable[str], echoes: Echoes = NO_ECHOES) -> dict[str, Shape]:
+def files_written(tree: Path, paths: Iterable[str], echoes: Echoes = NO_ECHOES, *, are_programs_read: bool = True) -> dict[str, Shape]:
     """Return the shapes of the files at `paths` in a tree and in folders there, by their names without numbers.
 
     Those that have one such name are one. Hidden files and folders, and what interpreters keep compiled, are caches: nobody's results.
@@ -93,6 +94,8 @@ def files_written(tree: Path, paths: Iterable[str], echoes: Echoes = NO_ECHOES) 
     shapes: dict[str, list[Shape]] = {}
     close, digested = READ_BYTES, DIGESTED_BYTES
     for path, size in islice(_files(tree, sorted(paths)), LOOKED_AT):
+        if not are_programs_read and _is_program(tree / path):
+            continue
         name = NUMBER.sub(b"0", os.fsencode(path)).decode(errors="replace")
         look = min(size, CLOSE_BYTES)
         is_close = look <= close
@@ -104,6 +107,12 @@ def files_written(tree: Path, paths: Iterable[str], echoes: Echoes = NO_ECHOES) 
         shape = shape or Shape(0, size, "", "", "")
         shapes.setdefault(name if name in shapes or len(shapes) < FILES else REST, []).append(shape)
     return {name: _joined(of_name) for name, of_name in sorted(shapes.items())}
+
+
+def inputs_left(tree: Path, paths: Iterable[str]) -> dict[str, Shape]:
+    """Return the shapes of the files at `paths`, which a setup left for runs to read; programs that it built are none of these."""
+    shapes = files_written(tree, paths, are_programs_read=False)
+    return {name: replace(shape, numbers=(), sketch=None) for name, shape in shapes.items()}
 
 
 def _files(tree: Path, paths: Iterable[str]) -> Iterator[tuple[str, int]]:
@@ -121,6 +130,15 @@ def _files(tree: Path, paths: Iterable[str]) -> Iterator[tuple[str, int]]:
                 open_ += sorted((f"{path}/{inner.name}" for inner in (tree / path).iterdir()), reverse=True)
         except OSError:  # it was removed, or may not be read
             continue
+
+
+def _is_program(file: Path) -> bool:
+    """Return whether a file is compiled, by how it begins; what cannot be read is none."""
+    try:
+        with file.open("rb") as opened:
+            return opened.read(8).startswith(_PROGRAMS)
+    except OSError:
+        return False
 
 
 def _shape(file: Path, stream: Stream, *, is_close: bool) -> Shape | None:

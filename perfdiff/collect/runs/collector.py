@@ -199,7 +199,7 @@ class Collector:
                 for slot, each in zip(slots, served, strict=True):
                     self._check(slot, each.command)
                 self._require_same_inputs(slots)
-            made = [_with_files(*each) for each in zip(made, written, strict=True)]
+            made = [_with_files(*each) for each in zip(made, written, map(self._inputs, slots), strict=True)]
             made = [self._with_requests(*each) for each in zip(slots, folders, made, served, strict=True)]
             return list(zip(made, map(read, folders), strict=True))
         except OSError as error:
@@ -276,6 +276,11 @@ class Collector:
         )
         chores = Chores(workload.name, slot.point.id, slot.layout, setup, prepare)
         return self.upkeep.around(target.tree, command, chores, self.executor, target.home)
+
+    def _inputs(self, slot: Slot) -> Mapping[str, Shape] | None:
+        """Return what the setup of a run left in its tree."""
+        tree = self.targets[slot.phase, slot.side].tree
+        return None if tree is None else self.upkeep.inputs(tree, slot.point.id)
 
     def _chore(self, slot: Slot, command: Command, text: str, where: str, purpose: Purpose) -> Command:
         """Return a command in the tree of a run that is not measured and has no probes."""
@@ -380,11 +385,11 @@ class Collector:
         return {PADDING: "-" * random.Random(f"{self.seed}:{number}").randrange(0, _MOST_PADDING, _PADDING_STEP)}
 
 
-def _with_files(execution: Execution, files: Mapping[str, Shape]) -> Execution:
-    """Return a run with the files that it wrote in its tree."""
+def _with_files(execution: Execution, files: Mapping[str, Shape], inputs: Mapping[str, Shape] | None) -> Execution:
+    """Return a run with the files that it wrote in its tree, and those that its setup left there."""
     if execution.behaviour is None:
         return execution
-    return replace(execution, behaviour=replace(execution.behaviour, files=files))
+    return replace(execution, behaviour=replace(execution.behaviour, files=files, inputs=inputs))
 
 
 def _run(number: int, slot: Slot, execution: Execution, *, together: bool) -> Run:

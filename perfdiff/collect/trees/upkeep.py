@@ -10,7 +10,7 @@ from os.path import relpath
 from pathlib import Path
 
 from perfdiff.collect.execution.executor import Command, Executor, tree_removed
-from perfdiff.collect.execution.outputs import files_written
+from perfdiff.collect.execution.outputs import files_written, inputs_left
 from perfdiff.collect.trees.pristine import PristineTree
 from perfdiff.errors import store_errors
 from perfdiff.records.behaviour import Shape
@@ -41,11 +41,16 @@ class Upkeep:
     _trees: dict[Path, PristineTree] = field(default_factory=dict)
     _scanned: set[tuple[Path, str]] = field(default_factory=set)
     _written: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _inputs: dict[tuple[Path, int], Mapping[str, Shape]] = field(default_factory=dict)
 
     @property
     def written(self) -> Mapping[str, tuple[str, ...]]:
         """Return the paths that a workload wrote to in its tree, by its name, as seen in the first run that did so."""
         return self._written
+
+    def inputs(self, tree: Path, point: int) -> Mapping[str, Shape] | None:
+        """Return the shapes of the files that a setup left in a tree for the runs of a point, None where none ran."""
+        return self._inputs.get((tree, point))
 
     @contextmanager
     def around(
@@ -108,14 +113,20 @@ class Upkeep:
         with store_errors(tree):
             return self._trees.get(tree) or self._trees.setdefault(tree, PristineTree(tree))
 
-    @staticmethod
-    def _set_up(places: Sequence[PristineTree], chores: Chores, executor: Executor) -> None:
+    def _set_up(self, places: Sequence[PristineTree], chores: Chores, executor: Executor) -> None:
         layers = (_layout(chores.layout),) if chores.layout else ()
         if chores.setup is not None:
             setup = f"setup of point {chores.point}"
             if not places[0].has_layer(setup):
-                command = chores.setup
-                Upkeep._kept(places, setup, lambda: executor.execute(command) is not None)
+                command, place = chores.setup, places[0]
+
+                def change() -> bool:
+                    executor.execute(command)
+                    left = [path for path in place.changed(everything=True) if not place.stands(path)]
+                    self._inputs[place.tree, chores.point] = inputs_left(place.tree, left)
+                    return True
+
+                self._kept(places, setup, change)
             layers = (setup, *layers)
         for place in places:
             with store_errors(place.tree):

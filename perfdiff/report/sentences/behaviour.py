@@ -49,6 +49,7 @@ WORDINGS: Mapping[str, Wording] = {
     "prints-otherwise": "prints something else{where}: {head}, where base prints {base}",
     "output": _output,
     "nothing": "nothing",
+    "has-other-inputs": "works on other inputs, which its setup makes ({names:three-names})",
     "writes-less-elsewhere": "writes {head:size} to pipes, sockets and files outside of its tree, where base writes {base:size}",
     "writes-less-to-files": "does not write {names:three-names}, or less to it, where base does",
     "writes-other-files": "writes something else to {names:three-names}",
