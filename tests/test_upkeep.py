@@ -292,7 +292,7 @@ def test_what_a_setup_leaves_stays_for_the_runs_of_its_point_alone(bench: Bench,
 
 
 def test_runs_keep_what_files_their_setup_left_but_for_programs(bench: Bench) -> None:
-    setup = "echo {n} > input; pwd > place; mkdir made; echo {n} > made/file; cp $(command -v true) program; rm log.txt"
+    setup = "echo {n} > input; pwd > place; mkdir made; echo {n} > made/file; cp /bin/true program; rm log.txt"
     runs = bench.run(WorkloadConfig("w", "echo {n} >> input", {"n": (1, 2)}, setup=setup), (0, 1, 0))
     inputs = [run.behaviour.inputs or {} for run in runs if run.behaviour]
     assert [sorted(files) for files in inputs] == [["input", "made/file", "place"]] * 3
