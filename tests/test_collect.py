@@ -112,7 +112,8 @@ def test_whole_runs_are_pairs_in_one_layout_and_all_layouts_have_their_turn(monk
     assert all(len(pairs) == 3 and {slot.phase for pair in pairs for slot in pair} == {Phase.PLAIN} for pairs in blocks)
     spread = SimpleNamespace(count=4, may_link=False, grow=lambda pairs, limit_s: None)
     monkeypatch.setattr(variants, "spread", lambda bench, site: spread)
-    bench = SimpleNamespace(progress=SimpleNamespace(stage=lambda *_: None, advance=lambda _: None))
+    request = SimpleNamespace(config=SimpleNamespace(compare=None))
+    bench = SimpleNamespace(request=request, progress=SimpleNamespace(stage=lambda *_: None, advance=lambda _: None))
     machine = OwnMachine(bench, None, None)  # type: ignore[arg-type]
     machine._duets = SimpleNamespace(collect=lambda pair, runs, advance: [(slot, []) for slot in pair])  # type: ignore[assignment]
     layouts = [{run.layout for made in machine.made([pairs]) for run, _ in made.runs} for pairs in blocks]
