@@ -183,6 +183,13 @@ def test_modules_are_compiled_before_any_run_and_held_against_their_times(ground
     assert (revision.tree / made[1]).read_bytes() == compiled
 
 
+def test_byte_code_that_a_build_left_is_its_own_and_all_other_was_made_for_it(ground: Ground) -> None:
+    left = f"__pycache__/own.cpython-3{sys.version_info.minor}.pyc"
+    revision = ground.revision("base", {"own.py": "x = 1\n", left: "", "a/other.py": "x = 2\n"})
+    [made] = revision.environment.byte_code
+    assert made.startswith("a/__pycache__/other.")
+
+
 def test_a_module_that_is_not_valid_is_told_and_stops_nothing(ground: Ground) -> None:
     revision = ground.revision("base", {"good.py": "print('good')", "bad.py": "x = 1\ndef f(:\n"})
     [note] = revision.notes

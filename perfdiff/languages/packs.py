@@ -118,6 +118,10 @@ class Packs:
             found |= pack.variables(built, {**environment, **found})
         return found
 
+    def byte_code(self, built: PlainBuild) -> tuple[str, ...]:
+        """Return files of a tree that packs compiled, and that runs leave by themselves if the program lets them."""
+        return tuple(path for pack in self._all for path in pack.byte_code(built))
+
     def calm(self, built: PlainBuild, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the variables with which threads of a runtime's own work while the program waits for them."""
         return {name: value for pack in self._all for name, value in pack.calm(built, environment).items()}

@@ -378,6 +378,10 @@ class Language(Protocol):
         """Return the variables that workloads of a build run with, besides their `environment`."""
         return {}
 
+    def byte_code(self, built: PlainBuild) -> tuple[str, ...]:
+        """Return files of a tree that the pack compiled, and that runs leave by themselves if the program lets them."""
+        return ()
+
     def calm(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return the variables with which threads of a runtime's own work while the program waits for them."""
         return {}

@@ -99,6 +99,7 @@ class OwnMachine:
             *self._duets.notes,
             *self.collector.told,
             *caveats.trees_written(self.bench.upkeep.written),
+            *caveats.byte_code_left({side: self.bench.upkeep.left_in(built.tree) for side, built in self.site.plain.items()}),
             *caveats.processes_stay(processes.staying()),
         )
 

@@ -51,7 +51,7 @@ def met(bench: Bench, site: Site, points: Sequence[Point]) -> tuple[str, ...]:
     if site.code is None or not may_be_watched(bench):
         return ()
     bench.progress.stage("looking which files runs meet", None)
-    names = _met(bench, site, _differences(site), points) or frozenset()
+    names = _met(bench, site, _differences(site).written, points) or frozenset()
     changed = has_changed(site)
     return tuple(sorted({_source(name) for name in names if not (changed and _is_code(site, name))}))
 
@@ -135,7 +135,8 @@ def _differences(site: Site) -> Differences:
     """Return what differs between the builds; what is the same for the engine that runs it is alike, a text if it is opened but once."""
     code, tree = site.code, site.plain[Side.BASE].tree
     assert code is not None, "there are two sides"
-    alike = {name: 1.0 if _is_text(tree / name) else math.inf for name in code.alike}
+    lying = (name for name in code.alike if (tree / name).is_file())  # byte code that no run left was set aside
+    alike = {name: 1.0 if _is_text(tree / name) else math.inf for name in lying}
     return Differences.between(site.plain, alike | dict.fromkeys(code.compiled, 0.0))
 
 

@@ -151,6 +151,7 @@ class Workshop:
             variables=self.packs.variables(built, self.environment),
             draws=self.packs.draws(self.environment),
             calm=self.packs.calm(built, self.environment),
+            byte_code=self.packs.byte_code(built) if built.variant is Phase.PLAIN else (),
         )
 
     def _build(self, phase: Phase, instrumentation: Mapping[Side, Instrumentation | None]) -> dict[Side, Built]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -114,6 +114,20 @@ def trees_written(written: Mapping[str, Sequence[str]]) -> tuple[Note, ...]:
         )
         for name, paths in sorted(written.items())
     )
+
+
+def byte_code_left(left: Mapping[Side, Collection[str] | None]) -> tuple[Note, ...]:
+    """Tell of a side whose runs leave no byte code, where those of the other one do: `left` are its sources, None of no such."""
+    leaving = [(side, names) for side, names in left.items() if names]
+    if len(leaving) != 1 or None in left.values():
+        return ()
+    [(side, names)] = leaving
+    [other] = left.keys() - {side}
+    text = (
+        f"runs of {other} leave no byte code of modules that they import, as those of {side} do "
+        f"({units.listed(sorted(names), _SHOWN)}): each run compiles them again, as it does for users"
+    )
+    return (Note("byte-code-not-left", text),)
 
 
 def processes_stay(names: Sequence[str]) -> tuple[Note, ...]:

@@ -46,7 +46,7 @@ class Target:
     all that is put back between runs, None where nothing is, as is the `home` beside it, where its commands have one. `places` reads what
     runs of a placed build leave. `variables` are those that its workloads need in any case; of those in `draws`, each pair of runs gets a
     number of its own. With `calm`, threads of the runtime's own, such as those that compile, work while the program waits for them; nothing
-    where it has none.
+    where it has none. Of the `byte_code` in the tree, which was compiled for it, a run finds what earlier runs left by themselves.
     """
 
     directory: Path
@@ -59,6 +59,7 @@ class Target:
     variables: Mapping[str, str] = field(default_factory=dict)
     draws: tuple[str, ...] = ()
     calm: Mapping[str, str] = field(default_factory=dict)
+    byte_code: tuple[str, ...] = ()
 
     def surroundings(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the environment of its commands in that of the user."""
@@ -131,7 +132,10 @@ class Collector:
         for slot, number in zip(slots, numbers, strict=True):
             for _ in range(self._warm_ups(slot)):
                 self._execute([slot], [number], None, self._recordings)
+        left = self.upkeep.left
         found = self._execute(slots, numbers, cpus, self._recordings)
+        if self.upkeep.left > left:  # what the run compiled was not there yet, as it is for all further ones
+            found = self._execute(slots, numbers, cpus, self._recordings)
         for slot in slots:
             advance(f"{slot.point.label} on {slot.side}")
         return [
@@ -275,6 +279,7 @@ class Collector:
             for purpose, text in ((Purpose.SETUP, workload.setup), (Purpose.PREPARE, workload.prepare))
         )
         chores = Chores(workload.name, slot.point.id, slot.layout, setup, prepare)
+        self.upkeep.set_aside(target.tree, target.byte_code)
         return self.upkeep.around(target.tree, command, chores, self.executor, target.home)
 
     def _inputs(self, slot: Slot) -> Mapping[str, Shape] | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perfdiff.collect.trees.accesses import Accesses
+from perfdiff.languages.kept_files import is_kept
 from perfdiff.languages.protocol import PlainBuild
 from perfdiff.languages.tree_files import all_differing
 from perfdiff.records.schema import Side
@@ -56,6 +57,13 @@ class Differences:
     def are_none(self) -> bool:
         """Return whether nothing differs, whatever a run does with it."""
         return not self.names and all(times == float("inf") for times in self.alike.values())
+
+    @property
+    def written(self) -> Differences:
+        """Return the same without what interpreters keep on one side alone: runs leave it, and it is no difference of the revisions."""
+        one_sided = frozenset(name for name in self.one_sided if not is_kept(name))
+        shown = {folder.as_posix() for name in one_sided for folder in Path(name).parents}
+        return replace(self, one_sided=one_sided, lists=frozenset(name for name in self.lists if (name or ".") in shown))
 
     def met(self, side: Side, accesses: Accesses) -> frozenset[str]:
         """Return what of it a run of a side met, by its path in the tree, or beside the tree in the folder of the build."""

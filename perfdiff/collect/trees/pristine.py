@@ -40,6 +40,7 @@ class PristineTree:
         self._built: dict[str, Status] = {}
         self._links: dict[str, tuple[str, ...]] = {}
         self._layers: dict[str, Layer] = {}
+        self._ground: tuple[Layer, ...] = ()  # below all others: what was set aside, and what runs left in its place
         self._entered: tuple[Layer, ...] = ()  # the topmost first
         self._watch: Watch | None = None
         self._told: set[str] = set()  # of which the kernel told since all was put back
@@ -63,6 +64,7 @@ class PristineTree:
     def close(self) -> None:
         """Put everything back, and leave no sign of having been here but the copy."""
         self.put_back(self.changed(everything=True))
+        self._ground = ()
         self.enter()
         self._close_watch()
         remove_folder(self._layers_folder)
@@ -108,12 +110,35 @@ class PristineTree:
         found, should = status(self.tree / path), self._expected(path)
         return bool(found and should and found.is_folder and should.is_folder and found.inode == should.inode)
 
+    def is_new(self, path: str) -> bool:
+        """Return whether something stands at `path`, and nothing should."""
+        return self._expected(path) is None and status(self.tree / path) is not None
+
+    def set_aside(self, paths: Iterable[str]) -> None:
+        """Have the tree without some of its files, and the folders of nothing else, from now on; raise OSError."""
+        if self._ground:
+            return
+        gone = self._built.keys() & {*paths}
+        gone |= set(map(_parent, gone)) - set(map(_parent, self._built.keys() - gone))
+        self._ground = (Layer(self._layers_folder / "ground", dict.fromkeys(gone)),)
+        self._entered += self._ground
+        self.put_back(gone)
+
+    def take_over(self, paths: Iterable[str]) -> None:
+        """Take what stands at `paths`, where nothing should, for what stands there from now on, and put all else back; raise OSError."""
+        (ground,) = self._ground
+        left = {path: should for path in paths if (should := status(self.tree / path)) is not None}
+        copy_all(self.tree, ground.folder, left)
+        ground.left |= left
+        self.put_back(self._scanned())
+        self._watch_anew()
+
     def has_layer(self, name: str) -> bool:
         """Return whether there is a layer of this name."""
         return name in self._layers
 
     def keep_layer(self, name: str) -> None:
-        """Take what differs now from what the build left, while no layer is entered, for a layer, and enter it; raise OSError."""
+        """Take what differs now, while no layer of a name is entered, for a layer, and enter it; raise OSError."""
         live = scan(self.tree)
         changed = self.changed(everything=True)
         created = tuple(f"{path}/" for path in changed if path in live and live[path].is_folder and not self.stands(path))
@@ -121,7 +146,7 @@ class PristineTree:
         layer = Layer(self._layers_folder / str(len(self._layers)), {path: live.get(path) for path in sorted(paths)})
         copy_all(self.tree, layer.folder, {path: should for path, should in layer.left.items() if should})
         self._layers[name] = layer
-        self._entered = (layer,)
+        self._entered = (layer, *self._ground)
         self._watch_anew()
 
     def keep_empty_layer(self, name: str) -> None:
@@ -133,7 +158,7 @@ class PristineTree:
 
         Raise OSError.
         """
-        layers = tuple(self._layers[name] for name in names)
+        layers = (*(self._layers[name] for name in names), *self._ground)
         differing = {path for layer in {*self._entered} ^ {*layers} for path in layer.left}
         self._entered = layers
         if differing:

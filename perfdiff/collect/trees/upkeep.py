@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from os.path import relpath
@@ -13,6 +13,7 @@ from perfdiff.collect.execution.executor import Command, Executor, tree_removed
 from perfdiff.collect.execution.outputs import files_written, inputs_left
 from perfdiff.collect.trees.pristine import PristineTree
 from perfdiff.errors import store_errors
+from perfdiff.languages.kept_files import is_byte_code, is_kept, source_of
 from perfdiff.records.behaviour import Shape
 
 
@@ -42,6 +43,8 @@ class Upkeep:
     _scanned: set[tuple[Path, str]] = field(default_factory=set)
     _written: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _inputs: dict[tuple[Path, int], Mapping[str, Shape]] = field(default_factory=dict)
+    _sources: dict[Path, frozenset[str]] = field(default_factory=dict)  # by tree, of what was set aside
+    _left: dict[Path, set[str]] = field(default_factory=dict)  # by tree, byte code
 
     @property
     def written(self) -> Mapping[str, tuple[str, ...]]:
@@ -51,6 +54,26 @@ class Upkeep:
     def inputs(self, tree: Path, point: int) -> Mapping[str, Shape] | None:
         """Return the shapes of the files that a setup left in a tree for the runs of a point, None where none ran."""
         return self._inputs.get((tree, point))
+
+    @property
+    def left(self) -> int:
+        """Return how many files of byte code runs have left so far."""
+        return sum(map(len, self._left.values()))
+
+    def left_in(self, tree: Path) -> Collection[str] | None:
+        """Return the sources of the byte code that runs have left in a tree so far, None where none was set aside for that."""
+        left = self._left.get(tree)
+        return None if left is None else frozenset(filter(None, map(source_of, left)))
+
+    def set_aside(self, tree: Path, byte_code: Collection[str]) -> None:
+        """Have a tree without the byte code that was compiled for it; what runs leave of it stays for all others. Raise StoreError."""
+        if not byte_code or tree in self._left:
+            return
+        place = self._tree(tree)
+        with store_errors(tree):
+            place.set_aside(byte_code)
+        self._left[tree] = set()
+        self._sources[tree] = frozenset(filter(None, map(source_of, byte_code)))
 
     @contextmanager
     def around(
@@ -75,6 +98,10 @@ class Upkeep:
                 is_first = (tree, chores.workload) not in self._scanned
                 self._scanned.add((tree, chores.workload))
                 changed = [place.changed(everything=is_first) for place in places]
+                if byte_code := self._byte_code(tree, changed[0]):
+                    built.take_over(byte_code)
+                    self._left[tree] |= {*filter(is_byte_code, byte_code)}
+                    changed[0] = tuple(path for path in changed[0] if path not in byte_code)
                 written = [[path for path in paths if not place.stands(path)] for place, paths in zip(places, changed, strict=True)]
                 files |= files_written(tree, written[0], command.echoes)
                 for place, paths in zip(places, changed, strict=True):
@@ -103,11 +130,22 @@ class Upkeep:
 
     def close(self) -> None:
         """Leave all trees as their builds did; raise StoreError."""
+        self._left, self._sources = {}, {}
         with contextlib.ExitStack() as stack:
             while self._trees:
                 tree, found = self._trees.popitem()
                 stack.enter_context(store_errors(tree))
                 stack.callback(found.close)
+
+    def _byte_code(self, tree: Path, changed: Sequence[str]) -> set[str]:
+        """Return which of the files that are new in a tree are byte code of sources for which some was set aside, with new folders."""
+        sources = self._sources.get(tree)
+        if not sources:
+            return set()
+        below = (path for folder in changed if is_kept(folder) for path in (tree / folder).glob("*"))
+        paths = {*changed, *(path.relative_to(tree).as_posix() for path in below)}
+        files = {path for path in paths if self._tree(tree).is_new(path) and is_byte_code(path) and source_of(path) in sources}
+        return files | {folder for path in files if (folder := path.rpartition("/")[0]) in changed and self._tree(tree).is_new(folder)}
 
     def _tree(self, tree: Path) -> PristineTree:
         with store_errors(tree):

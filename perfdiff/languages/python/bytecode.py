@@ -1,4 +1,4 @@
-"""Byte code of all modules, made before runs, so that no run spends time on it."""
+"""Byte code of all modules, made before runs: what of it a run finds is what earlier runs of the program would have left."""
 
 from __future__ import annotations
 
@@ -25,8 +25,16 @@ class Uncompiled:
     error: str
 
 
-def compile_modules(layout: Layout, folders: Iterable[Path]) -> tuple[Uncompiled, ...]:
-    """Compile all modules below some folders with an environment's interpreter; return those that it cannot compile."""
+@dataclass(frozen=True, slots=True)
+class ByteCode:
+    """The files of byte code that are new, and the modules that could not be compiled."""
+
+    files: tuple[Path, ...]
+    failed: tuple[Uncompiled, ...]
+
+
+def compile_modules(layout: Layout, folders: Iterable[Path]) -> ByteCode:
+    """Compile all modules below some folders with an environment's interpreter."""
     command = [str(layout.python), "-I", "-S", str(_COMPILING), *map(str, folders)]
     try:
         ended = answer(command, within_s=_TIMEOUT_S)
@@ -34,4 +42,5 @@ def compile_modules(layout: Layout, folders: Iterable[Path]) -> tuple[Uncompiled
     except (OSError, subprocess.SubprocessError) as error:
         detail = error.stderr if isinstance(error, subprocess.CalledProcessError) else ""
         raise BuildError(f"modules cannot be byte-compiled: {error}", slug="python-compile", detail=detail) from error
-    return tuple(Uncompiled(Path(file), line, error) for file, line, error in json.loads(ended.stdout))
+    failed, files = json.loads(ended.stdout)
+    return ByteCode(tuple(map(Path, files)), tuple(Uncompiled(Path(file), line, error) for file, line, error in failed))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from perfdiff.errors import BuildError, store_errors
@@ -40,7 +40,7 @@ class Environment:
 
     `packages` is the set of packages in the cache that it shares with others, if any; `borrowed` are the folders of the user's own packages
     where such a set could not be had. `versions` are those of all installed distributions but the project's own, by name; they are known
-    once the environment is finished.
+    once the environment is finished, and so is the `byte_code` that was made of the tree beside what its build left.
     """
 
     made_in: Path
@@ -49,11 +49,15 @@ class Environment:
     borrowed: tuple[Path, ...]
     release: str  # of the interpreter
     versions: Mapping[str, str]
+    byte_code: tuple[str, ...] = ()
 
     @property
     def folders(self) -> tuple[Path, ...]:
         """Return the folders in which its interpreter finds packages, in order."""
         return (self.layout.site_packages, *((self.packages.site_packages,) if self.packages else ()), *self.borrowed)
+
+
+_HELD = tuple(part.name for part in fields(Environment))  # of a kept build, whose record has no others
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ class Environments:
         """Return what a build depends on because of its environment, beside what its tree asks for."""
         asked = (*self.config.requirements, *requirements.runners(self.commands))
         texts = [file.read_text() for folder in self.drivers.values() for file in sorted(folder.glob("*.py"))]
-        return "\n".join([self.interpreter.identity, *asked, str(self.config.editable), self.hook, _RECORD, *texts])
+        return "\n".join([self.interpreter.identity, *asked, str(self.config.editable), self.hook, *_HELD, *texts])
 
     def prepare(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> Prepared:
         """Make an environment in the folder `beside`, with all that the project in `place` requires; return the variables of its build.
@@ -127,9 +131,10 @@ class Environments:
                 layout.add_hook(own.layout, self.hook)
             for name, driver in self.drivers.items():
                 layout.add_package(own.layout, name, driver)
-            uncompiled = bytecode.compile_modules(own.layout, [tree, own.layout.site_packages])
-            keep(beside / _RECORD, replace(own, versions=distributions.versions(own.folders, tree, place)))
-        return tuple(_notes(own, uncompiled, tree))
+            compiled = bytecode.compile_modules(own.layout, [tree, own.layout.site_packages])
+            in_tree = tuple(file.relative_to(tree).as_posix() for file in compiled.files if file.is_relative_to(tree))
+            keep(beside / _RECORD, replace(own, versions=distributions.versions(own.folders, tree, place), byte_code=in_tree))
+        return tuple(_notes(own, compiled.failed, tree))
 
     def broken(self, beside: Path) -> str | None:
         """Return what is wrong with the environment in the folder of a kept build, in words; None where it can be used.

@@ -33,6 +33,8 @@ from perfdiff.languages.python.sources import source_files
 from perfdiff.languages.python.traits import PythonConfig
 from perfdiff.records.schema import Note, Phase
 
+# Empty is as if unset. Whether runs leave byte code, and where, is the program's matter, not that of the shell that perfdiff is called in.
+_LEAVING = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": ""}
 _DRIVER = Path(__file__).parent / "benchmarks"
 _MONITORED = (3, 12)  # the first version whose own monitoring the probes use; in older ones they are an evaluator of frames
 # About twice what `scripts/bench python_probe` measures in a loop of its own, as it is in programs (docs/figures.md).
@@ -102,7 +104,11 @@ class Python(Language):
 
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return what makes the environment of a build the active one."""
-        return environments.variables(environments.read(built.beside).layout, environment)
+        return {**environments.variables(environments.read(built.beside).layout, environment), **_LEAVING}
+
+    def byte_code(self, built: PlainBuild) -> tuple[str, ...]:
+        """Return the byte code that was made of a tree beside what its build left."""
+        return environments.read(built.beside).byte_code
 
     def attach(self, phase: Phase, built: PlainBuild, probes: Sequence[Probe], folder: Path) -> Mapping[str, str]:
         """Write the sheet of the probes, and return the variables by which each interpreter finds it, and our extension module."""

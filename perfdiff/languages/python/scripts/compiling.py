@@ -1,10 +1,11 @@
-"""Byte-compile all modules below some folders; print those that cannot be compiled, as JSON: file, line and what is wrong.
+"""Byte-compile all modules below some folders; print as JSON which cannot be: file, line and what is wrong, and the files that are new.
 
 The compiled files are held against time and size of their sources, whatever `SOURCE_DATE_EPOCH` says, as that costs a start the least.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import py_compile
@@ -45,6 +46,7 @@ def _compiled(file: str) -> list[object] | None:
 def main() -> None:
     """Compile, on all processors where it is worth it."""
     files = [file for root in sys.argv[1:] for file in _modules(root)]
+    missing = [place for place in map(importlib.util.cache_from_source, files) if not os.path.lexists(place)]
     if len(files) <= _MOST_ALONE:
         failed = [_compiled(file) for file in files]
     else:
@@ -52,7 +54,7 @@ def main() -> None:
 
         with multiprocessing.Pool(len(os.sched_getaffinity(0))) as pool:
             failed = pool.map(_compiled, files, chunksize=20)
-    sys.stdout.write(json.dumps([each for each in failed if each]))
+    sys.stdout.write(json.dumps([[each for each in failed if each], [*filter(os.path.lexists, missing)]]))
 
 
 if __name__ == "__main__":
