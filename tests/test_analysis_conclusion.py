@@ -87,6 +87,23 @@ def test_slower_runs_that_places_of_code_may_make_are_no_regression_where_counts
     assert ("the place of code in memory" in say(found.sentence)) is (verdict is Verdict.INCONCLUSIVE)
 
 
+@pytest.mark.parametrize(
+    ("standing", "ratio", "verdict"),
+    [
+        (PointStanding.SLOWER, Ratio(1.4, 1.06, 1.9, 20, 20), Verdict.REGRESSION),
+        (PointStanding.OPEN, Ratio(1.04, 0.99, 1.08, 20, 20), Verdict.INCONCLUSIVE),
+    ],
+)
+def test_counts_and_the_place_of_code_say_nothing_of_what_head_waits(standing: PointStanding, ratio: Ratio, verdict: Verdict) -> None:
+    end = EndToEnd(Point(0, "run", {}, "./prog"), 1e7, 1.1e7, ratio, None, standing, by="wall_ns")
+    same_work = Work(0.0, 0.0, 0.0, 0.0, repeats=True, is_bounded=True)
+    waiting, working = (
+        conclude((), Evidence(WholeRuns((replace(end, waits_more=more),)), same_work), CompareConfig()) for more in (True, False)
+    )
+    assert waiting.verdict is verdict
+    assert working.verdict is not verdict
+
+
 def test_where_the_program_is_judged_functions_that_it_does_not_feel_are_named() -> None:
     end = EndToEnd(Point(0, "run", {}, "./prog"), 1e8, 1e8, Ratio(1.0, 0.99, 1.01, 20, 20), None, PointStanding.NOT_SLOWER)
     found = conclude((made.regressed(),), Evidence(WholeRuns((end,))), CompareConfig(judge="program"))

@@ -258,7 +258,7 @@ THREE = [Point(id_, "w", {"n": id_}, "") for id_ in (1, 2, 3)]
 @pytest.mark.parametrize("seed", range(5))
 def test_what_heads_runs_wait_and_bases_do_not_is_never_excluded_by_cpu_time_alone(share: float, most_ns: float, seed: int) -> None:
     ends = whole_runs(THREE, waiting_now_and_then(share, most_ns=most_ns, seed=seed), CompareConfig()).ends
-    assert [end.by for end in ends] == ["wall_ns"] * 3
+    assert [(end.by, end.waits_more) for end in ends] == [("wall_ns", True)] * 3
     assert PointStanding.NOT_SLOWER not in {end.standing for end in ends}
 
 

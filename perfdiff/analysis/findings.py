@@ -350,10 +350,10 @@ class Rung(StrEnum):
 class EndToEnd:
     """Whole runs of the plain builds at one point, and what probes cost there (CPU time of the timed build, the costlier side's).
 
-    `base_ns` and `head_ns` are of the cost that was judged, `by` CPU time or time: the geometric means that `ratio` is of, medians of too
-    few pairs. Its bounds hold at all looks. `needed`: about so many pairs would decide, 0 unknown. `machines` are the ratios on single
-    machines, by name, where several measured; where these `disagree` beyond chance, `ratio` is that of the machine that speaks for the
-    point, and its upper bound the highest. `by_layouts`: these decide. `judges`: it has a part in the verdict.
+    `base_ns` and `head_ns` are of the cost that was judged, `by` CPU time or time: the means that `ratio` is of, medians of too few pairs.
+    Its bounds hold at all looks. `needed`: about so many pairs would decide, 0 unknown. `machines` are the ratios on single machines, by name;
+    where these `disagree` beyond chance, `ratio` is that of the machine that speaks for the point, and its upper bound the highest.
+    `by_layouts`: these decide. `judges`: it has a part in the verdict. `waits_more`: head does.
     """
 
     point: Point
@@ -368,6 +368,7 @@ class EndToEnd:
     disagree: bool = False
     by_layouts: bool = False
     judges: bool = True
+    waits_more: bool = False
 
     @property
     def cost(self) -> str:

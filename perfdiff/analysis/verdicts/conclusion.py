@@ -82,10 +82,11 @@ class Program:
 
     @property
     def is_open(self) -> bool:
-        """Return whether whole runs leave more than what the places of code make, or seem to be slower at some point."""
+        """Return whether whole runs leave more than what the places of code make, or seem to be slower or to wait more at some point."""
         excluded = self.runs.excluded
         is_bounded = not self.runs.ends or excluded <= 1 + self.config.min_effect or POLICY.may_be_places(excluded)
-        return not is_bounded or any(end.low > 1 for end in self.runs.ends)
+        are_waits_open = any(end.waits_more for end in self.runs.of(PointStanding.OPEN))
+        return not is_bounded or are_waits_open or any(end.low > 1 for end in self.runs.ends)
 
     @property
     def excluded(self) -> float | None:
@@ -128,9 +129,11 @@ def _regression(guilty: Sequence[FunctionFinding], runs: WholeRuns) -> Claim:
 
 
 def _places(program: Program) -> Claim | None:
-    """Tell of whole runs that are slower by no more than places of code make, where counts say that no work was added."""
+    """Tell of whole runs that are slower by no more than places of code make, where counts say that no work was added, nor any wait."""
     work, slower = program.evidence.work, program.runs.slower
-    if not slower or work is None or not work.adds_nothing or not all(POLICY.may_be_places(end.low) for end in slower):
+    if not slower or work is None or not work.adds_nothing:
+        return None
+    if any(end.waits_more or not POLICY.may_be_places(end.low) for end in slower):
         return None
     return _undecided(claim("made-by-places", takes=_takes(slower[0])), program)
 
@@ -212,7 +215,7 @@ PROGRAM_RULES = (
     ProgramRule("same-code", _UNCHANGED, Rung.CODE, "is nothing that runs observe different?", _same_code),
     ProgramRule("faster", _IMPROVEMENT, Rung.RUNS, "are whole runs faster, and slower nowhere?", _faster),
     ProgramRule("not-slower", _UNCHANGED, Rung.RUNS, "do whole runs exclude slow-downs of interest everywhere?", _not_slower),
-    ProgramRule("runs-open", _INCONCLUSIVE, Rung.RUNS, "do whole runs leave more than code's places make?", _runs_open),
+    ProgramRule("runs-open", _INCONCLUSIVE, Rung.RUNS, "do whole runs leave more than code's places make, or waits?", _runs_open),
     ProgramRule("function-faster", _IMPROVEMENT, Rung.CALLS, "is a function faster, and do no runs seem slower?", _function_faster),
     ProgramRule("same-counts", _UNCHANGED, Rung.COUNTS, "do exact counts exclude more work?", _same_counts),
     ProgramRule("no-function-slower", _UNCHANGED, Rung.CALLS, "is no function open?", _no_function_slower),

@@ -117,6 +117,7 @@ def _end(
         machines=judged.machines,
         disagree=judged.disagree,
         by_layouts=judged.by_layouts,
+        waits_more=point.id in judge.waiting and not point.outside,
     )
 
 
