@@ -73,6 +73,18 @@ def builds(tmp_path: Path) -> dict[Side, Build]:
     return found
 
 
+def test_byte_code_that_one_side_alone_leaves_is_no_difference_of_what_people_wrote(builds: Mapping[Side, Build]) -> None:
+    write(builds[Side.BASE].tree, {"__pycache__/same.pyc": "", "sub/__pycache__/same.pyc": ""})
+    differences = Differences.between(builds, {})
+    seen = watched("ls . sub; cat __pycache__/same.pyc differs.txt", builds[Side.BASE].tree)
+    assert seen is not None
+    assert differences.met(Side.BASE, seen) == {"./", "sub/", "__pycache__/same.pyc", "differs.txt"}
+    assert differences.written.met(Side.BASE, seen) == {"sub/", "./", "differs.txt"}
+    (builds[Side.HEAD].tree / "sub/new/new.txt").unlink()
+    (builds[Side.HEAD].tree / "sub/new").rmdir()
+    assert Differences.between(builds, {}).written.met(Side.BASE, seen) == {"differs.txt"}
+
+
 @pytest.mark.parametrize(
     "command",
     ["cat same.txt", "sh run.sh; cat sub/same.txt", "cat same.txt; ls .", "test -e size.txt; cat same.txt", "cd sub && cat same.txt"],

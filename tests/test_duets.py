@@ -17,6 +17,7 @@ from perfdiff.collect.execution.executor import Command, Execution, ProcessExecu
 from perfdiff.collect.hosts import machine
 from perfdiff.collect.runs import schedule
 from perfdiff.collect.runs.collector import Collector, Target
+from perfdiff.collect.runs.schedule import Slot
 from perfdiff.collect.serving.services import Services
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import DiskFilledError, StraysError, WorkloadError
@@ -322,6 +323,14 @@ class ManyCpus(Scripted):
 def test_as_many_pairs_are_made_alone_as_together_where_these_seem_to_differ(tmp_path: Path) -> None:
     runs, _ = made(tmp_path, ManyCpus(), pairs=12)
     assert [run.together for run in runs[::2]] == [False] * APART + [True] * 3 + [False, True] * 3 + [False]
+
+
+@pytest.mark.parametrize(("executor", "is_together"), [(ManyCpus(), False), (Scripted(), True)], ids=["differ", "alike"])
+def test_calls_are_timed_alone_where_runs_made_alone_seem_to_differ(tmp_path: Path, executor: Scripted, is_together: bool) -> None:
+    runs, of = made(tmp_path, executor, pairs=6)
+    of.collector.targets = {(Phase.TIMED, side): Target(tmp_path / side, None) for side in Side}
+    timed = of.collect([Slot(Phase.TIMED, POINT, side, 0) for side in Side], runs, lambda _: None)
+    assert [run.together for run, _ in timed] == [is_together] * 2
 
 
 @pytest.mark.parametrize(

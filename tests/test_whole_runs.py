@@ -369,6 +369,7 @@ def test_what_is_open_says_how_many_pairs_would_decide() -> None:
     assert pairs_of(3 * end.needed, effect=0.02, deviation=0.06, rng=rng).difference.upper(0.95) < INTEREST
 
 
+FLAGS = ("gcc -O2 (1 file)",)
 SORT = Point(0, "sort", {"n": 1000}, "./sort")
 
 
@@ -412,12 +413,13 @@ def placed_runs(built: float, others: tuple[float, float], pairs: int = 80, layo
 def test_what_the_builds_alone_show_is_told_where_other_layouts_do_not(built: float, others: tuple[float, float], told: bool) -> None:
     runs = placed_runs(built, others)
     ends = whole_runs([SORT], runs, CompareConfig()).ends
-    notes = [*map(noted, layout_note(runs, ends, CompareConfig()))]
+    notes = [*map(noted, layout_note(runs, ends, CompareConfig(), FLAGS))]
     assert [note.slug for note in notes] == ["layout-decides"] * told
     if told:
         assert "the CPU time of base at sort n=1000 (4 pairs); in 20 layouts of the same code that is ×" in notes[0].text
         assert f"head takes ×{built}"[:-1] in notes[0].text
-        (by_clock,) = map(noted, layout_note(runs, [replace(end, by="wall_ns") for end in ends], CompareConfig()))
+        assert not [*layout_note(runs, ends, CompareConfig(), ())], "nothing was compiled"
+        (by_clock,) = map(noted, layout_note(runs, [replace(end, by="wall_ns") for end in ends], CompareConfig(), FLAGS))
         assert "the time of base at sort n=1000 (4 pairs)" in by_clock.text
 
 
@@ -425,7 +427,7 @@ def test_what_the_builds_alone_show_is_told_by_their_pairs_that_were_made_apart_
     runs = [replace(run, together=run.block > 1, layout=max(0, run.layout - 2)) for run in placed_runs(1.32, (0.78, 1.28), pairs=18)]
     ends = whole_runs([SORT], runs, CompareConfig()).ends
     assert ends[0].ratio.runs_base == 16
-    (note,) = map(noted, layout_note(runs, ends, CompareConfig()))
+    (note,) = map(noted, layout_note(runs, ends, CompareConfig(), FLAGS))
     assert "(3 pairs); in 16 layouts" in note.text
 
 
@@ -459,7 +461,7 @@ def test_pairs_made_in_another_way_that_differ_by_more_than_layouts_judge_by_the
     runs = made_in_two_ways(alone, together, count)
     (end,) = whole_runs([SORT], runs, CompareConfig()).ends
     assert end.standing is standing
-    assert not is_told or not [*layout_note(runs, [end], CompareConfig())]
+    assert not is_told or not [*layout_note(runs, [end], CompareConfig(), FLAGS)]
     texts = [note.text for note in map(noted, ways_note(runs, [end], CompareConfig()))]
     assert bool(texts) is is_told
     assert all(f"({count} pairs), and where base and head share one CPU ×" in text and "(8 pairs)" in text for text in texts)
@@ -485,7 +487,7 @@ def test_builds_that_were_linked_again_and_do_other_work_leave_it_open() -> None
 
 def test_few_pairs_of_the_builds_themselves_tell_nothing_of_their_layout() -> None:
     runs = placed_runs(1.32, (0.78, 1.28), pairs=40)
-    assert not [*layout_note(runs, whole_runs([SORT], runs, CompareConfig()).ends, CompareConfig())]
+    assert not [*layout_note(runs, whole_runs([SORT], runs, CompareConfig()).ends, CompareConfig(), FLAGS)]
 
 
 @pytest.mark.parametrize(("others", "by_layouts"), [((0.78, 1.28), True), ((1.04, 1.04), False)], ids=["layouts vary", "runs vary"])

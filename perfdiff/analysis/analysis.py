@@ -91,7 +91,7 @@ def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and
         *warming_note(cases),
         *disagreement_notes(functions, ends),
         *ways_note(runs, ends, config),
-        *(layout_note(runs, ends, config) if experiment.environment.flags else ()),  # without any, nothing was compiled
+        *layout_note(runs, ends, config, experiment.environment.flags),
         *few_layouts_note(runs, ends, config),
     )
     return replace(

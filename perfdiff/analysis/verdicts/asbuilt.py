@@ -59,12 +59,14 @@ def ways_note(runs: Sequence[Run], ends: Sequence[EndToEnd], config: CompareConf
     )
 
 
-def layout_note(runs: Sequence[Run], ends: Sequence[EndToEnd], config: CompareConfig) -> Iterator[Claim]:
+def layout_note(runs: Sequence[Run], ends: Sequence[EndToEnd], config: CompareConfig, flags: Sequence[str]) -> Iterator[Claim]:
     """Yield a note where the builds themselves differ by more than the place of code makes as a rule, and all layouts together do not.
 
     Where these are slower or faster beyond doubt, that is told only of builds that say the opposite. What is more than places make is none
-    of theirs.
+    of theirs, and what was compiled with no `flags` at all was not compiled: it has no layouts.
     """
+    if not flags:
+        return
     chance = chance_of_ways(config, len(ends))
     of_places = (end for end in ends if ways_apart(_plain(end, runs), end.by, chance) is None)
     found = [seen for end in of_places if (seen := _seen(end, runs)) is not None]
