@@ -365,10 +365,10 @@ class Rung(StrEnum):
 class EndToEnd:
     """Whole runs of the plain builds at one point, and what probes cost there (CPU time of the timed build, the costlier side's).
 
-    `base_ns` and `head_ns` are of the cost that was judged, `by` CPU time or time: the means that `ratio` is of, medians of too few pairs.
-    Its bounds hold at all looks. `needed`: about so many pairs would decide, 0 unknown. `machines` are the ratios on single machines, by name;
-    where these `disagree` beyond chance, `ratio` is that of the machine that speaks for the point, and its upper bound the highest.
-    `by_layouts`: these decide. `judges`: it has a part in the verdict. `waits_more`: head does.
+    `base_ns` and `head_ns`: means of what was judged, `by` CPU time or time; medians of too few pairs. Bounds hold at all looks. About
+    `needed` pairs would decide, 0 unknown. `machines`: ratios on single ones; where these `disagree` beyond chance, `ratio` is that of the
+    one that speaks for the point, with the highest upper bound. `by_layouts`: these decide. `judges`: it has a part in the verdict.
+    `waits_more`: head does.
     """
 
     point: Point
