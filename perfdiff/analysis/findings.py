@@ -367,8 +367,7 @@ class EndToEnd:
 
     `base_ns` and `head_ns`: means of what was judged, `by` CPU time or time; medians of too few pairs. Bounds hold at all looks. About
     `needed` pairs would decide, 0 unknown. `machines`: ratios on single ones; where these `disagree` beyond chance, `ratio` is that of the
-    one that speaks for the point, with the highest upper bound. `by_layouts`: these decide. `judges`: it has a part in the verdict.
-    `waits_more`: head does.
+    one that decides, with the highest bound. `by_layouts`: these decide. `judges`: is part of the verdict. `waits_more`: head does.
     """
 
     point: Point
