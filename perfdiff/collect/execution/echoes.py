@@ -34,6 +34,8 @@ class Echoes:
 
     def taken_out(self, text: bytes) -> bytes | None:
         """Return a text without times in which one sign stands for all that it repeats, None where it repeats nothing."""
+        if not self.words and not self.numbers:
+            return None
         taken_out, words, numbers = results(text), 0, 0
         if self.words:
             any_word = b"|".join(map(re.escape, self.words))
