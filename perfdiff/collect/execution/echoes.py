@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import PurePath
 
 from perfdiff.collect.execution.masking import results
@@ -19,21 +20,22 @@ class Echoes:
     """What runs of a point may repeat: numbers however they are written, and words."""
 
     numbers: frozenset[float] = frozenset()
-    words: tuple[bytes, ...] = field(default=())
+    words: tuple[bytes, ...] = ()
 
     @classmethod
     def of(cls, values: Iterable[float | str], command: str) -> Echoes:
         """Return those of a point's parameters, and of numbers that are words of its command or stand behind `=` there."""
-        texts = [str(value) for value in values]
-        paths = [PurePath(text) for text in texts]
-        words = {text.encode(errors="surrogateescape") for path in paths for text in (str(path), path.name, path.stem)}
-        words |= {text.encode(errors="surrogateescape") for text in texts}
+        words = {str(value).encode(errors="surrogateescape") for value in values}
+        paths = [PurePath(os.fsdecode(word)) for word in words if _value(word) is None]
+        words |= {os.fsencode(text) for path in paths for text in (path.name, path.stem)}
         numbers = (_value(text) for text in (*words, *re.split(rb"[\s='\"]+", command.encode(errors="surrogateescape"))))
         named = (word for word in words if word and _value(word) is None)
         return cls(frozenset(number for number in numbers if number is not None), tuple(sorted(named, key=lambda word: (-len(word), word))))
 
     def taken_out(self, text: bytes) -> bytes | None:
         """Return a text without times in which one sign stands for all that it repeats, None where it repeats nothing."""
+        if not self.words and not self.numbers:
+            return None
         taken_out, words, numbers = results(text), 0, 0
         if self.words:
             any_word = b"|".join(map(re.escape, self.words))
