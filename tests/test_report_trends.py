@@ -21,12 +21,11 @@ import hostile_texts
 import trends as made
 from browsing import in_browser, opened, saved
 from perfdiff.analysis.findings import Verdict
-from perfdiff.analysis.series import Lack, Reason
 from perfdiff.analysis.trends.findings import DifferenceKind, TrendFindings
 from perfdiff.models.annotation import CostClass
 from perfdiff.records.places import Place
 from perfdiff.report.heat import SHADES, shade
-from perfdiff.report.trends import matrix, wording
+from perfdiff.report.trends import matrix
 from perfdiff.report.trends.document import answer, markdown, text
 from perfdiff.report.trends.json_document import json_document
 from perfdiff.report.trends.page import page
@@ -554,9 +553,3 @@ def test_places_in_json_lead_to_their_files_and_the_sentence_is_printable() -> N
     said = json_document(replace(whole, experiment=replace(whole.experiment, sides=sides)))
     assert {place["file"] for cluster in said["clusters"] for place in cluster["places"]} == {file}
     assert "\x1b" not in said["sentence"]
-
-
-def test_every_lack_of_growth_has_words() -> None:
-    said = {wording.why(Reason(lack, "n", 2.0)) for lack in Lack}
-    assert len(said) == len(Lack)
-    assert (wording.why(None), wording.why("'make' exited 2")) == ("", "'make' exited 2")

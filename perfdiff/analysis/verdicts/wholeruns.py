@@ -236,7 +236,7 @@ def _rank(judged: _Judged) -> int:
 
 def chance_of_ways(config: CompareConfig, points: int) -> float:
     """Return the chance at which ways to make runs seem to differ at a look, at one of so many points."""
-    return (1 - config.confidence) * OF_A_LOOK / points
+    return (1 - config.confidence) * OF_A_LOOK / max(points, 1)
 
 
 def _cpu_of_both(plain: Sequence[Run], timed: Sequence[Run]) -> tuple[float, float]:
