@@ -15,6 +15,7 @@ from perfdiff.errors import UsageError
 from perfdiff.records.pairing import COUNTS_APART, paired
 from perfdiff.records.recorded import Recorded
 from perfdiff.records.schema import Change
+from perfdiff.report.sentences.catalogue import noted
 
 
 def recorded(*functions: Made, seed: int, sizes: tuple[float, ...] = (1000, 3000), hosts: tuple[Host, ...] = ()) -> Recorded:
@@ -114,7 +115,7 @@ def test_runs_of_one_machine_in_both_recordings_are_of_one_machine() -> None:
     assert {run.machine for run in experiment.runs if run.side is HEAD} == {0, 1, 2}
     assert [note.slug for note in experiment.notes] == ["recorded-apart"]
     found = analysis.analyse(experiment, paired(first, second).samples, CompareConfig())
-    assert "machines-one-sided" in [note.slug for note in found.notes]
+    assert "machines-one-sided" in [note.slug for note in map(noted, found.notes)]
     ratio = next(each for each in found.functions if each.info.name == "f").metrics["self_ns"].ratio
     assert ratio is not None
     assert ratio.value == pytest.approx(1.5, rel=0.08)

@@ -70,4 +70,4 @@ def test_an_accepted_regression_raises_no_alarm_anywhere() -> None:
     assert 'failures="0"' in RENDERERS["junit"](known)
     assert "accepted: lists are short" in RENDERERS["junit"](known)
     assert "::warning" not in RENDERERS["github"](known)
-    assert 'perfdiff_regressed{function="insert",file="src/list.c"} 0.0' in RENDERERS["openmetrics"](known)
+    assert 'perfdiff_regressed{file="src/list.c",function="insert"} 0.0' in RENDERERS["openmetrics"](known)
