@@ -135,11 +135,14 @@ def test_cost_functions_beside_a_mean_are_told_only_where_their_class_changed_as
     assert say(cost_changed(found, Spot(base=80.0, switch="", feature=None, x=None), CONFIG, is_own=False)).startswith(says)
 
 
-def test_calls_told_apart_by_a_type_are_named_once() -> None:
+def test_calls_told_apart_by_a_type_or_a_size_are_named_once() -> None:
     grew = Ratio(9.0, 8.0, 10.0, 5, 5)
     found = MetricFinding("wall_ns", None, None, None, grew, "type(x) = str", grew, 0.0, None, None, None, 0.01)
     said = say(cost_changed(found, Spot(base=100.0, switch="type(x) = str", feature=None, x=None), CONFIG, is_own=False))
     assert said.startswith("for type(x) = str, 100 ns became 900 ns a call (")
+    at_one_size = Spot(base=100.0, switch="tokens = 36,009", feature="tokens", x=36_009.0)
+    said = say(cost_changed(replace(found, stratum=""), at_one_size, CONFIG, is_own=False))
+    assert said.startswith("for tokens = 36,009, 100 ns became 900 ns a call (")
 
 
 @pytest.mark.parametrize(("value", "says"), [(2.1, "costs more a call on average (×2.1, "), (0.4, "costs less a call on average (×0.4, ")])

@@ -336,9 +336,10 @@ class Collector:
         self._told.add(slot.point.id)
         if self.slow is not None:
             sides = " or ".join(sorted(each.side for each in slots))
+            why = "counting is slow" if slot.phase is Phase.COUNTED else "timeout_s of the workload"
             self.slow(
                 f"one run of {slot.point.label} on {sides} has taken {LONG_S:g} s and goes on; it counts as hanging after {limit:g} s "
-                f"(timeout_s of the workload), and smaller parameters take less"
+                f"({why}), and smaller parameters take less"
             )
 
     def _timeout_s(self, slot: Slot) -> float:

@@ -15,13 +15,11 @@ def _cost_changed(facts: Facts) -> str:
 
 
 def _where(facts: Facts) -> str:
-    stratum, feature, switch, at = facts["stratum"], facts["feature"], facts["switch"], facts["at"]
-    where = f"at {stratum}, " if stratum else ""
-    if feature:
-        where = f"at {feature} = {units.count(at)}, "
-    if switch:
-        return f"for {switch}, {'' if switch == stratum and at is None else where}"
-    return where
+    place = f"{facts['feature']} = {units.count(facts['at'])}" if facts["feature"] else facts["stratum"] or ""
+    at = f"at {place}, " if place else ""
+    if not facts["switch"]:
+        return at
+    return f"for {facts['switch']}, {'' if place == facts['switch'] else at}"
 
 
 def _change(facts: Facts) -> str:
