@@ -119,3 +119,7 @@ def test_a_side_whose_runs_leave_no_byte_code_is_told(base: set[str] | None, hea
     notes = caveats.byte_code_left({Side.BASE: base, Side.HEAD: head})
     assert [note.slug for note in notes] == ["byte-code-not-left"] * bool(told)
     assert all(note.text.startswith(told) for note in notes)
+
+
+def test_nothing_is_told_of_a_side_that_is_not_compared() -> None:
+    assert caveats.byte_code_left({Side.BASE: {"a.py"}}) == ()

@@ -119,10 +119,10 @@ def trees_written(written: Mapping[str, Sequence[str]]) -> tuple[Note, ...]:
 def byte_code_left(left: Mapping[Side, Collection[str] | None]) -> tuple[Note, ...]:
     """Tell of a side whose runs leave no byte code, where those of the other one do: `left` are its sources, None of no such."""
     leaving = [(side, names) for side, names in left.items() if names]
-    if len(leaving) != 1 or None in left.values():
+    lacking = [side for side, names in left.items() if names is not None and not names]
+    if len(leaving) != 1 or len(lacking) != 1:
         return ()
-    [(side, names)] = leaving
-    [other] = left.keys() - {side}
+    [(side, names)], [other] = leaving, lacking
     text = (
         f"runs of {other} leave no byte code of modules that they import, as those of {side} do "
         f"({units.listed(sorted(names), _SHOWN)}): each run compiles them again, as it does for users"
