@@ -452,8 +452,9 @@ def made_in_two_ways(alone: float, together: float, count: int, *, deviation: fl
         (1.0, 2.68, 5, PointStanding.SLOWER, True),
         (0.4, 1.0, 5, PointStanding.NOT_SLOWER, True),
         (1.1, 1.0, 5, PointStanding.NOT_SLOWER, False),
+        (0.3, 0.5, 2, PointStanding.FASTER, False),
     ],
-    ids=["few alone", "slower alone", "slower on one CPU", "faster alone", "by no more than places make"],
+    ids=["few alone", "slower alone", "slower on one CPU", "faster alone", "by no more than places make", "faster both ways"],
 )
 def test_pairs_made_in_another_way_that_differ_by_more_than_layouts_judge_by_themselves(
     alone: float, together: float, count: int, standing: PointStanding, is_told: bool

@@ -37,9 +37,10 @@ class _Seen:
 
 
 def ways_note(runs: Sequence[Run], ends: Sequence[EndToEnd], config: CompareConfig) -> Iterator[Claim]:
-    """Yield a note where pairs that were made in one way differ from the others by more than the place of code makes."""
-    chance = chance_of_ways(config, len(ends))
-    at_points = [(end, apart) for end in ends if (apart := ways_apart(_plain(end, runs), end.by, chance)) is not None]
+    """Yield a note where pairs made in one way differ from the others by more than the place of code makes, unless both are faster."""
+    chance, faster = chance_of_ways(config, len(ends)), 1 / (1 + config.min_effect)
+    apart_at = ((end, ways_apart(_plain(end, runs), end.by, chance)) for end in ends)
+    at_points = [(end, apart) for end, apart in apart_at if apart is not None and apart.worst(end.by) >= faster]
     ratios = [[median_ratio(way, end.by) for way in (apart.runs, apart.others)] for end, apart in at_points]
     shifts = [abs(math.log(here / there)) for (here, _), (there, _) in ratios]
     if not shifts:

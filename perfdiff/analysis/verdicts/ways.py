@@ -31,6 +31,10 @@ class WaysApart:
     runs: Runs
     others: Runs
 
+    def worst(self, cost: str) -> float:
+        """Return how many times as much of a cost head takes in the way that is worse for it, in the median of pairs."""
+        return max(median_ratio(runs, cost)[0] for runs in (self.runs, self.others))
+
 
 def ways_apart(runs: Runs, cost: str, chance: float) -> WaysApart | None:
     """Return ways whose pairs differ by more than the place of code makes, beyond `chance`; None where none do."""

@@ -144,9 +144,12 @@ class _Judge:
     waiting: Set[int]
 
     def by_ways(self, runs: Runs, telling: Runs, cost: str) -> _Judged:
-        """Say what a cost shows of the `telling` runs, or of each way to make runs by itself where these differ: the worse counts."""
+        """Say what a cost shows of the `telling` runs, or of each way to make runs by itself where these differ: the worse counts.
+
+        Where head is faster in both, that needs no more runs of either: how much it saves may well hang on what runs beside it.
+        """
         apart = ways_apart(runs, cost, chance_of_ways(self.config, self.points))
-        if apart is None:
+        if apart is None or apart.worst(cost) < 1 / (1 + self.config.min_effect):
             return self.by(*telling, cost)
         both = (apart.runs, apart.others)
         judge = replace(self, points=len(both) * self.points)
