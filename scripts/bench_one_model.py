@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import figures
@@ -58,9 +58,9 @@ class Observations:
     """Rows of a linear model of one point: what was observed, of which unknowns it is the sum, and its deviation, in ns of a run."""
 
     unknowns: int
-    rows: list[Floats]
-    values: list[float]
-    deviations: list[float]
+    rows: list[Floats] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    deviations: list[float] = field(default_factory=list)
 
     def add(self, of: Sequence[int], value: float, deviation: float) -> None:
         """Add the sum of some unknowns."""
@@ -87,7 +87,7 @@ def judged(found: Recorded, config: CompareConfig, unexplained: float) -> Answer
     level = config.confidence + (1 - config.confidence) / 2
     for point, end in ends.items():
         run_ns, least = end.base_ns, config.min_effect * end.base_ns
-        model = Observations(len(suspects) + 1, [], [], [])
+        model = Observations(len(suspects) + 1)
         model.add([len(suspects)], 0.0, unexplained * run_ns)
         assert end.ratio is not None
         model.add(range(len(suspects) + 1), run_ns * (end.ratio.value - 1), run_ns * (end.ratio.high - end.ratio.low) / WIDTH)

@@ -19,7 +19,7 @@ from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, Items, Sent
 from perfdiff.report.machines import recorders_table
 from perfdiff.report.printable import printable_values, shortened
 from perfdiff.report.sentences.catalogue import noted, say
-from perfdiff.report.terminal import render_blocks
+from perfdiff.report.terminal import ALL, render_blocks
 from perfdiff.report.trends import wording as growing
 
 SCHEMA = "perfdiff.log/1"
@@ -32,7 +32,7 @@ _NOTHING = 1e5  # a ratio beyond it is to a cost of nothing, which counts as a t
 def text(history: History, *, width: int = 100, colour: bool = False) -> str:
     """Return a table for each metric, oldest revision first, with what changed in words above."""
     clean: History = printable_values(history)
-    return render_blocks(list(_blocks(clean)), width=width, colour=colour, all_rows=True)
+    return render_blocks(list(_blocks(clean)), width=width, colour=colour, rows=ALL)
 
 
 def answer(history: History) -> str:

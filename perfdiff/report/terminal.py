@@ -26,8 +26,9 @@ _STYLES = {
 }
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "dim", " ": ""}
 # Rows of a terminal's table, and notes of a list: what is further down is in the other formats. A page tries these in turn until it fits.
-_MOST_ROWS = 30
-_FEWER_ROWS = (_MOST_ROWS, 12, 6, 3)
+MOST_ROWS = 30
+_FEWER_ROWS = (MOST_ROWS, 12, 6, 3)
+ALL = sys.maxsize  # rows
 PAGE = 60  # lines that an answer on a terminal takes at most
 _INDENT = 2
 _GAP = 2
@@ -41,10 +42,10 @@ def render(document: Document, *, width: int = 100, colour: bool = False, lines:
 
     With `lines`, tables and lists are as short as it takes to keep to so many, and then what says least is left out.
     """
-    before = render_blocks(list(document.search), width=width, colour=colour, all_rows=True) + "\n" if document.search else ""
+    before = render_blocks(list(document.search), width=width, colour=colour, rows=ALL) + "\n" if document.search else ""
     blocks, spared = _blocks(document), [document.skipped, document.work, document.machines, document.coverage]
     if lines is None:
-        return before + render_blocks(blocks, width=width, colour=colour, all_rows=True)
+        return before + render_blocks(blocks, width=width, colour=colour, rows=ALL)
     for rows in _FEWER_ROWS:
         compared = render_blocks(blocks, width=width, colour=colour, rows=rows)
         if compared.count("\n") <= lines:
@@ -71,11 +72,11 @@ def render_section(section: FunctionSection, *, width: int = 100, colour: bool =
     """Return all that is said of one function, the source diff included."""
     title = Sentence(f"{section.name}  {section.place}", Tone.STRONG)
     blocks = [title, Sentence(section.headline), section.facts, section.chain, *section.details, section.diff]
-    return render_blocks([block for block in blocks if block is not None], width=width, colour=colour, all_rows=True)
+    return render_blocks([block for block in blocks if block is not None], width=width, colour=colour, rows=ALL)
 
 
-def render_blocks(blocks: list[Block], *, width: int, colour: bool, all_rows: bool = False, rows: int = _MOST_ROWS) -> str:
-    """Return blocks as text, an empty line between them; tables and lists are cut after some `rows` unless `all_rows`."""
+def render_blocks(blocks: list[Block], *, width: int, colour: bool, rows: int = MOST_ROWS) -> str:
+    """Return blocks as text, an empty line between them; tables and lists are cut after some `rows`."""
     from rich.console import Console
 
     target = io.StringIO()
@@ -94,7 +95,7 @@ def render_blocks(blocks: list[Block], *, width: int, colour: bool, all_rows: bo
     for index, block in enumerate(blocks):
         if index:
             console.print()
-        for part in _parts(block, console, sys.maxsize if all_rows else rows):
+        for part in _parts(block, console, rows):
             console.print(part, soft_wrap=isinstance(block, Listing | Diff))
     return "\n".join(line.rstrip() for line in target.getvalue().splitlines()) + "\n"
 

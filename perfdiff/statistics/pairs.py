@@ -91,7 +91,12 @@ class PairedDifference:
         """Return how far the bounds are from the effect."""
         from scipy.special import stdtrit
 
-        return float(stdtrit(self.freedom, 1 - (1 - confidence) * OF_A_LOOK / comparisons)) * self.error if self.error else 0.0
+        return float(stdtrit(self.freedom, 1 - chance_of_a_look(confidence, comparisons))) * self.error if self.error else 0.0
+
+
+def chance_of_a_look(confidence: float, comparisons: int = 1) -> float:
+    """Return the chance of an error at a look, one-sided, in each of so many comparisons (Bonferroni)."""
+    return (1 - confidence) * OF_A_LOOK / comparisons
 
 
 def paired_difference(base: Floats, head: Floats, layouts: Ints, machines: Ints | None = None) -> PairedDifference | None:

@@ -14,9 +14,9 @@ from perfdiff.records.schema import Floats
 def uneven_points(function: int, own: Comparison, ledger: Ledger, config: CompareConfig) -> frozenset[int]:
     """Return the points where a function that is slower at equal inputs takes no more of a run, as it is called less often.
 
-    What a program does with given inputs it does as often in each run. Runs of both sides that call it by more than the smallest effect of
-    interest less or more often than each other may end by a clock, by other work or by chance: as often as base's, head's calls would take
-    materially longer, and what runs take as a whole says nothing of them.
+    What a program does with given inputs it does as often in each run. Where the runs of a side make another number of calls each, by more
+    than the smallest effect of interest, a clock, other work or chance may end them. Had head made as many calls as base, a run would have
+    taken materially longer: so what runs take as a whole says nothing of the change.
     """
     ratio = own.ratio
     if ratio is None or ratio.low <= 1:

@@ -11,10 +11,10 @@ import numpy as np
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.findings import EndToEnd, PointStanding
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.verdicts.ways import Runs, median_ratio, ways_apart
-from perfdiff.analysis.verdicts.wholeruns import chance_of_ways
+from perfdiff.analysis.verdicts.ways import Runs, WaysApart, median_ratio, ways_apart
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Floats, Ints, Phase, Run, Side
+from perfdiff.statistics.pairs import chance_of_a_look
 from perfdiff.statistics.sides import comparable, logs, pairs_of
 
 FEWEST = 3  # pairs of the builds themselves: fewer are one disturbed run
@@ -38,8 +38,8 @@ class _Seen:
 
 def ways_note(runs: Sequence[Run], ends: Sequence[EndToEnd], config: CompareConfig) -> Iterator[Claim]:
     """Yield a note where pairs made in one way differ from the others by more than the place of code makes, unless both are faster."""
-    chance, faster = chance_of_ways(config, len(ends)), 1 / (1 + config.min_effect)
-    apart_at = ((end, ways_apart(_plain(end, runs), end.by, chance)) for end in ends)
+    faster = 1 / (1 + config.min_effect)
+    apart_at = ((end, _apart(end, runs, ends, config)) for end in ends)
     at_points = [(end, apart) for end, apart in apart_at if apart is not None and apart.worst(end.by) >= faster]
     ratios = [[median_ratio(way, end.by) for way in (apart.runs, apart.others)] for end, apart in at_points]
     shifts = [abs(math.log(here / there)) for (here, _), (there, _) in ratios]
@@ -68,8 +68,7 @@ def layout_note(runs: Sequence[Run], ends: Sequence[EndToEnd], config: CompareCo
     """
     if not flags:
         return
-    chance = chance_of_ways(config, len(ends))
-    of_places = (end for end in ends if ways_apart(_plain(end, runs), end.by, chance) is None)
+    of_places = (end for end in ends if _apart(end, runs, ends, config) is None)
     found = [seen for end in of_places if (seen := _seen(end, runs)) is not None]
     worst = max(found, key=lambda seen: (len(seen.built), abs(seen.effect)), default=None)
     if worst is None:
@@ -116,6 +115,11 @@ def _seen(end: EndToEnd, runs: Sequence[Run]) -> _Seen | None:
     is_told_already = PointStanding.SLOWER if seen.effect > 0 else PointStanding.FASTER
     outside = seen.effect > math.log(end.ratio.high) if seen.effect > 0 else seen.effect < math.log(end.ratio.low)
     return seen if outside and end.standing is not is_told_already else None
+
+
+def _apart(end: EndToEnd, runs: Sequence[Run], ends: Sequence[EndToEnd], config: CompareConfig) -> WaysApart | None:
+    """Return ways in which pairs of a point, one of `ends`, were made and differ."""
+    return ways_apart(_plain(end, runs), end.by, chance_of_a_look(config.confidence, len(ends)))
 
 
 def _plain(end: EndToEnd, runs: Sequence[Run]) -> Runs:

@@ -51,16 +51,13 @@ def seem_apart(runs: Sequence[Run]) -> bool:
     """Return whether runs of one point that were made alone seem to show another difference than those made at the same time."""
     sides = tuple([run for run in runs if run.side is side] for side in Side)
     alone, together = (_Shifts.of(way, "cpu_ns") for way in _split((sides[0], sides[1]), lambda run: not run.together))
-    return bool(len(alone) and len(together)) and abs(alone.median - together.median) > _LAYOUTS
+    return bool(len(alone) and len(together)) and not POLICY.may_be_layout(abs(alone.median - together.median))
 
 
 def median_ratio(runs: Runs, cost: str) -> tuple[float, int]:
     """Return how many times as much of a cost head takes in the median of pairs, and how many these are."""
     shifts = _Shifts.of(runs, cost)
     return math.exp(shifts.median), len(shifts)
-
-
-_LAYOUTS = math.log1p(POLICY.layout_shift)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +83,7 @@ class _Shifts:
         """Return whether two means differ by more than the place of code makes, whatever it makes of a layout that was not measured."""
         from scipy.special import stdtrit
 
-        distance = abs(float(self.values.mean() - others.values.mean())) - _LAYOUTS
+        distance = abs(float(self.values.mean() - others.values.mean())) - math.log1p(POLICY.layout_shift)
         if distance <= 0:
             return False
         parts = [*self._errors(), *others._errors(self._count)]

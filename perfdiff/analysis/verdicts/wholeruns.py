@@ -15,7 +15,7 @@ from perfdiff.analysis.verdicts.waiting import points_where_head_waits, waits
 from perfdiff.analysis.verdicts.ways import Runs, ways_apart
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Phase, Point, Run, Side
-from perfdiff.statistics.pairs import OF_A_LOOK, PairedDifference
+from perfdiff.statistics.pairs import PairedDifference, chance_of_a_look
 from perfdiff.statistics.sides import comparable, difference_of
 
 FEWEST_ALIKE = 3  # runs of a point that tell, by their median, what probes cost
@@ -148,7 +148,7 @@ class _Judge:
 
         Where head is faster in both, that needs no more runs of either: how much it saves may well hang on what runs beside it.
         """
-        apart = ways_apart(runs, cost, chance_of_ways(self.config, self.points))
+        apart = ways_apart(runs, cost, chance_of_a_look(self.config.confidence, self.points))
         if apart is None or apart.worst(cost) < 1 / (1 + self.config.min_effect):
             return self.by(*telling, cost)
         both = (apart.runs, apart.others)
@@ -168,7 +168,7 @@ class _Judge:
         values = [ratio.value for ratio in ratios.values()]
         is_of_interest = len(values) > 1 and max(values) >= (1 + self.config.min_effect) * min(values)
         # At any of its points a comparison may find machines to disagree: corrected as bounds are.
-        if not is_of_interest or seen.differ * self.points > (1 - self.config.confidence) * OF_A_LOOK:
+        if not is_of_interest or seen.differ > chance_of_a_look(self.config.confidence, self.points):
             return replace(judged, machines=ratios)
         return replace(_of_machines(judged, [*alone.values()]), machines=ratios, disagree=True)
 
@@ -235,11 +235,6 @@ def _of_machines(together: _Judged, alone: Sequence[_Judged]) -> _Judged:
 def _rank(judged: _Judged) -> int:
     """Order standings: what is slower decides, then what is open."""
     return (PointStanding.FASTER, PointStanding.NOT_SLOWER, PointStanding.OPEN, PointStanding.SLOWER).index(judged.standing)
-
-
-def chance_of_ways(config: CompareConfig, points: int) -> float:
-    """Return the chance at which ways to make runs seem to differ at a look, at one of so many points."""
-    return (1 - config.confidence) * OF_A_LOOK / max(points, 1)
 
 
 def _cpu_of_both(plain: Sequence[Run], timed: Sequence[Run]) -> tuple[float, float]:

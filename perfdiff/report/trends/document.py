@@ -29,7 +29,7 @@ def text(found: TrendFindings, *, width: int = 100, colour: bool = False, search
     """
     shown = clean(found)
     told = [*search, Sentence(title(shown), Tone.MUTED), answered(shown), *blocks(shown)]
-    return terminal.render_blocks(told, width=width, colour=colour, all_rows=bool(search))
+    return terminal.render_blocks(told, width=width, colour=colour, rows=terminal.ALL if search else terminal.MOST_ROWS)
 
 
 def markdown(found: TrendFindings, search: tuple[Block, ...] = ()) -> str:
