@@ -165,10 +165,14 @@ TCP = "tcp"
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Benchmarks that a project has: the `kind` of suite, and `what` of it is run, as the configuration says both."""
+    """Benchmarks or tests that a project has: the framework's name is its `kind`, and `what` of it is run.
+
+    Both are as the configuration says, or `guessed` where it says nothing.
+    """
 
     kind: str
     what: str
+    guessed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +308,7 @@ class Config:
 
     `languages` are those that the project is written in, by name, each with the value of its section (`settings` of its traits), but for
     those that serve every project. `source` is the file it came from; `build_guessed_from` the file that gave the build command away where
-    none is configured, `suite_guessed_from` the one that told of benchmarks where no workload is.
+    none is configured.
     """
 
     build: BuildConfig
@@ -319,7 +323,6 @@ class Config:
     links: tuple[Link, ...] = ()  # to services that are made worse to reach, for a check
     source: str | None = None
     build_guessed_from: str | None = None
-    suite_guessed_from: str | None = None
 
     @property
     def commands(self) -> tuple[str, ...]:

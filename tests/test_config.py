@@ -11,8 +11,9 @@ import pytest
 
 from perfdiff import configuration
 from perfdiff.config import BuildConfig, CacheSize, CompareConfig, Config, CountersConfig, ProbeConfig, WorkloadConfig
-from perfdiff.configuration import Overrides, buildsystem, settings, suites, tomlfile
+from perfdiff.configuration import Overrides, buildsystem, settings, tomlfile
 from perfdiff.errors import ConfigError
+from perfdiff.languages.frameworks import frameworks
 from perfdiff.languages.python.traits import PythonConfig
 
 GOOD = """\
@@ -92,7 +93,7 @@ def test_every_value_of_the_configuration_has_a_setting(section: str, values: ty
     known = settings.WORKLOAD if section == "workload" else settings.SECTIONS[section]
     names = {field.name for field in fields(values)}
     if section == "workload":  # a suite goes by its kind; what is left out of it, it tells itself
-        names = names - {"suite", "left_out"} | set(suites.KINDS)
+        names = names - {"suite", "left_out"} | set(frameworks())
     assert set(known) == names
 
 

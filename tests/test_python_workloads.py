@@ -20,9 +20,10 @@ from perfdiff.collect.execution.executor import Command, Execution, ProcessExecu
 from perfdiff.collect.runs import suites, workloads
 from perfdiff.collect.runs.collector import Target
 from perfdiff.collect.runs.schedule import Slot
-from perfdiff.collect.runs.suites import Benchmark, Suites
+from perfdiff.collect.runs.suites import Suites
 from perfdiff.config import DRIVER, Suite, WorkloadConfig
 from perfdiff.errors import ConfigError, WorkloadError
+from perfdiff.languages.listing import LISTED_TO, Benchmark
 from perfdiff.languages.python import benchmarks, layout, requirements
 from perfdiff.languages.python.benchmarks.trials import identifiers, labels
 from perfdiff.languages.python.layout import Layout
@@ -178,7 +179,7 @@ class Project:
     def environment(self) -> dict[str, str]:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PYTHON", "COV"))}
         path = os.pathsep.join((str(Path(sys.executable).parent), inherited["PATH"]))
-        return {**inherited, "PATH": path, "PYTHONPATH": str(self.site), suites.LISTING: str(self.folder / "listing.json")}
+        return {**inherited, "PATH": path, "PYTHONPATH": str(self.site), LISTED_TO: str(self.folder / "listing.json")}
 
     def run(self, command: str, status: int = 0) -> list[str]:
         """Run a command of the driver, and return what the project's code counted meanwhile."""
@@ -238,23 +239,28 @@ def test_a_regular_expression_chooses_benchmarks_of_asv(project: Project) -> Non
     assert list(project.listed("asv", "asv_bench/suite", "Fresh|one_way")[0]) == ["times.Fresh.time_fresh", "times.time_one_way"]
 
 
+def repeated(command: str, calls: int, **values: object) -> str:
+    """Return a listed command with its places filled."""
+    return command.format(calls=calls, **values)
+
+
 def test_a_benchmark_of_asv_runs_between_its_setup_and_teardown(project: Project) -> None:
     found, _ = project.listed("asv", "asv_bench/suite", "Inherits")
-    command = found["times.Inherits.time_it"]["command"].format(n=1000, kind_of="sorted")
-    assert project.run(f"{command} --calls 3") == ["setup", *["time 1000 sorted"] * 3, "teardown"]
-    assert project.run(f"{command.replace('1000', '999')} --calls 3", status=1) == []
+    command = found["times.Inherits.time_it"]["command"].replace("{n}", "1000").replace("{kind_of}", "sorted")
+    assert project.run(repeated(command, 3)) == ["setup", *["time 1000 sorted"] * 3, "teardown"]
+    assert project.run(repeated(command.replace("1000", "999"), 3), status=1) == []
 
 
 def test_a_benchmark_that_says_after_how_many_calls_is_set_up_again(project: Project) -> None:
     found, _ = project.listed("asv", "asv_bench/suite", "Fresh")
-    assert project.run(f"{found['times.Fresh.time_fresh']['command']} --calls 5") == [*["setup", "time", "time"] * 2, "setup", "time"]
+    assert project.run(repeated(found["times.Fresh.time_fresh"]["command"], 5)) == [*["setup", "time", "time"] * 2, "setup", "time"]
 
 
 def test_a_setup_cache_is_made_outside_of_runs(project: Project) -> None:
     found, _ = project.listed("asv", "asv_bench/suite", "Cached")
     cached = found["times.Cached.time_cached"]
     assert project.run(cached["setup"]) == ["cache"]
-    assert project.run(f"{cached['command'].format(param1=2)} --calls 2") == ["time 7 2"] * 2
+    assert project.run(repeated(cached["command"], 2, param1=2)) == ["time 7 2"] * 2
 
 
 def test_tests_of_pytest_are_listed_with_their_parameters(project: Project) -> None:
@@ -280,16 +286,16 @@ def test_options_of_pytest_choose_tests(project: Project) -> None:
 
 def test_one_test_is_called_as_often_as_is_asked_with_the_same_fixtures(project: Project) -> None:
     found, _ = project.listed("pytest", "tests -k sort")
-    command = found["tests/test_times.py::test_sort"]["command"].format(sort="list", n=1000)
-    assert project.run(f"{command} --calls 3") == ["fixture", *["test list 1000"] * 3]
-    assert project.run(f"{command.replace('=1000', '=999')} --calls 3", status=5) == []
+    command = found["tests/test_times.py::test_sort"]["command"].replace("{n}", "1000").replace("{sort}", "list")
+    assert project.run(repeated(command, 3)) == ["fixture", *["test list 1000"] * 3]
+    assert project.run(repeated(command.replace("=1000", "=999"), 3), status=5) == []
 
 
 def test_what_a_test_hands_to_the_fixture_benchmark_is_called(project: Project) -> None:
     found, _ = project.listed("pytest", "tests -k 'rounds or pedantic'")
     rounds, pedantic = (found[f"tests/test_times.py::test_{name}"]["command"] for name in ("rounds", "pedantic"))
-    assert project.run(f"{rounds} --calls 4") == ["body", *["round"] * 4]
-    assert project.run(f"{pedantic} --calls 2") == ["setup", "target"] * 2
+    assert project.run(repeated(rounds, 4)) == ["body", *["round"] * 4]
+    assert project.run(repeated(pedantic, 2)) == ["setup", "target"] * 2
 
 
 def test_a_listing_that_pytest_cannot_make_fails(project: Project) -> None:
@@ -305,7 +311,7 @@ def test_a_project_that_measures_coverage_in_its_tests_needs_no_plugin_for_it(pr
     (project.folder / "pytest.ini").write_text(f"[pytest]\naddopts = {options}\n")
     found, _ = project.listed("pytest", "tests -k method")
     [command] = [each["command"] for each in found.values()]
-    assert project.run(f"{command} --calls 2") == ["method"] * 2
+    assert project.run(repeated(command, 2)) == ["method"] * 2
 
 
 def test_a_function_is_called_with_numbers_and_texts(project: Project) -> None:
@@ -313,7 +319,7 @@ def test_a_function_is_called_with_numbers_and_texts(project: Project) -> None:
     found, failures = project.listed("callable", "functions:run", json.dumps(parameters))
     assert [point[0] for point in found["functions:run"]["points"]] == [[n, 7, kind] for n in (1, 2.5) for kind in ("1", "x")]
     assert set(failures) == {"functions:run n=3 size=7 kind=1", "functions:run n=3 size=7 kind=x"}
-    assert project.run(f"{found['functions:run']['command'].format(n=2.5, size=7, kind='1')} --calls 2") == ["(2.5, 7, '1')"] * 2
+    assert project.run(repeated(found["functions:run"]["command"], 2, n=2.5, size=7, kind="1")) == ["(2.5, 7, '1')"] * 2
 
 
 def test_values_are_named_as_people_know_them() -> None:
@@ -337,7 +343,7 @@ class Told:
         """Write the listing."""
         if command.purpose is Purpose.LISTING:
             side = next(side for side in Side if command.where.startswith(side))
-            Path(command.environment[suites.LISTING]).write_text(json.dumps(self.said[side]))
+            Path(command.environment[LISTED_TO]).write_text(json.dumps(self.said[side]))
         return Execution(1.0, 1.0, 1.0, None, None, "")
 
     def execute_together(self, commands: Sequence[Command], cpus: Collection[int]) -> list[Execution]:
@@ -350,7 +356,7 @@ def listing(points: Mapping[str, Mapping[tuple[object, ...], float]], failures: 
     told = [
         {
             "name": name,
-            "command": f"run {name} {{n}}",
+            "command": f"run {name} {{n}} --calls {{calls}}",
             "setup": "",
             "parameters": {name: [] for name in ("n", "kind")[: len(next(iter(seconds)))]},
             "points": [[list(values), second, True] for values, second in seconds.items()],
@@ -442,8 +448,7 @@ ASV_FILES = {
 def test_a_project_with_a_suite_of_asv_needs_no_configuration(tmp_path: Path) -> None:
     config = configuration.load(checkout(tmp_path, None, ASV_FILES), environment={})
     (workload,) = config.workloads
-    assert workload == WorkloadConfig("asv", f"python -m {DRIVER} list asv bench/suite ''", suite=Suite("asv", ""))
-    assert config.suite_guessed_from == "bench/asv.conf.json"
+    assert workload == WorkloadConfig("asv", f"python -m {DRIVER} list asv bench/suite ''", suite=Suite("asv", "", guessed=True))
     assert config.build.overlay == ("bench/suite",)
     assert config.languages["python"] == PythonConfig(requirements=("numpy==1.26", "lxml"))
 
@@ -474,7 +479,6 @@ parameters = { n = [1, 2] }
     assert function.name == "package.module:function"
     assert function.command == f"""python -m {DRIVER} list callable package.module:function '{{"n": [1, 2]}}'"""
     assert config.languages["python"] == PythonConfig(requirements=("pytest",))
-    assert config.suite_guessed_from is None
     again = reproduction.configuration_text(config)
     (tmp_path / "perfdiff.toml").write_text(again)
     assert configuration.load(tmp_path, environment={}).workloads == config.workloads

@@ -81,7 +81,9 @@ ALLOWED = {
     },
 }
 # What is known of languages without the code of their packs: all of the house may ask.
-OF_ALL_LANGUAGES = {f"perfdiff.languages.{name}" for name in ("check", "holding", "installed", "kept_files", "traits")}
+OF_ALL_LANGUAGES = {
+    f"perfdiff.languages.{name}" for name in ("check", "frameworks", "holding", "installed", "kept_files", "listing", "traits")
+}
 # The same within the analysis, besides the values that all of it writes and `policy`, the thresholds that decide.
 VALUES = {"findings", "acceptances", "callgraph", "claims", "linegrowth", "policy", "series", "witnessed"}
 ANALYSIS = {
@@ -136,6 +138,7 @@ STANDS_ALONE = {
     "collect/serving/proxy.py",
     "collect/trees/reported.py",
     "load/__main__.py",
+    "languages/listing.py",
     "languages/python/benchmarks/__main__.py",
     "languages/python/benchmarks/asv.py",
     "languages/python/benchmarks/functions.py",
@@ -272,18 +275,15 @@ NAMING_ONE = {
     "build/kinds.py": "perfdiff's own interpreter",
     "build/links.py": "reads calls of C's compilers",
     "build/masquerade.py": "stands in place of C's compilers, and has its own modules compiled",
-    "cli/comparison.py": "says which languages perfdiff reads, and whose benchmarks are run",
+    "cli/comparison.py": "says which languages perfdiff reads",
     "cli/record.py": "an example of a command",
     "cluster/workers.py": "perfdiff's own interpreter, here and on machines of a cluster",
     "collect/counts/attached.py": "the name of a library of perfdiff's",
     "collect/hosts/doctor.py": "perfdiff's own interpreter",
     "collect/built/reach.py": "examples of what leads a program to a copy",
     "collect/serving/requests.py": "perfdiff's own interpreter, which sends requests",
-    "configuration/asv.py": "suites of benchmarks are Python's: which there are is asked of its pack's driver",
-    "configuration/reading.py": "the same",
+    "configuration/reading.py": "a library that an extra of perfdiff's brings",
     "configuration/servers.py": "servers that `init` proposes are known by files of frameworks",
-    "configuration/settings.py": "suites of benchmarks are Python's",
-    "configuration/suites.py": "the same",
     "configuration/workloads.py": "perfdiff's own interpreter, which sends requests",
     "records/remote.py": "how a package of perfdiff's own is installed",
 }

@@ -53,7 +53,6 @@ class ToyProject:
     """How projects of toys are recognised: by a script at their top. They run as they lie."""
 
     leads = False
-    has_suites = False
     needs_build = False
 
     def recognise(self, folder: Path, commands: Sequence[str], *, is_led: bool) -> str | None:

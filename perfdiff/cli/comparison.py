@@ -207,8 +207,6 @@ def request(revisions: tuple[str, ...], directory: Path, cache: Path, overrides:
         raise
     if config.build_guessed_from:
         progress.note(_guess(config))
-    if config.suite_guessed_from:
-        progress.note(f"running the benchmarks of asv, as {config.suite_guessed_from} tells; a [[workload]] says otherwise")
     from perfdiff.request import Request
 
     project = configuration.project(directory.absolute(), overrides.file)

@@ -19,7 +19,6 @@ from perfdiff.config import (
     ServiceConfig,
 )
 from perfdiff.configuration import (
-    asv,
     buildsystem,
     recognition,
     services,
@@ -62,7 +61,7 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         values["measure"]["thorough"] = True
     place = project(directory, overrides.file)
     offered = tuple(_services(source)) if source else ()
-    found, suite = workloads.configured(source, overrides, environment, place, offered), None
+    found = workloads.configured(source, overrides, environment, place, offered)
     if source and (offered or any(workload.services or workload.requests for workload in found)):
         services.require_places(offered, found, lambda kind, number: source.place((kind, number)))
         found = services.served(found, offered)
@@ -70,14 +69,12 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
     require_services(far, offered)
     found = swept(found, far)
     if measuring:
-        if any(workload.suite and workload.suite.kind == suites.ASV for workload in found):
-            suite = asv.find(place)
-        values = suites.asked(values, suite) if suite else values
-        found = tuple(suites.with_command(workloads.with_inputs(workload, source, overrides, place), suite, place) for workload in found)
+        values = suites.asked(values, found, place)
+        found = tuple(suites.with_command(workloads.with_inputs(workload, source, overrides, place), place) for workload in found)
     if measuring and not found:
         raise ConfigError(_no_workload(source), slug="config-no-workload")
     _require_library(values["compare"].get("detector"))
-    named = {name for name in settings.LANGUAGES if values[name] or (source and name in source.table)}
+    named = suites.languages(found) | {name for name in settings.LANGUAGES if values[name] or (source and name in source.table)}
     programs = recognition.recognised(place, found, offered, named)
     guessed = None
     if measuring and not programs.is_ready and "command" not in values["build"]:
@@ -96,7 +93,6 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         services=offered,
         links=tuple(replace(link, delays_ms=()) for link in far),
         build_guessed_from=guessed.file if guessed else programs.sign if measuring and not values["build"]["command"] else None,
-        suite_guessed_from=suite.file if suite and not (source and "workload" in source.table) else None,
     )
 
 

@@ -31,11 +31,10 @@ class Draft:
 class ProjectKind(Protocol):
     """How projects of a language are recognised. `leads`: its files alone say whose a project is, whatever else is in it.
 
-    `has_suites` says whether suites of benchmarks are run by it, `needs_build` whether nothing of it runs before something built it.
+    `needs_build` says whether nothing of it runs before something built it.
     """
 
     leads: bool
-    has_suites: bool
     needs_build: bool
 
     def recognise(self, folder: Path, commands: Sequence[str], *, is_led: bool) -> str | None:
@@ -100,12 +99,11 @@ def recognised(tree: Path, workloads: Sequence[WorkloadConfig], offered: Sequenc
         *(workload.command for workload in workloads if not workload.requests),
         *(service.command.removeprefix("exec ") for service in offered if not service.outside),
     ]
-    has_suite = any(workload.suite for workload in workloads)
     languages: dict[str, Recognised] = {}
     signs: dict[str, str | None] = {}
     for traits, kind in kinds():
         sign = kind.recognise(tree, commands, is_led=is_led(tree, kind))
-        if traits.settings is not None and (traits.name in named or sign is not None or (kind.has_suites and has_suite)):
+        if traits.settings is not None and (traits.name in named or sign is not None):
             languages[traits.name] = Recognised(traits.settings, kind)
             signs[traits.name] = sign
     is_ready = any(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import signal
 import sys
 import tomllib
@@ -16,6 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from perfdiff.config import DETECTORS, FOLDER, JUDGES, KEEPS, NAME, OUTPUTS, PORT, PROJECT, RUNS_FOR_TIME, TCP, CacheSize
+from perfdiff.languages.frameworks import frameworks
 from perfdiff.languages.installed import installed
 from perfdiff.languages.traits import Key, KeyKind
 
@@ -101,14 +101,6 @@ def _integer(lowest: int) -> Callable[[Any], Any]:
 TEXT = Annotated[str, Meta(pattern=r"\S")]
 _NAME = _matching(NAME.pattern)
 _text, _texts = of_type(TEXT), of_type(tuple[TEXT, ...])
-
-
-def _argument(value: object) -> str | None:
-    """Return words as the shell splits them."""
-    try:
-        return value if isinstance(value, str) and shlex.split(value) is not None else None
-    except ValueError:
-        return None
 
 
 def _pattern(value: object) -> str | None:
@@ -241,11 +233,7 @@ WORKLOAD: Mapping[str, Setting] = {
     "name": Setting('a name, such as "sort"', _text, text=True),
     "command": Setting('a command, such as "./bench/sort {n}"', _text, text=True),
     "requests": Setting('a file of requests, such as "requests.toml"', _text, text=True),
-    "pytest": Setting('arguments of pytest, such as "tests/test_bench.py -k sort"', _argument),
-    "asv": Setting('a regular expression of names of benchmarks, such as "time_sort", or ""', _pattern),
-    "callable": Setting(
-        'a module and a function in it, such as "package.module:function"', of_type(_matching(r"\w+(\.\w+)*:\w+(\.\w+)*")), text=True
-    ),
+    **{name: Setting(offered.framework.wanted, offered.framework.read) for name, offered in frameworks().items()},
     "inputs": Setting('a list of patterns of files, such as ["corpus/**/*.c"]', of_type(_some(TEXT))),
     "features": Setting("a table of regular expressions, such as { nodes = 'nodes: ([0-9]+)' }", of_type(_table(_NAME, TEXT))),
     "parameters": Setting("a table of lists of numbers or texts, such as { n = [1000, 3000, 10000] }", _parameters),

@@ -1,69 +1,67 @@
-"""Suites of benchmarks that a project has: how they are written in the configuration, and which command lists their benchmarks."""
+"""Suites that a project has: how they are written in the configuration, and which there are where none is written."""
 
 from __future__ import annotations
 
-import json
-import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from perfdiff.config import DRIVER, Suite, WorkloadConfig
-from perfdiff.configuration import asv
-from perfdiff.configuration.asv import AsvSuite
+from perfdiff.config import Suite, WorkloadConfig
 from perfdiff.errors import ConfigError
-
-PYTEST, ASV, CALLABLE = KINDS = ("pytest", "asv", "callable")
+from perfdiff.languages.frameworks import frameworks
 
 
 def taken(values: Mapping[str, Any], place: str) -> dict[str, Any]:
     """Return the values of a workload with its suite, if it has one, as such; raise ConfigError where it says twice what is run."""
-    kinds = [kind for kind in KINDS if kind in values]
+    kinds = [kind for kind in frameworks() if kind in values]
     if not kinds:
         return dict(values)
     if len(kinds) > 1 or "command" in values:
-        given = " and ".join(f"'{key}'" for key in ("command", *KINDS) if key in values)
+        given = " and ".join(f"'{key}'" for key in ("command", *kinds) if key in values)
         raise ConfigError(f"{place}: this [[workload]] has {given}; give one of them", slug="config-workload")
     kind = kinds[0]
-    for key in ("inputs", *(("parameters",) if kind != CALLABLE else ())):
+    takes_parameters = frameworks()[kind].framework.takes_parameters
+    for key in ("inputs", *(() if takes_parameters else ("parameters",))):
         if key in values:
             raise ConfigError(
                 f"{place}: '{key}' of '{kind}' are not for the configuration to say: benchmarks have their own", slug="config-workload"
             )
     own = {key: value for key, value in values.items() if key != kind}
-    return {"name": values[kind] if kind == CALLABLE else kind, **own, "suite": Suite(kind, values[kind])}
+    return {"name": values[kind] if takes_parameters else kind, **own, "suite": Suite(kind, values[kind])}
 
 
 def guessed(project: Path) -> tuple[WorkloadConfig, ...]:
-    """Return the suite of asv that a project has, as a workload; nothing where there is none."""
-    return (WorkloadConfig(ASV, suite=Suite(ASV, "")),) if asv.find(project) else ()
+    """Return the suites that a project seems to have, as workloads, what tells most first; nothing where there are none."""
+    offered = sorted((each.framework for each in frameworks().values()), key=lambda framework: framework.material)
+    suites = [Suite(framework.name, what, guessed=True) for framework in offered for what in framework.find(project)]
+    kinds = [suite.kind for suite in suites]
+    return tuple(
+        WorkloadConfig(suite.kind if kinds.count(suite.kind) == 1 else f"{suite.kind} {suite.what}".strip(), suite=suite)
+        for suite in suites
+    )
 
 
-def with_command(workload: WorkloadConfig, found: AsvSuite | None, project: Path) -> WorkloadConfig:
-    """Return a workload whose command lists the benchmarks of its suite; raise ConfigError where asv is not configured."""
+def with_command(workload: WorkloadConfig, project: Path) -> WorkloadConfig:
+    """Return a workload whose command lists what is in its suite; raise ConfigError where there is no such suite."""
     if workload.suite is None:
         return workload
-    kind, what = workload.suite.kind, workload.suite.what
-    if kind == ASV and found is None:
-        raise ConfigError(f"workload {workload.name}: there is no {asv.FILE} in {project}, nor in a folder within it", slug="config-asv")
-    words = [what]
-    if kind == CALLABLE:
-        words = [what, json.dumps(workload.parameters)]
-    elif found is not None and kind == ASV:
-        words = [found.folder, what]
-    return replace(workload, command=" ".join(["python", "-m", DRIVER, "list", kind, *map(shlex.quote, words)]))
+    return replace(workload, command=frameworks()[workload.suite.kind].framework.command(project, workload))
 
 
-def asked(sections: Mapping[str, dict[str, Any]], found: AsvSuite) -> dict[str, dict[str, Any]]:
-    """Return sections of the configuration with what a suite of asv asks for.
+def languages(workloads: Collection[WorkloadConfig]) -> frozenset[str]:
+    """Return the names of the languages whose frameworks run workloads."""
+    return frozenset(frameworks()[workload.suite.kind].language for workload in workloads if workload.suite)
 
-    Both revisions run the checkout's benchmarks, as they do with asv. What its environments require is installed, unless the configuration
-    says what is.
-    """
-    build, python = dict(sections["build"]), dict(sections["python"])
-    if found.folder != ".":
-        build["overlay"] = tuple(dict.fromkeys((*build.get("overlay", ()), found.folder)))
-    if found.requirements:
-        python.setdefault("requirements", found.requirements)
-    return {**sections, "build": build, "python": python}
+
+def asked(sections: Mapping[str, dict[str, Any]], workloads: Collection[WorkloadConfig], project: Path) -> dict[str, dict[str, Any]]:
+    """Return sections of the configuration with what suites need."""
+    values = {section: dict(keys) for section, keys in sections.items()}
+    for kind in dict.fromkeys(workload.suite.kind for workload in workloads if workload.suite):
+        offered = frameworks()[kind]
+        needs = offered.framework.needs(project)
+        if needs.overlay:
+            values["build"]["overlay"] = tuple(dict.fromkeys((*values["build"].get("overlay", ()), *needs.overlay)))
+        for key, value in needs.settings.items():
+            values[offered.language].setdefault(key, value)
+    return values

@@ -147,6 +147,7 @@ class Traits:
 
     What loads more than this is named as `module:object`, and loaded when it is asked for: `pack` makes the language pack (see
     `registry`), `host` yields what `doctor` says of the machine, `project` recognises projects (`configuration/recognition.py`).
+    `frameworks` are those of its benchmarks and tests (`frameworks.py`).
     `settings` is the value of its section, whose `keys` are its fields; a language without a section serves every tree.
     `unbuilt` says what becomes of a revision that no command builds.
     """
@@ -156,6 +157,7 @@ class Traits:
     pack: str
     host: str | None = None
     project: str | None = None
+    frameworks: str | None = None
     settings: Callable[..., object] | None = None
     keys: Mapping[str, Key] = field(default_factory=lambda: MappingProxyType({}))
     unbuilt: str | None = None

@@ -7,12 +7,10 @@ benchmark once, so that one that fails in a revision is left out, and its time t
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from perfdiff import units
 from perfdiff.collect.execution.executor import Command, Executor, Purpose
@@ -20,9 +18,9 @@ from perfdiff.collect.runs.collector import Target
 from perfdiff.collect.trees.upkeep import Chores, Upkeep
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import WorkloadError
+from perfdiff.languages.listing import CALLS, LIMIT_S, LISTED_TO, LISTING_S, Batch, Benchmark, Listing
 from perfdiff.records.schema import Note, Side
 
-LISTING = "PERFDIFF_LISTING"  # the file that a listing is written to
 LEAST_S = 0.05  # that the calls of a run take at the point where they take least: a start of Python with its imports takes about as long
 MOST_S = 1.0  # that they take where they take most: a comparison makes ten runs and more of each point
 _STEPS = (1, 2, 5)  # of the numbers of calls: small differences of the machine's speed lead to the same number
@@ -30,30 +28,17 @@ _TIMES = 10  # as long as a run a listing may take, which tries all benchmarks
 _NO_POINT = -1
 _SHOWN = 5  # names in a note
 
-Values = tuple[float | str, ...]
-
 
 @dataclass(frozen=True, slots=True)
-class Benchmark:
-    """A benchmark in one revision: `points` are the seconds of a call, and whether it can be made again, by the parameters' values.
+class SuiteCase:
+    """A benchmark or test that all revisions have, as a workload, and what of its suite a choice among many has to know.
 
-    The command runs it as often as `--calls N` says that is written behind it; `setup` comes before the runs of a point.
+    A run of each of its points takes `run_s` seconds together. Its `batch` says how it runs together with others in one process.
     """
 
-    name: str
-    command: str
-    setup: str
-    parameters: tuple[str, ...]
-    points: Mapping[Values, tuple[float, bool]]
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """What a suite has in one revision, why others fail, by name, and the CPU time in seconds that a run takes before its first call."""
-
-    benchmarks: Mapping[str, Benchmark]
-    failures: Mapping[str, str]
-    start_s: float
+    workload: WorkloadConfig
+    run_s: float
+    batch: Batch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,27 +58,38 @@ class Suites:
         They are called as often as a run needs to be timed, or `once`. Raises WorkloadError where a listing fails, or nothing is left
         of a suite (`no-benchmarks`).
         """
-        found: list[WorkloadConfig] = []
+        workloads: list[WorkloadConfig] = []
         notes: list[Note] = []
         for config in configs:
             if config.suite is None:
-                found.append(config)
+                workloads.append(config)
                 continue
-            listings = {side: self._listing(config, side, executor) for side in self.targets}
-            common = list(_common(list(listings.values())))
-            if not common:
-                raise WorkloadError(_nothing(config, listings), slug="no-benchmarks", detail=_told(_failures(listings)))
-            start_s = max(listing.start_s for listing in listings.values())
-            found += [_workload(config, each, 1 if once else calls(each, start_s)) for each in common]
-            notes += _left_out(config, listings)
-        return tuple(_apart(found)), tuple(notes)
+            cases, told = self.cases(config, executor, once=once)
+            workloads += [case.workload for case in cases]
+            notes += told
+        return tuple(apart(workloads)), tuple(notes)
 
-    def _listing(self, config: WorkloadConfig, side: Side, executor: Executor) -> Listing:
+    def cases(
+        self, config: WorkloadConfig, executor: Executor, *, once: bool = False, limit_s: float = LIMIT_S
+    ) -> tuple[list[SuiteCase], tuple[Note, ...]]:
+        """Return what is in a suite, and what is told of what is left out of it; the listing of a side may take `limit_s` seconds.
+
+        Raises WorkloadError where a listing fails, or nothing is left of the suite (`no-benchmarks`).
+        """
+        listings = {side: self._listing(config, side, executor, limit_s) for side in self.targets}
+        common = list(_common(list(listings.values())))
+        if not common:
+            raise WorkloadError(_nothing(config, listings), slug="no-benchmarks", detail=_told(_failures(listings)))
+        start_s = max(listing.start_s for listing in listings.values())
+        cases = [_case(config, benchmark, 1 if once else calls(benchmark, start_s), start_s) for benchmark in common]
+        return cases, tuple(_left_out(config, listings))
+
+    def _listing(self, config: WorkloadConfig, side: Side, executor: Executor, limit_s: float) -> Listing:
         target, file = self.targets[side], self.room / "listing.json"
         command = Command(
             text=config.command,
             directory=target.directory,
-            environment={**target.surroundings(self.environment), LISTING: str(file)},
+            environment={**target.surroundings(self.environment), LISTED_TO: str(file), LISTING_S: f"{limit_s:g}"},
             timeout_s=_TIMES * config.timeout_s,
             exit_codes=(0,),
             where=f"{side}, listing {config.name}",
@@ -107,7 +103,7 @@ class Suites:
         with self.upkeep.around(target.tree, command, Chores(config.name, _NO_POINT, 0, setup, prepare), executor, target.home):
             executor.execute(command)
         try:
-            return _read(json.loads(file.read_text().replace(f"{target.tree}/", "")))
+            return Listing.read(file.read_text().replace(f"{target.tree}/", ""))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise WorkloadError(
                 f"'{config.command}' told nothing of the benchmarks of {config.name} in {side} ({error}); {command.by_hand}",
@@ -142,21 +138,23 @@ def _common(listings: Sequence[Listing]) -> Iterator[Sequence[Benchmark]]:
             yield [replace(each, points={values: each.points[values] for values in points}) for each in sides]
 
 
-def _workload(config: WorkloadConfig, sides: Sequence[Benchmark], number: int) -> WorkloadConfig:
+def _case(config: WorkloadConfig, sides: Sequence[Benchmark], number: int, start_s: float) -> SuiteCase:
     last = sides[-1]
     values = [tuple(dict.fromkeys(column)) for column in zip(*last.points, strict=True)]
-    return replace(
+    workload = replace(
         config,
         name=config.name if config.suite and last.name == config.suite.what else last.name,
-        command=f"{last.command} --calls {number}",
+        command=last.command.replace(CALLS, str(number)),
         setup=" && ".join(filter(None, (config.setup, last.setup))) or None,
         parameters=dict(zip(last.parameters, values, strict=True)),
         suite=None,
         left_out=tuple(each for each in itertools.product(*values) if each not in last.points),
     )
+    slowest = (max(side.points[point][0] for side in sides) for point in last.points)
+    return SuiteCase(workload, sum(start_s + number * seconds for seconds in slowest), last.batch)
 
 
-def _apart(workloads: Iterable[WorkloadConfig]) -> Iterator[WorkloadConfig]:
+def apart(workloads: Iterable[WorkloadConfig]) -> Iterator[WorkloadConfig]:
     """Yield workloads under names of their own: suites may have benchmarks in common."""
     taken: set[str] = set()
     for workload in workloads:
@@ -164,20 +162,6 @@ def _apart(workloads: Iterable[WorkloadConfig]) -> Iterator[WorkloadConfig]:
         name = next(name for name in names if name not in taken)
         taken.add(name)
         yield replace(workload, name=name)
-
-
-def _read(found: Any) -> Listing:
-    benchmarks = {
-        each["name"]: Benchmark(
-            each["name"],
-            each["command"],
-            each["setup"],
-            tuple(each["parameters"]),
-            {tuple(values): (float(seconds), bool(again)) for values, seconds, again in each["points"]},
-        )
-        for each in found["benchmarks"]
-    }
-    return Listing(benchmarks, dict(found["failures"]), float(found["start_s"]))
 
 
 def _failures(listings: Mapping[Side, Listing]) -> list[str]:

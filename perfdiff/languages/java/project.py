@@ -54,7 +54,6 @@ class JavaProject:
     """How Java projects are recognised. Nothing is fetched: packages that a build needs were fetched before."""
 
     leads = False
-    has_suites = False
     needs_build = True
 
     def recognise(self, folder: Path, commands: Sequence[str], *, is_led: bool) -> str | None:

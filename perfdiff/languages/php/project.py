@@ -32,7 +32,6 @@ class PhpProject:
     """How PHP projects are recognised. They run as they lie."""
 
     leads = False
-    has_suites = False
     needs_build = False
 
     def recognise(self, folder: Path, commands: Sequence[str], *, is_led: bool) -> str | None:

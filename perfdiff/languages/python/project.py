@@ -35,7 +35,6 @@ class PythonProject:
     """How Python projects are recognised. They are installed without any command."""
 
     leads = True
-    has_suites = True
     needs_build = False
 
     def recognise(self, folder: Path, commands: Sequence[str], *, is_led: bool) -> str | None:

@@ -57,6 +57,7 @@ TRAITS = Traits(
     pack="perfdiff.languages.python.pack:made",
     host="perfdiff.languages.python.host:examine",
     project="perfdiff.languages.python.project:PythonProject",
+    frameworks="perfdiff.languages.python.frameworks:FRAMEWORKS",
     settings=PythonConfig,
     keys={
         "interpreter": Key(KeyKind.TEXT, 'a name or path, such as "python3.12"'),

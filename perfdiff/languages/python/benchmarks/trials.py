@@ -19,8 +19,9 @@ Label = float | str
 
 
 def command(task: str, kind: str, *words: str, places: Sequence[str] = ()) -> str:
-    """Return the shell command of a task, with a place for the value of each parameter."""
-    return " ".join(["python", "-m", MODULE, task, kind, *map(shlex.quote, words), *(f"{name}={{{name}}}" for name in places)])
+    """Return the shell command of a task, with a place for the value of each parameter, and for the calls of what is run."""
+    calls = ["--calls {calls}"] if task == "run" else []
+    return " ".join(["python", "-m", MODULE, task, kind, *map(shlex.quote, words), *(f"{name}={{{name}}}" for name in places), *calls])
 
 
 class Attempt:

@@ -1,0 +1,81 @@
+"""Frameworks of benchmarks, tests and fuzz targets: what a project has of them becomes workloads, with nothing to write.
+
+The traits of a language name its frameworks. Each finds its suites in a checkout, and says which command lists what is in one; that command
+runs in the built trees, and writes a `listing`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from pathlib import Path
+from types import MappingProxyType
+
+from perfdiff.config import WorkloadConfig
+from perfdiff.languages.installed import installed, loaded
+
+
+class Material(IntEnum):
+    """What a framework gives to run, what tells most of speed first: benchmarks are written to be measured, tests are short."""
+
+    BENCHMARKS = 0
+    FUZZ_TARGETS = 1
+    SAMPLES = 2
+    TESTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What running a suite asks of the configuration: files of the checkout for both revisions, and keys of the language's section.
+
+    A key that the configuration has stays as it is there.
+    """
+
+    overlay: tuple[str, ...] = ()
+    settings: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+
+
+class Framework:
+    """A framework: its `name` is a key of `[[workload]]`, whose value says what is run of a suite, as `wanted` says with an example.
+
+    `title` is what people call it. One that `takes_parameters` calls what it runs with those of the workload.
+    """
+
+    name: str
+    title: str
+    wanted: str
+    material: Material
+    takes_parameters = False
+
+    def read(self, value: object) -> str | None:
+        """Return the value of the key, None where it is none."""
+        return value if isinstance(value, str) else None
+
+    def find(self, project: Path) -> Iterable[str]:
+        """Yield what can be run of a checkout that nothing was built in, as values of the key: all of it by one, where that is possible."""
+        raise NotImplementedError
+
+    def command(self, project: Path, workload: WorkloadConfig) -> str:
+        """Return the shell command that lists what is in a suite, in a built tree; raise ConfigError where there is no such suite."""
+        raise NotImplementedError
+
+    def needs(self, project: Path) -> Needs:
+        """Return what running suites of a project asks of its configuration."""
+        return Needs()
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A framework, and the name of the language that brings it."""
+
+    framework: Framework
+    language: str
+
+
+@functools.cache
+def frameworks() -> Mapping[str, Offered]:
+    """Return all frameworks by their names."""
+    of_languages = ((traits.name, loaded(traits.frameworks)) for traits in installed() if traits.frameworks is not None)
+    return MappingProxyType({framework.name: Offered(framework, language) for language, own in of_languages for framework in own})

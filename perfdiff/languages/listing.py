@@ -1,0 +1,148 @@
+"""What a program that lists a suite tells: a file of JSON, which perfdiff reads.
+
+Drivers that run in the interpreter of a project write it themselves, as their language's pack says. A framework whose programs tell what is
+in them by their own options is listed by a function of the pack, which `command` makes perfdiff's own interpreter call in the built tree.
+
+    {"benchmarks": [{"name", "command", "setup", "parameters": {NAME: VALUES}, "points": [[VALUES, SECONDS, REPEATABLE], …], "batch"}, …],
+     "failures": {NAME: WHY}, "start_s": SECONDS}
+
+A `command` has the place `{calls}` for how often the benchmark is called in a run, and one for each parameter; what cannot be called again
+within a process is not REPEATABLE. SECONDS are those of one call, `start_s` is the CPU time of a process before its first call. `batch`
+says how several short tests run in one process: null, or {"command", with the place `{cases}`, "case", "joint" between cases}.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from perfdiff.languages.installed import loaded
+
+LISTED_TO = "PERFDIFF_LISTING"  # the variable that names the file
+LISTING_S = "PERFDIFF_LISTING_S"  # the variable that says in how many seconds a listing has to end
+CALLS, CASES = "{calls}", "{cases}"  # places in commands
+LIMIT_S = 60.0  # where nobody says it
+
+Values = tuple[float | str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """How a test runs together with others of the same `command` in one process: as its `case`, with `joint` between two."""
+
+    command: str
+    case: str
+    joint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A benchmark or a test in one revision: `points` are the seconds of a call, and whether it can be made again, by parameters' values.
+
+    The command runs it as often as the number in its place `{calls}` says; `setup` comes before the runs of a point.
+    """
+
+    name: str
+    command: str
+    setup: str = ""
+    parameters: tuple[str, ...] = ()
+    points: Mapping[Values, tuple[float, bool]] = field(default_factory=dict)
+    batch: Batch | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a suite has in one revision, why others fail, by name, and the CPU time in seconds that a run takes before its first call."""
+
+    benchmarks: Mapping[str, Benchmark] = field(default_factory=dict)
+    failures: Mapping[str, str] = field(default_factory=dict)
+    start_s: float = 0.0
+
+    @classmethod
+    def read(cls, text: str) -> Listing:
+        """Return what a listing's JSON tells; raise ValueError, KeyError or TypeError where it is none."""
+        told = json.loads(text)
+        benchmarks = {
+            entry["name"]: Benchmark(
+                entry["name"],
+                entry["command"],
+                entry["setup"],
+                tuple(entry["parameters"]),
+                {tuple(values): (float(seconds), bool(again)) for values, seconds, again in entry["points"]},
+                Batch(**entry["batch"]) if entry.get("batch") else None,
+            )
+            for entry in told["benchmarks"]
+        }
+        return cls(benchmarks, dict(told["failures"]), float(told["start_s"]))
+
+    def written(self) -> str:
+        """Return the JSON of the listing."""
+        benchmarks = [
+            {**asdict(benchmark), "points": [[list(values), *point] for values, point in benchmark.points.items()]}
+            for benchmark in self.benchmarks.values()
+        ]
+        return json.dumps({"benchmarks": benchmarks, "failures": self.failures, "start_s": self.start_s})
+
+
+@dataclass(frozen=True, slots=True)
+class TriedCommand:
+    """A command that was run: its exit code (None: it was ended, as it took too long), what it printed, and what it took."""
+
+    code: int | None
+    output: str
+    errors: str
+    wall_s: float
+    cpu_s: float
+
+
+def command(function: str, *words: str) -> str:
+    """Return the shell command by which perfdiff's own interpreter lists a suite: `function` is `module:name`, called with `words`."""
+    return shlex.join([sys.executable, "-P", "-m", __name__, function, *words])
+
+
+def limit_s() -> float:
+    """Return in how many seconds the listing has to end; what is not tried by then is told as a failure."""
+    return float(os.environ.get(LISTING_S, LIMIT_S))
+
+
+def tried(words: Sequence[str], timeout_s: float, directory: Path | None = None) -> TriedCommand:
+    """Run a command without a shell, and return what came of it; one that cannot be started has the shell's code for that."""
+    before, started = _cpu_s(), time.perf_counter()
+    try:
+        done = subprocess.run(
+            words, capture_output=True, stdin=subprocess.DEVNULL, timeout=timeout_s, cwd=directory, text=True, errors="replace", check=False
+        )
+        code, output, errors = done.returncode, done.stdout, done.stderr
+    except subprocess.TimeoutExpired as error:
+        code, (output, errors) = None, (_text(error.stdout), _text(error.stderr))
+    except OSError as error:
+        code, output, errors = 127, "", error.strerror or str(error)
+    return TriedCommand(code, output, errors, time.perf_counter() - started, _cpu_s() - before)
+
+
+def _cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _text(output: bytes | str | None) -> str:
+    return output.decode(errors="replace") if isinstance(output, bytes) else output or ""
+
+
+def main(words: Sequence[str]) -> None:
+    """Call a function of a pack, and write the listing that it returns."""
+    function, *rest = words
+    lists: Callable[..., Listing] = loaded(function)
+    Path(os.environ.get(LISTED_TO, "/dev/stderr")).write_text(lists(*rest).written(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
