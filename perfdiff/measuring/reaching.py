@@ -12,6 +12,7 @@ from perfdiff.collect.choosing.subjects import Subjects, is_of_tests
 from perfdiff.collect.recordings.assembly import Assembly
 from perfdiff.collect.runs.schedule import Slot
 from perfdiff.collect.runs.suites import SuiteCase, in_processes, together
+from perfdiff.config import WorkloadConfig
 from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.site import Site, Targets
@@ -79,16 +80,16 @@ class Reaching:
         self.bench.progress.stage("looking which cases reach the change", None)
         ends_s = time.monotonic() + self.patience_s
         for group in in_processes(cases):
-            for case, calls in told_apart(group, self._calls, lambda: time.monotonic() < ends_s):
+            for case, calls in told_apart(group, lambda case: self.calls(case.workload(1)), lambda: time.monotonic() < ends_s):
                 if calls:
                     yield case, calls
                 elif calls is None:
                     self.failing.append(case.name)
 
-    def _calls(self, case: SuiteCase) -> Calls | None:
-        """Return how often a run of a case, at its first point, calls what is wanted; None where it fails."""
+    def calls(self, workload: WorkloadConfig) -> Calls | None:
+        """Return how often a run of a workload, at its first point, calls what is wanted; None where it fails."""
         config = self.bench.request.config
-        once = replace(self.bench, request=replace(self.bench.request, config=replace(config, workloads=(case.workload(1),))))
+        once = replace(self.bench, request=replace(self.bench.request, config=replace(config, workloads=(workload,))))
         point, side = once.points[0], self.bench.sides[-1]
         try:
             ((run, recordings),) = once.collector({**self.site.targets, **self._targets}).collect(
