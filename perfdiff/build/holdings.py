@@ -22,6 +22,7 @@ HOLDINGS: Mapping[str, Holding] = {
     ),
     "repositories": Holding("repositories of others that are measured here", (KEY,), holds_folders=True),
     "runtime": Holding("runtime libraries", (r"[a-z]+-[\w.-]+",), holds_folders=True),
+    "callmaps": Holding("what benchmarks and tests call", (rf"{KEY}\.json",), holds_folders=False),
     "bisects": Holding("states of bisects", (r"[0-9a-f]+\.(?:json|writing)",), holds_folders=False),
     "logs": Holding("build logs", (rf"{KEY}\.log|service-.+\.log",), holds_folders=False, ageing=False),
     "locks": Holding("other", (rf"{KEY}|in-use|at-work|station",), holds_folders=False, ageing=False),

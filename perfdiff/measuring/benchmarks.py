@@ -101,13 +101,13 @@ class Selecting:
 
     def _look(self, cases: Sequence[SuiteCase]) -> None:
         """See which cases reach the change; where no probes can be had, all are as good as others."""
+        reaching = Reaching(self.bench, self.site, self._wanted, self._patience_s)
         try:
-            reaching = Reaching(self.bench, self.site, self._wanted, self._patience_s)
+            self._reaching += reaching.of(cases)
         except BuildError as error:
             self._wanted = frozenset()
             self.bench.progress.note(f"which cases reach the change is not known: {error}")
             return
-        self._reaching += reaching.of(cases)
         if reaching.failing:
             text = f"in a run with probes, these cases failed or had no time, and are left out: {units.listed(reaching.failing, _SHOWN)}"
             self.notes.append(Note("benchmarks-left-out", text))
