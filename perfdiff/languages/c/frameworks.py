@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from perfdiff.languages.c.suites.fuzz import FuzzTargets
 from perfdiff.languages.frameworks import Framework
 
-FRAMEWORKS: tuple[Framework, ...] = ()
+FRAMEWORKS: tuple[Framework, ...] = (FuzzTargets(),)
