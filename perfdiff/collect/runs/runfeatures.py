@@ -24,9 +24,10 @@ _OPERATORS, _REDIRECTIONS = frozenset("();<>|&"), frozenset("<>")  # of the shel
 def known(workload: WorkloadConfig, point: Point, directory: Path, inputs: InputFiles) -> dict[str, float]:
     """Return the features of a point that are known when all is ready for its run in `directory`; those that it prints come on top.
 
-    These are numeric parameters by name; `bytes` and, of text, `lines` of its input file, in the checkout or, by a suite, in the tree; and `file size(WORD)`, in bytes, of each other
-    file there is by a word of the command, as it is written with its `{parameter}` places: `file size(data-{n}.txt)`. Programs and what
-    output goes to are left out. A parameter that is text stays out, also one such as "1000". Raises InputChangedError.
+    These are numeric parameters by name; `bytes` and, of text, `lines` of its input file, which lies in the tree where a suite names it;
+    and `file size(WORD)`, in bytes, of each other file there is by a word of the command, as it is written with its `{parameter}` places:
+    `file size(data-{n}.txt)`. Programs and what output goes to are left out. A parameter that is text stays out, also one such as "1000".
+    Raises InputChangedError.
     """
     inputs.require_unchanged(point)
     found = {name: float(value) for name, value in point.parameters.items() if isinstance(value, int | float)}
