@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,8 +24,9 @@ from perfdiff import cli, pipeline
 from perfdiff.analysis.findings import CountFinding, Ratio, Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.cli import comparison, exits, explain, options, waiting
-from perfdiff.config import RUNS_FOR_TIME
+from perfdiff.config import RUNS_FOR_TIME, Suite
 from perfdiff.errors import BuildError, ConfigError, PerfdiffError, RecordingError, RevisionError
+from perfdiff.exploring import TriedSuite, Tryout
 from perfdiff.languages.python.traits import PythonConfig
 from perfdiff.outcome import Outcome
 from perfdiff.progress import Progress
@@ -558,22 +560,68 @@ def test_explain_without_a_comparison_says_so(seam: Comparison, run: Callable[..
     assert "[no-comparison]" in capsys.readouterr().err
 
 
-def test_init_writes_a_configuration_that_can_be_read(
-    seam: Comparison, run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str]
+@pytest.fixture
+def tryout(monkeypatch: pytest.MonkeyPatch) -> list[Tryout]:
+    """Return a list whose last element stands in for what `init` sees of a project."""
+    seen = [Tryout(1.0)]
+    monkeypatch.setattr("perfdiff.exploring.explored", lambda *_: seen[-1])
+    return seen
+
+
+def test_init_writes_what_it_has_seen_work(
+    seam: Comparison, run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str], tryout: list[Tryout]
 ) -> None:
+    tryout.append(Tryout(1.0, (TriedSuite(Suite("pytest", "tests -k sort"), 12, "test_sort", 0.25, 1),)))
     assert run("init") == 0
-    assert "built with 'make -j$(nproc)'" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "built with 'make -j$(nproc)'" in out
+    assert "works: 12 cases of pytest; the shortest, test_sort, takes 250 ms a run and calls 1 function of the project" in out
+    assert "next: run `perfdiff BASE HEAD`" in out
     assert run("a", "b") == 0
     config = seam.requests[0].config
     assert config.build.command == "make -j$(nproc)"
-    assert config.workloads[0].command == "./program {n}"
+    assert [workload.suite for workload in config.workloads] == [Suite("pytest", "tests -k sort")]
+
+
+def test_init_writes_no_workload_that_nobody_saw_work(
+    run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str], tryout: list[Tryout]
+) -> None:
+    tryout.append(Tryout(1.0, failures=("asv: no benchmark runs",), programs=("./build/tool",)))
+    assert run("init") == 0
+    out = capsys.readouterr().out
+    assert "does not work: asv: no benchmark runs" in out
+    assert "next: fill in the workload's command" in out
+    text = (checkout / "perfdiff.toml").read_text()
+    assert '# command = "./build/tool {n}"' in text
+    assert tomllib.loads(text).get("workload") is None
+
+
+def test_init_builds_nothing_where_it_is_told_so(run: Callable[..., int], checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("perfdiff.exploring.explored", lambda *_: pytest.fail("tried all the same"))
+    assert run("init", "--no-build") == 0
+    assert '# command = "./program {n}"' in (checkout / "perfdiff.toml").read_text()
+
+
+def test_init_writes_nothing_where_the_build_fails(
+    run: Callable[..., int], checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(*_: object) -> Tryout:
+        raise BuildError("make failed", slug="build-failed")
+
+    monkeypatch.setattr("perfdiff.exploring.explored", fails)
+    assert run("init") == 3
+    assert "--no-build" in capsys.readouterr().err
+    assert not (checkout / "perfdiff.toml").exists()
+
+
+def uncommented(text: str) -> str:
+    """Return a configuration with all its commented keys and tables."""
+    return "\n".join(line.removeprefix("# ") if " = " in line or line == "# [[workload]]" else line for line in text.splitlines())
 
 
 def test_every_commented_key_of_init_is_valid_with_its_default(run: Callable[..., int], seam: Comparison, checkout: Path) -> None:
-    run("init")
-    text = (checkout / "perfdiff.toml").read_text()
-    uncommented = "\n".join(line.removeprefix("# ") if " = " in line else line for line in text.splitlines())
-    (checkout / "perfdiff.toml").write_text(uncommented)
+    run("init", "--no-build")
+    (checkout / "perfdiff.toml").write_text(uncommented((checkout / "perfdiff.toml").read_text()))
     run("a", "b")
     assert seam.requests[0].config.compare.fdr == 0.05
     assert seam.requests[0].config.build.overlay == ("bench/",)
@@ -584,17 +632,13 @@ def test_init_knows_a_python_project_beside_a_makefile(
     seam: Comparison, run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str], sign: str
 ) -> None:
     (checkout / sign).write_text('[project]\nname = "x"\n')
-    assert run("init") == 0
+    assert run("init", "--no-build") == 0
     assert f"a Python project, as {sign} tells" in capsys.readouterr().out
-    assert run("a", "b") == 0
-    config = seam.requests[0].config
-    assert (config.build.command, config.languages["python"]) == ("", PythonConfig())
-    assert config.workloads[0].command == "python benchmark.py {n}"
-    text = (checkout / "perfdiff.toml").read_text()
-    uncommented = "\n".join(line.removeprefix("# ") if " = " in line else line for line in text.splitlines())
-    (checkout / "perfdiff.toml").write_text(uncommented)
+    (checkout / "perfdiff.toml").write_text(uncommented((checkout / "perfdiff.toml").read_text()))
     run("a", "b")
-    assert seam.requests[1].config.languages["python"] == PythonConfig("python3", (".[bench]", "bench/requirements.txt"), editable=True)
+    config = seam.requests[0].config
+    assert config.workloads[0].command == "python benchmark.py {n}"
+    assert config.languages["python"] == PythonConfig("python3", (".[bench]", "bench/requirements.txt"), editable=True)
 
 
 def test_init_does_not_overwrite_without_force(run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -602,7 +646,7 @@ def test_init_does_not_overwrite_without_force(run: Callable[..., int], checkout
     assert run("init") == 2
     assert "[config-exists]" in capsys.readouterr().err
     assert (checkout / "perfdiff.toml").read_text() == "mine"
-    assert run("init", "--force") == 0
+    assert run("init", "--force", "--no-build") == 0
     assert (checkout / "perfdiff.toml").read_text().startswith("# What perfdiff builds")
 
 

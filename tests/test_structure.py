@@ -62,6 +62,7 @@ ALLOWED = {
     "pipeline": _GROUND
     | {"records", "revisions", "languages", "collect", "storage", "measuring", "outcome", "request", "clustered", "measured"},
     "recorder": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "request", "measuring"},
+    "exploring": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "request", "measuring"},
     "trending": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request"},
     "searches": _GROUND
     | {

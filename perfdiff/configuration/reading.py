@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from perfdiff import units
 from perfdiff.config import (
     BuildConfig,
     ClusterConfig,
@@ -32,6 +33,7 @@ from perfdiff.configuration.links import links, require_services, swept
 from perfdiff.configuration.overrides import Overrides
 from perfdiff.configuration.tomlfile import Keys, TomlFile
 from perfdiff.errors import ConfigError
+from perfdiff.languages.frameworks import frameworks
 
 FILE = "perfdiff.toml"
 PYPROJECT = "pyproject.toml"
@@ -188,5 +190,7 @@ def _services(source: TomlFile) -> Iterator[ServiceConfig]:
 
 def _no_workload(source: TomlFile | None) -> str:
     missing = f"{source.path}: no [[workload]] is configured" if source else f"no {FILE} was found, so there is no workload to run"
+    titles = [offered.framework.title for offered in frameworks().values() if not offered.framework.takes_parameters]
+    looked = f"the project's files tell of no benchmarks, tests or fuzz targets of {units.listed(titles, len(titles))}"
     given = "perfdiff BASE HEAD --param n=1000,3000,10000 -- ./program {n}"
-    return f"{missing}; give a command behind `--`, as in `{given}`, or run `perfdiff init` and fill it in"
+    return f"{missing}, and {looked}; give a command behind `--`, as in `{given}`, or run `perfdiff init` and fill it in"
