@@ -10,8 +10,7 @@ import os
 import re
 import shlex
 import tempfile
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -19,9 +18,10 @@ from perfdiff.config import INPUT, WorkloadConfig
 from perfdiff.errors import ConfigError
 from perfdiff.languages import listing
 from perfdiff.languages.c.suites import seeds
+from perfdiff.languages.c.suites.attempts import Attempts, quoted, why
 from perfdiff.languages.c.suites.checkout import SOURCES, files
 from perfdiff.languages.frameworks import Framework, Material, Needs
-from perfdiff.languages.listing import Benchmark, Listing
+from perfdiff.languages.listing import Benchmark, Listing, Values
 
 FOLDER = Path("perfdiff-fuzz")  # of the built tree, with programs of fuzz targets
 LINKED = FOLDER / "targets.json"
@@ -30,8 +30,9 @@ MOST_TARGETS = 16  # that are built where nobody names one: each is compiled in 
 _DEFINITION = re.compile(rb"\bLLVMFuzzerTestOneInput\s*\([^;{}]*\)\s*(?:noexcept\s*)?\{")
 _MOST_READ = 200  # files that are read in search of targets
 _READ_BYTES = 1 << 20
-_MOST_CALL_S = 10.0  # that a call may take: longer ones fit no run
 _LIBFUZZER = b"libFuzzer: "  # in what its main prints
+_SAME_RUNS = ("-seed=1", "-timeout=0")  # and no signals of an alarm clock
+_LEAST_S = 1e-6  # clocks do not see less
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +125,8 @@ def listed(what: str = "") -> Listing:
         targets = [FuzzTarget(**{**target, "seeds": tuple(target["seeds"])}) for target in json.loads(LINKED.read_text(encoding="utf-8"))]
     except (OSError, ValueError, TypeError) as error:
         return Listing(failures={what or FuzzTargets.title: f"the build has linked none: {error}"})
-    deadline = time.monotonic() + listing.limit_s()
-    benchmarks, failures, start_s = dict[str, Benchmark](), dict[str, str](), 0.0
-    names = [target.name for target in targets]
+    attempts, names = Attempts.within_limit(), [target.name for target in targets]
+    benchmarks, failures, starts_s = dict[str, Benchmark](), dict[str, str](), [0.0]
     for target in targets:
         if what not in ("", target.source):
             continue
@@ -134,73 +134,57 @@ def listed(what: str = "") -> Listing:
         if target.failure or not target.seeds:
             failures[name] = target.failure or f'it has no seeds; name them: fuzz = "{target.source} FOLDER"'
             continue
-        points, failing, target_start_s = _points(target, deadline)
-        failures |= {f"{name} {seed}": why for seed, why in failing.items()}
-        start_s = max(start_s, target_start_s)
+        timings = {seed: timing(target, seed, attempts) for seed in target.seeds}
+        points: dict[Values, tuple[float, bool]] = {}
+        for seed, call in timings.items():
+            if isinstance(call, str):
+                failures[f"{name} {seed}"] = call
+            else:
+                points[seed,] = call.call_s, call.is_repeatable
+                starts_s.append(call.start_s)
         if points:
             benchmarks[name] = Benchmark(name, _command(target), parameters=(INPUT,), points=points)
-    return Listing(benchmarks, failures, start_s)
+    return Listing(benchmarks, failures, max(starts_s))
+
+
+@dataclass(frozen=True, slots=True)
+class CallTime:
+    """What a start of a process and a call in it take, and whether one process can make more calls."""
+
+    start_s: float
+    call_s: float
+    is_repeatable: bool
+
+
+def timing(target: FuzzTarget, seed: str, attempts: Attempts) -> CallTime | str:
+    """Return what a call with a seed takes, or why it fails."""
+    program = f"./{target.program}"
+    if not target.takes_calls:
+        if not _is_libfuzzer(target):
+            run = attempts.run([program, seed])
+            return why(run) or CallTime(0.0, max(run.cpu_s, _LEAST_S), is_repeatable=False)
+        start = attempts.start([program, *_SAME_RUNS, "-runs=1", os.devnull])
+        call_s = attempts.seconds_of_call(lambda calls: attempts.run([program, *_SAME_RUNS, f"-runs={calls}", seed]), start)
+        return call_s if isinstance(call_s, str) else CallTime(start.cpu_s, call_s, is_repeatable=True)
+    with tempfile.NamedTemporaryFile("r", encoding="utf-8") as file:
+        run = attempts.run([program, seed, "0", file.name])
+        times_s = file.read().split()
+    if run.code != 0 or len(times_s) != 2:
+        return why(run) or "it ends the process"
+    return CallTime(float(times_s[0]), float(times_s[1]), is_repeatable=True)
 
 
 def _command(target: FuzzTarget) -> str:
-    program = shlex.quote(f"./{target.program}")
+    program = quoted(f"./{target.program}")
     if target.takes_calls:
         return f"{program} {{{INPUT}}} {listing.CALLS}"
     if _is_libfuzzer(target):  # which says on standard error how long it took
-        return f"{program} -seed=1 -runs={listing.CALLS} {{{INPUT}}} 2>/dev/null"
+        return f"{program} {' '.join(_SAME_RUNS)} -runs={listing.CALLS} {{{INPUT}}} 2>/dev/null"
     return f"{program} {{{INPUT}}}"
 
 
 def _is_libfuzzer(target: FuzzTarget) -> bool:
     return _LIBFUZZER in Path(target.program).read_bytes()
-
-
-def _points(target: FuzzTarget, deadline: float) -> tuple[Mapping[listing.Values, tuple[float, bool]], Mapping[str, str], float]:
-    """Return the seconds of a call with each seed that a target takes, why it does not take others, and what its start takes."""
-    points: dict[listing.Values, tuple[float, bool]] = {}
-    failures: dict[str, str] = {}
-    starts_s = [0.0]
-    for seed in target.seeds:
-        left_s = deadline - time.monotonic()
-        if left_s <= 0:
-            failures[seed] = "not tried: the listing has no time left"
-            continue
-        timed = _timed(target, seed, min(left_s, _MOST_CALL_S))
-        if isinstance(timed, str):
-            failures[seed] = timed
-        else:
-            start_s, call_s, again = timed
-            points[seed,] = call_s, again
-            starts_s.append(start_s)
-    return points, failures, max(starts_s)
-
-
-def _timed(target: FuzzTarget, seed: str, timeout_s: float) -> tuple[float, float, bool] | str:
-    """Return what a start and a call with a seed take, and whether calls can be repeated in a run; or why it fails."""
-    program = f"./{target.program}"
-    if not target.takes_calls:
-        is_libfuzzer = _is_libfuzzer(target)
-        ran = listing.tried([program, *(("-seed=1", "-runs=1") if is_libfuzzer else ()), seed], timeout_s)
-        return _why(ran) or (0.0, max(ran.cpu_s, 1e-6), is_libfuzzer)
-    with tempfile.NamedTemporaryFile("r", encoding="utf-8") as times:
-        ran = listing.tried([program, seed, "0", times.name], timeout_s)
-        times_s = times.read().split()
-    if why := _why(ran):
-        return why
-    if len(times_s) != 2:  # it ended the process itself
-        return "it ends the process"
-    return float(times_s[0]), float(times_s[1]), True
-
-
-def _why(ran: listing.TriedCommand) -> str:
-    """Return why a run failed, in a line; "" where it did not."""
-    if ran.code == 0:
-        return ""
-    if ran.code is None:
-        return f"it takes longer than {ran.wall_s:.0f} s"
-    lines = [line for line in ran.errors.splitlines() if line.strip()]
-    ended = f"it was ended by signal {-ran.code}" if ran.code < 0 else f"it exits {ran.code}"
-    return f"{ended}: {lines[0].strip()[:200]}" if lines else ended
 
 
 def written(targets: Sequence[FuzzTarget]) -> str:
