@@ -31,6 +31,7 @@ class BuildConfig:
     command: str
     overlay: tuple[str, ...] = ()
     timeout_s: float = 1800.0
+    fuzz_targets: tuple[str, ...] = ()  # linked with a main of perfdiff's own when the command has ended: a source, and its seeds
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,6 +130,7 @@ ABOVE = {"cli", "__main__", "__init__"}  # may import everything
 # that is measured.
 STANDS_ALONE = {
     "build/compiling.py",
+    "build/fuzzing.py",
     "build/reuse.py",
     "build/wrapper.py",
     "cluster/examination.py",
@@ -273,6 +274,7 @@ OF_ONE_LANGUAGE = re.compile(
 NAMING_ONE = {
     "build/calls.py": "reads calls of C's compilers, in whose place it is run",
     "build/commands.py": "the same",
+    "build/fuzzing.py": "links fuzz targets, which are C's, with a main",
     "build/kinds.py": "perfdiff's own interpreter",
     "build/links.py": "reads calls of C's compilers",
     "build/masquerade.py": "stands in place of C's compilers, and has its own modules compiled",

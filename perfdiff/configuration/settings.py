@@ -191,7 +191,12 @@ LANGUAGES: Mapping[str, Mapping[str, Setting]] = {
     traits.name: {name: _of_language(key) for name, key in traits.keys.items()} for traits in installed() if traits.settings is not None
 }
 SECTIONS: Mapping[str, Mapping[str, Setting]] = {
-    "build": {"command": BUILD_COMMAND, "overlay": _PATHS, "timeout_s": _SECONDS},
+    "build": {
+        "command": BUILD_COMMAND,
+        "overlay": _PATHS,
+        "fuzz_targets": Setting('a list of sources with their seeds, such as ["fuzz/parse.c fuzz/corpus/*"]', _texts),
+        "timeout_s": _SECONDS,
+    },
     **LANGUAGES,
     "probes": {
         "overhead": _SHARE,
