@@ -21,7 +21,7 @@ from perfdiff.languages.java.homes import Homes
 from perfdiff.languages.java.jdks import Jdk, find
 from perfdiff.languages.java.project import JavaProject, start
 from perfdiff.languages.java.traits import JavaConfig
-from programs import FIXTURES, environment
+from programs import FIXTURES, environment, git
 
 MAIN = "package shop;\npublic class Till {\n  public static void main(String[] arguments) {}\n}\n"
 OTHER = "package shop;\nclass Helper {}\n"
@@ -141,6 +141,7 @@ def test_init_writes_what_starts_the_program(tmp_path: Path, files: dict[str, st
     ("text", "says"), [(MAIN, "see whether the workload's command is"), (OTHER, "fill in the workload's command")], ids=["main", "none"]
 )
 def test_init_says_what_is_left_to_do(tmp_path: Path, text: str, says: str) -> None:
+    git(tmp_path, "init", "-q")
     write_file(tmp_path, "src/shop/Till.java", text)
     command = [sys.executable, "-m", "perfdiff", "init", "--repo", str(tmp_path)]
     assert f"next: {says}" in subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -52,7 +52,7 @@ def accept(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     verbose: options.Verbose = False,
 ) -> None:
     """Write what the last comparison found of a function to the file of known costs."""
-    with exits.exceptions_become_codes():
+    with exits.exceptions_become_codes(repository):
         if not reason.strip():
             raise UsageError("--reason is empty; say why this cost is fine, since reports repeat it", slug="accept-reason")
         day = _day(until)

@@ -75,7 +75,7 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     project: groups.Project,
 ) -> None:
     """Bisect and exit with the code of what was found."""
-    with exits.exceptions_become_codes():
+    with exits.exceptions_become_codes(project.repository):
         places = destinations.chosen(report_format, output_files, full=full)
         by_growth = metric == options.GROWTH
         if by_growth:

@@ -94,7 +94,7 @@ def bisect_step(  # noqa: PLR0913 (each is an option of the command line)
     project: groups.Project,
 ) -> None:
     """Compare HEAD with the good commit and exit with git's code."""
-    with exits.exceptions_become_codes():
+    with exits.exceptions_become_codes(project.repository):
         check_metric(metric)
         overrides = comparison.overridden(context, project, workloads, repeats)
         with project.progress() as progress:

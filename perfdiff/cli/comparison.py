@@ -122,7 +122,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     _version_asked: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")] = False,
 ) -> None:
     """Compare two revisions and exit with the code of the verdict."""
-    with exits.exceptions_become_codes(), _commands_suggested(revisions):
+    with exits.exceptions_become_codes(project.repository), _commands_suggested(revisions):
         places = destinations.chosen(report_format, output_files, full=full)
         if save:
             samples.check(save)
@@ -200,11 +200,8 @@ def request(revisions: tuple[str, ...], directory: Path, cache: Path, overrides:
     """Return what is asked of the pipeline, by the configuration that holds in `directory`."""
     from perfdiff.revisions.repository import find_repository
 
-    try:
-        config = configuration.load(directory.absolute(), overrides=overrides, environment=os.environ)
-    except ConfigError:
-        find_repository(directory)  # outside of any repository nothing else is worth mending
-        raise
+    find_repository(directory)  # outside of one, no configuration is worth mending
+    config = configuration.load(directory.absolute(), overrides=overrides, environment=os.environ)
     if config.build_guessed_from:
         progress.note(_guess(config))
     if config.suite_guessed_from:

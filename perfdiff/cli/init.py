@@ -80,7 +80,7 @@ def init(
     repository: options.Repository = Path(),
 ) -> None:
     """Find the build system and write a commented perfdiff.toml to fill in."""
-    with exits.exceptions_become_codes():
+    with exits.exceptions_become_codes(repository):
         here = repository.absolute()
         folder = here if project_in(here) else configuration.project(here)
         target = folder / configuration.FILE

@@ -78,7 +78,7 @@ def log(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     project: groups.Project,
 ) -> None:
     """Record revisions and tell the history of a function."""
-    with exits.exceptions_become_codes():
+    with exits.exceptions_become_codes(project.repository):
         by_growth = _is_growth(metric or [])
         metrics = () if by_growth else chosen_metrics(metric or [])
         chosen = chosen_form(form, output_file)

@@ -53,7 +53,7 @@ def profile(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     project: groups.Project,
 ) -> None:
     """Record one revision or several and show their profile."""
-    with exits.exceptions_become_codes():
+    with exits.exceptions_become_codes(project.repository):
         chosen = chosen_form(form, output_file)
         overrides = comparison.overridden(context, project, workloads, repeats)
         overrides = replace(overrides, cluster=cluster)

@@ -76,7 +76,7 @@ def record(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     project: groups.Project,
 ) -> None:
     """Record a command and exit with its code."""
-    with exits.exceptions_become_codes():
+    with exits.exceptions_become_codes(project.repository):
         words: list[str] = context.obj or []
         if not words:
             raise UsageError(

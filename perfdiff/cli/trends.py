@@ -71,7 +71,7 @@ def trends(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     project: groups.Project,
 ) -> None:
     """Count places of one revision or two and tell their trends."""
-    with exits.exceptions_become_codes():
+    with exits.exceptions_become_codes(project.repository):
         if output_file:
             output.check(output_file)
         chosen = options.report_format(form, output_file, _SUFFIXES)
