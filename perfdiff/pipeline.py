@@ -8,10 +8,12 @@ cache (`measured`, `outcome`) and a cluster (`clustered`) are beside it.
 
 from __future__ import annotations
 
-from perfdiff import storage
+from perfdiff import latest, storage
+from perfdiff.analysis.findings import Findings
 from perfdiff.clustered import judges
 from perfdiff.collect.execution.executor import Executor, ProcessExecutor
 from perfdiff.languages.packs import Packs
+from perfdiff.latest import NamedFunction
 from perfdiff.measured import measured
 from perfdiff.measuring.bench import Bench
 from perfdiff.outcome import Outcome, judged
@@ -38,9 +40,15 @@ def compare(request: Request, progress: Progress, *, packs: Packs | None = None,
         outcome = judged(found, storage.experiment(cache, asked), cache, request.config.compare, progress, engines)
         try:
             storage.remember(cache, repository.name, asked)
+            latest.keep(cache, repository.name, _named(outcome.findings))
         except OSError as error:
             progress.note(f"`perfdiff explain` will not know of this comparison: {error}")
     return outcome
+
+
+def _named(findings: Findings) -> tuple[NamedFunction, ...]:
+    measured = (NamedFunction(finding.info.name, finding.info.file, finding.verdict.value) for finding in findings.functions)
+    return (*measured, *(NamedFunction(skip.name, skip.file, None) for skip in findings.skipped))
 
 
 def record(request: Request, progress: Progress, *, packs: Packs | None = None, executor: Executor | None = None) -> Recorded:

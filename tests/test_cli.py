@@ -31,6 +31,7 @@ from perfdiff.languages.python.traits import PythonConfig
 from perfdiff.outcome import Outcome
 from perfdiff.progress import Progress
 from perfdiff.request import Request
+from programs import git
 
 ROOT = Path(__file__).parent.parent
 HELP_LIMIT_S = 0.4
@@ -96,7 +97,7 @@ def counted(factor: float) -> CountFinding:
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a checkout with a Makefile, in which the test stands."""
-    (tmp_path / ".git").mkdir()
+    git(tmp_path, "init", "-q")
     (tmp_path / "Makefile").touch()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user-cache"))
@@ -639,6 +640,17 @@ def test_init_knows_a_python_project_beside_a_makefile(
     config = seam.requests[0].config
     assert config.workloads[0].command == "python benchmark.py {n}"
     assert config.languages["python"] == PythonConfig("python3", (".[bench]", "bench/requirements.txt"), editable=True)
+
+
+def test_init_outside_of_any_repository_says_so_before_all_else(
+    run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (checkout / "perfdiff.toml").write_text("mine")
+    (checkout / ".git").rename(checkout / "elsewhere")
+    assert run("init") == 2
+    assert "[not-a-repository]" in capsys.readouterr().err
+    assert run("init", "--force") == 2
+    assert (checkout / "perfdiff.toml").read_text() == "mine"
 
 
 def test_init_does_not_overwrite_without_force(run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:

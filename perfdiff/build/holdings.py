@@ -1,4 +1,4 @@
-"""What lies in the cache, by its names: all else in its folders is somebody else's, and is left alone."""
+"""Where the cache is, and what lies in it, by its names: all else in its folders is somebody else's, and is left alone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,16 @@ HOLDINGS: Mapping[str, Holding] = {
     "stations": Holding("builds of recordings", (r"[1-9]\d*",), holds_folders=True, ageing=False),
 }
 # What else stands beside such folders.
-_BESIDE = r"\.gitignore|room|removed|last-[0-9a-f]{32}"
+_BESIDE = r"\.gitignore|room|removed|(?:last|names)-[0-9a-f]{32}"
+
+
+def folder(environment: Mapping[str, str]) -> Path:
+    """Return the cache where none is given: `$PERFDIFF_CACHE`, else `perfdiff` in the user's cache folder."""
+    if own := environment.get("PERFDIFF_CACHE"):
+        return Path(own).absolute()
+    # The specification says that a relative path in XDG_CACHE_HOME is to be ignored.
+    user = Path(environment.get("XDG_CACHE_HOME", ""))
+    return (user if user.is_absolute() else Path.home() / ".cache") / "perfdiff"
 
 
 def entries(cache: Path, folder: str) -> tuple[Path, ...]:

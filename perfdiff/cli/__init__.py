@@ -51,7 +51,8 @@ _CODES = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINAT
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command that `arguments` ask for and exit with its code."""
     if COMPLETE in os.environ:
-        import_module("perfdiff.cli.whole").complete()
+        import_module("perfdiff.cli.completing").complete(os.environ[COMPLETE], os.environ)
+        return
     given = list(sys.argv[1:] if arguments is None else arguments)
     sys.excepthook = _crash
     leave = _Leave()
@@ -63,12 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     own, command = given[:end], given[end + 1 :]
     if own == ["version"]:
         own = ["--version"]
-    place = _first_word(own)
-    if place is not None and own[place] in COMMANDS:
-        name, program = own[place], f"perfdiff {own[place]}"
-        del own[place]
-    else:
-        name, program = COMPARISON, "perfdiff"
+    name, own = command_of(own)
+    program = "perfdiff" if name == COMPARISON else f"perfdiff {name}"
     chosen = loaded(name)
     chosen.make_context = _in_plain_words(chosen.make_context)
     chosen(args=own, prog_name=program, obj=command)
@@ -79,7 +76,15 @@ def loaded(name: str) -> Any:
     return get_command(import_module(f"perfdiff.cli.{name.replace('-', '_')}").app)
 
 
-def _first_word(own: Sequence[str]) -> int | None:
+def command_of(words: Sequence[str]) -> tuple[str, list[str]]:
+    """Return which command the words of a command line choose, and the words without its name."""
+    place = first_word(words)
+    if place is None or words[place] not in COMMANDS:
+        return COMPARISON, list(words)
+    return words[place], [*words[:place], *words[place + 1 :]]
+
+
+def first_word(own: Sequence[str]) -> int | None:
     """Return the place of the first argument that is neither an option nor the value of one that comparisons take."""
     if not own or not own[0].startswith("-"):
         return 0 if own else None

@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperCommand
 
 from perfdiff import __version__, configuration
-from perfdiff.cli import COMMANDS, acceptances, destinations, exits, groups, options, output, samples, ticket, waiting
+from perfdiff.cli import COMMANDS, acceptances, destinations, exits, groups, options, output, samples, suggestions, ticket, waiting
 from perfdiff.cli.destinations import Destination
 from perfdiff.config import PLACE, RUNS_FOR_TIME, Config
 from perfdiff.configuration import Overrides
@@ -65,7 +65,7 @@ Other commands:
   perfdiff compare A B        compare two sets of samples without sources, or the recordings of a fleet
   perfdiff record [REV]       record a program in use: the times and inputs of its functions
   perfdiff cache              show, clear or verify the cache
-  perfdiff completion SHELL   print a script that makes the shell complete commands and options
+  perfdiff completion SHELL   print a script that makes the shell complete commands, revisions and names
   perfdiff help [WORD]        explain a command, or the slug behind a message
 
 \b
@@ -98,7 +98,7 @@ def _version(asked: bool) -> None:
 @groups.expanded
 def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
-    revisions: Annotated[list[str], typer.Argument(metavar="BASE", hidden=True)],
+    revisions: Annotated[list[str], typer.Argument(metavar="BASE", autocompletion=suggestions.revisions, hidden=True)],
     output_files: options.Outputs = None,
     report_format: options.ReportFormat = None,
     full: options.Full = False,
@@ -122,7 +122,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     _version_asked: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")] = False,
 ) -> None:
     """Compare two revisions and exit with the code of the verdict."""
-    with exits.exceptions_become_codes(), _commands_suggested(revisions):
+    with exits.exceptions_become_codes(project.repository), _commands_suggested(revisions):
         places = destinations.chosen(report_format, output_files, full=full)
         if save:
             samples.check(save)
@@ -200,11 +200,8 @@ def request(revisions: tuple[str, ...], directory: Path, cache: Path, overrides:
     """Return what is asked of the pipeline, by the configuration that holds in `directory`."""
     from perfdiff.revisions.repository import find_repository
 
-    try:
-        config = configuration.load(directory.absolute(), overrides=overrides, environment=os.environ)
-    except ConfigError:
-        find_repository(directory)  # outside of any repository nothing else is worth mending
-        raise
+    find_repository(directory)  # outside of one, no configuration is worth mending
+    config = configuration.load(directory.absolute(), overrides=overrides, environment=os.environ)
     if config.build_guessed_from:
         progress.note(_guess(config))
     from perfdiff.request import Request

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -46,9 +47,16 @@ def of_standing(standing: Standing, *, strict: bool) -> ExitCode:
 
 
 @contextmanager
-def exceptions_become_codes() -> Iterator[None]:
-    """Run the body of a command: tell expected failures on standard error and exit with their codes."""
+def exceptions_become_codes(within: Path | None = None) -> Iterator[None]:
+    """Run the body of a command: tell expected failures on standard error and exit with their codes.
+
+    A command that works `within` a repository fails first where there is none: outside of one, nothing else is worth mending.
+    """
     try:
+        if within is not None:
+            from perfdiff.revisions.repository import find_repository
+
+            find_repository(within)
         yield
     except PerfdiffError as error:
         _tell(error)
