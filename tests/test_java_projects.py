@@ -20,7 +20,7 @@ from perfdiff.languages.java.homes import Homes
 from perfdiff.languages.java.jdks import Jdk, find
 from perfdiff.languages.java.project import JavaProject, start
 from perfdiff.languages.java.traits import JavaConfig
-from programs import FIXTURES, environment, git
+from programs import FIXTURES, environment
 
 MAIN = "package shop;\npublic class Till {\n  public static void main(String[] arguments) {}\n}\n"
 OTHER = "package shop;\nclass Helper {}\n"

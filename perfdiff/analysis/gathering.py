@@ -39,6 +39,7 @@ from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
 from perfdiff.config import CompareConfig
 from perfdiff.records.recorded import Samples
 from perfdiff.records.schema import Experiment, Floats, Phase
+from perfdiff.records.testfiles import sources_first
 
 
 def at_usual_pace(experiment: Experiment, samples: Samples, config: CompareConfig) -> tuple[Ledger, Samples]:
@@ -274,7 +275,7 @@ def concluded(experiment: Experiment, functions: Sequence[FunctionFinding], evid
         points=experiment.points,
         end_to_end=(),
         functions=tuple(functions),
-        skipped=experiment.skipped,
+        skipped=tuple(sources_first(experiment.skipped, lambda each: each.file)),
         notes=experiment.notes,
         overhead=None,
         confidence=config.confidence,
