@@ -12,7 +12,7 @@ from pathlib import Path
 
 from perfdiff.collect.built.workshop import Probes
 from perfdiff.collect.choosing.callmap import CallMap
-from perfdiff.collect.choosing.subjects import Subjects, is_of_tests
+from perfdiff.collect.choosing.subjects import Subjects
 from perfdiff.collect.recordings.assembly import Assembly
 from perfdiff.collect.runs.schedule import Slot
 from perfdiff.collect.runs.suites import SuiteCase, in_processes, together
@@ -22,6 +22,7 @@ from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.site import Site, Targets
 from perfdiff.records import plan
 from perfdiff.records.schema import Phase
+from perfdiff.records.testfiles import is_of_tests
 
 _PARTS = 8  # that tests of one process are split into where some of them reach the change
 
