@@ -44,9 +44,9 @@ def obtain(wanted: Requirements, interpreter: Interpreter, environment: Mapping[
     return made
 
 
-def left_out(made: Layout) -> tuple[str, ...]:
+def left_out(shared: Layout) -> tuple[str, ...]:
     """Return the optional requirements that could not be installed into a kept set."""
-    file = made.folder.parent / _LEFT_OUT
+    file = shared.folder.parent / _LEFT_OUT
     return tuple(file.read_text().splitlines()) if file.is_file() else ()
 
 
