@@ -135,6 +135,51 @@ def test_rounds(benchmark):
 def test_pedantic(benchmark):
     benchmark.pedantic(count, setup=lambda: ((count("setup") or "target",), {}), rounds=9)
 """
+ONCE = """
+import unittest
+import pytest
+from counted import count
+
+@pytest.fixture(scope="module", autouse=True)
+def module():
+    count("module")
+
+@pytest.fixture
+def made(tmp_path):
+    count("made")
+    return tmp_path / "once"
+
+def test_folder(made):
+    count("called")
+    made.mkdir()
+
+class Old(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        count("class")
+
+    def setUp(self):
+        count("set up")
+
+    def test_old(self):
+        count("old")
+
+class Coroutines:
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem):
+        if pyfuncitem.name == "test_awaited":
+            try:
+                pyfuncitem.obj().send(None)
+            except StopIteration:
+                return True
+
+async def test_awaited():
+    count("awaited")
+
+@pytest.fixture(scope="session", autouse=True)
+def coroutines(request):
+    request.config.pluginmanager.register(Coroutines())
+"""
 # What pytest-benchmark has, as its documentation tells: a fixture that chooses rounds for itself where it is not disabled, to be used once.
 BENCHMARK = """
 import pytest
@@ -227,12 +272,17 @@ def test_a_suite_of_asv_is_listed_as_asv_finds_it(project: Project) -> None:
     found, failures = project.listed("asv", "asv_bench/suite", "")
     assert list(found) == ["times.Inherits.time_it", "times.Fresh.time_fresh", "times.Cached.time_cached", "times.time_one_way"]
     inherits = found["times.Inherits.time_it"]
-    assert inherits["parameters"] == {"n": [10, 1000], "kind_of": ["list", "sorted"]}
+    assert inherits["parameters"] == {"n": [10, 1000], "kind_of": ["sorted", "list"]}
     assert [values for values, _, _ in inherits["points"]] == [[10, "sorted"], [1000, "list"], [1000, "sorted"]]
     assert found["times.Cached.time_cached"]["parameters"] == {"param1": [1, 2]}
     assert not found["times.time_one_way"]["points"][0][2]
     assert found["times.Fresh.time_fresh"]["points"][0][2]
-    assert failures == {"times.time_broken": "ValueError: of no use", "suite.broken": "ModuleNotFoundError: No module named 'nowhere'"}
+    assert failures == {
+        "times.time_broken": "ValueError: of no use",
+        "suite.broken": "ModuleNotFoundError: No module named 'nowhere'",
+        "times.Inherits.track_it": "is no benchmark whose calls are timed",
+        "times.Inherits.peakmem_it": "is no benchmark whose calls are timed",
+    }
 
 
 def test_a_regular_expression_chooses_benchmarks_of_asv(project: Project) -> None:
@@ -269,11 +319,11 @@ def test_tests_of_pytest_are_listed_with_their_parameters(project: Project) -> N
     assert list(found) == [f"tests/test_times.py::{name}" for name in names]
     assert found["tests/test_times.py::test_sort"]["parameters"] == {"sort": ["sorted", "list"], "n": [10, 1000]}
     assert len(found["tests/test_times.py::test_sort"]["points"]) == 4
-    again = {name.rpartition("::")[2]: all(point[2] for point in each["points"]) for name, each in found.items()}
-    assert again == {
-        "test_sort": True, "test_folder": False, "test_method": True, "test_old": False, "test_rounds": True, "test_pedantic": True,
-    }  # fmt: skip
-    assert failures == {"tests/test_times.py::test_wrong": "AssertionError"}
+    assert all(again for each in found.values() for _, _, again in each["points"])
+    assert failures == {
+        "tests/test_times.py::test_wrong": "AssertionError",
+        "tests/test_times.py::test_left_out": "is skipped: unconditional skip",
+    }
     assert not (project.folder / ".pytest_cache").exists()
 
 
@@ -289,6 +339,16 @@ def test_one_test_is_called_as_often_as_is_asked_with_the_same_fixtures(project:
     command = found["tests/test_times.py::test_sort"]["command"].replace("{n}", "1000").replace("{sort}", "list")
     assert project.run(repeated(command, 3)) == ["fixture", *["test list 1000"] * 3]
     assert project.run(repeated(command.replace("=1000", "=999"), 3), status=5) == []
+
+
+def test_a_test_that_cannot_be_called_again_is_run_again_with_new_fixtures(project: Project) -> None:
+    (project.folder / "tests/test_once.py").write_text(ONCE)
+    found, failures = project.listed("pytest", "tests/test_once.py")
+    folder, case, awaited = (found[f"tests/test_once.py::{name}"]["command"] for name in ("test_folder", "Old::test_old", "test_awaited"))
+    assert project.run(repeated(folder, 3)) == ["module", "made", "called", "called", *["made", "called"] * 2]
+    assert project.run(repeated(case, 3)) == ["module", "class", *["set up", "old"] * 3]
+    assert project.run(repeated(awaited, 2)) == ["module", *["awaited"] * 2]
+    assert failures == {}
 
 
 def test_what_a_test_hands_to_the_fixture_benchmark_is_called(project: Project) -> None:

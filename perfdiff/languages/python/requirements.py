@@ -29,11 +29,13 @@ class Requirements:
     """Lines of a requirements file, and of a constraints file; no line names another such file, and paths are absolute.
 
     `but` is the distribution that is not to be there, whatever requires it: the project itself, of which each revision has its own.
+    Lines that are `optional` are left out where they cannot be installed.
     """
 
     lines: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
     but: str = ""
+    optional: tuple[str, ...] = ()
 
 
 def runners(commands: Iterable[str]) -> tuple[str, ...]:
