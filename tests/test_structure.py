@@ -293,6 +293,7 @@ NAMING_ONE = {
     "collect/hosts/doctor.py": "perfdiff's own interpreter",
     "collect/built/reach.py": "examples of what leads a program to a copy",
     "collect/serving/requests.py": "perfdiff's own interpreter, which sends requests",
+    "configuration/asv_matrix.py": "the environments of a suite of asv are read where its configuration is",
     "configuration/asv.py": "suites of benchmarks are Python's: which there are is asked of its pack's driver",
     "configuration/reading.py": "the same",
     "configuration/servers.py": "servers that `init` proposes are known by files of frameworks",

@@ -47,12 +47,13 @@ def with_command(workload: WorkloadConfig, found: AsvSuite | None, project: Path
     kind, what = workload.suite.kind, workload.suite.what
     if kind == ASV and found is None:
         raise ConfigError(f"workload {workload.name}: there is no {asv.FILE} in {project}, nor in a folder within it", slug="config-asv")
-    words = [what]
+    words, variables = [what], []
     if kind == CALLABLE:
         words = [what, json.dumps(workload.parameters)]
     elif found is not None and kind == ASV:
-        words = [found.folder, what]
-    return replace(workload, command=" ".join(["python", "-m", DRIVER, "list", kind, *map(shlex.quote, words)]))
+        words = [found.folder, what, *found.variables]
+        variables = [f"{name}={shlex.quote(value)}" for name, value in found.variables.items()]
+    return replace(workload, command=" ".join([*variables, "python", "-m", DRIVER, "list", kind, *map(shlex.quote, words)]))
 
 
 def asked(sections: Mapping[str, dict[str, Any]], found: AsvSuite) -> dict[str, dict[str, Any]]:

@@ -60,7 +60,9 @@ TRAITS = Traits(
     settings=PythonConfig,
     keys={
         "interpreter": Key(KeyKind.TEXT, 'a name or path, such as "python3.12"'),
-        "requirements": Key(KeyKind.TEXTS, 'a list of requirements files and requirements, such as ["bench/requirements.txt", ".[bench]"]'),
+        "requirements": Key(
+            KeyKind.TEXTS, 'a list of requirements files and requirements, such as ["bench/requirements.txt", ".[bench]", "group:bench"]'
+        ),
         "editable": Key(KeyKind.TRUTH),
     },
     unbuilt="each revision gets an environment of its own",

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import os
 import re
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -93,8 +95,12 @@ def suite_package(folder: str) -> str:
     return root.name
 
 
-def list_suite(folder: str, pattern: str) -> dict[str, object]:
-    """Return what there is to tell of the benchmarks of a suite that take time, and whose names match a regular expression."""
+def list_suite(folder: str, pattern: str, *variables: str) -> dict[str, object]:
+    """Return what there is to tell of the benchmarks of a suite that take time, and whose names match a regular expression.
+
+    They run with the values that `variables` have now.
+    """
+    given = "".join(f"{name}={shlex.quote(os.environ[name])} " for name in variables)
     benchmarks: list[dict[str, object]] = []
     failures: dict[str, str] = {}
     caches: dict[object, object] = {}
@@ -104,7 +110,7 @@ def list_suite(folder: str, pattern: str) -> dict[str, object]:
         with Attempt() as attempt:
             benchmark = Benchmark(module, path)
             if re.search(pattern, benchmark.name):
-                benchmarks.extend(_listed(benchmark, folder, caches, failures))
+                benchmarks.extend(_listed(benchmark, folder, given, caches, failures))
         if attempt.failure:
             failures[f"{module.__name__}.{path}"] = attempt.failure
     return {"benchmarks": benchmarks, "failures": failures, "start_s": start_s}
@@ -144,8 +150,13 @@ def _is_timed(name: str, function: Any) -> bool:
     return _TIMED.match(named) is not None and not getattr(function, "skip_benchmark", False)
 
 
-def _listed(benchmark: Benchmark, folder: str, caches: dict[object, object], failures: dict[str, str]) -> Iterator[dict[str, object]]:
-    """Yield what is told of a benchmark that runs at some point at least; `caches` are those made so far, by what made them."""
+def _listed(
+    benchmark: Benchmark, folder: str, variables: str, caches: dict[object, object], failures: dict[str, str]
+) -> Iterator[dict[str, object]]:
+    """Yield what is told of a benchmark that runs at some point at least; `caches` are those made so far, by what made them.
+
+    Commands set `variables`, which are written as a shell has them.
+    """
     parameters, cached = benchmark.parameters, []
     shown = {name: labels(values) for name, values in parameters.items()}
     if benchmark.setup_cache:
@@ -159,9 +170,9 @@ def _listed(benchmark: Benchmark, folder: str, caches: dict[object, object], fai
             failures[point(benchmark.name, shown, values)] = attempt.failure
     inside = benchmark.module.__name__.partition(".")[2]
     what = (folder, f"{inside}:{benchmark.path}")
-    setup = command("cache", "asv", *what) if cached else ""
+    setup = f"{variables}{command('cache', 'asv', *what)}" if cached else ""
     if points:
-        yield listed(benchmark.name, command("run", "asv", *what, places=list(shown)), shown, points, setup)
+        yield listed(benchmark.name, f"{variables}{command('run', 'asv', *what, places=list(shown))}", shown, points, setup)
 
 
 def _benchmark(folder: str, name: str) -> Benchmark:
