@@ -144,7 +144,8 @@ class Asv(Framework):
             raise ConfigError(
                 f"workload {workload.name}: there is no {asv.FILE} in {project}, nor in a folder within it", slug="config-asv"
             )
-        return _driver(self.name, suite.folder, _what(workload))
+        before = "".join(f"{name}={shlex.quote(value)} " for name, value in suite.variables.items())
+        return before + _driver(self.name, suite.folder, _what(workload), *suite.variables)
 
     def needs(self, project: Path) -> Needs:
         """Return that both revisions run the checkout's benchmarks, as they do with asv, and what its environments require."""

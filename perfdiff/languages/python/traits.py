@@ -63,7 +63,9 @@ TRAITS = Traits(
     settings=PythonConfig,
     keys={
         "interpreter": Key(KeyKind.TEXT, 'a name or path, such as "python3.12"'),
-        "requirements": Key(KeyKind.TEXTS, 'a list of requirements files and requirements, such as ["bench/requirements.txt", ".[bench]"]'),
+        "requirements": Key(
+            KeyKind.TEXTS, 'a list of requirements files and requirements, such as ["bench/requirements.txt", ".[bench]", "group:bench"]'
+        ),
         "optional": Key(KeyKind.TEXTS, 'a list of requirements, such as ["pytest-mock", "hypothesis"]'),
         "editable": Key(KeyKind.TRUTH),
     },

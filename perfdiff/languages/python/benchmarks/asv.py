@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -102,8 +104,12 @@ def suite_package(folder: str) -> str:
     return root.name
 
 
-def try_all(report: Report, folder: str, pattern: str) -> None:
-    """Try the benchmarks of a suite that take time, and whose names match a regular expression."""
+def try_all(report: Report, folder: str, pattern: str, *variables: str) -> None:
+    """Try the benchmarks of a suite that take time, and whose names match a regular expression.
+
+    They run with the values that `variables` have now.
+    """
+    before = "".join(f"{name}={shlex.quote(os.environ[name])} " for name in variables)
     chosen: list[Benchmark] = []
     for module in modules(suite_package(folder), report):
         for path, is_timed in benchmarks(module):
@@ -120,7 +126,7 @@ def try_all(report: Report, folder: str, pattern: str) -> None:
     report.plan(point(benchmark.name, shown, values) for benchmark, shown, values in points)
     caches: dict[object, object] = {}
     for benchmark in chosen:
-        _try(report, benchmark, folder, caches)
+        _try(report, benchmark, folder, before, caches)
 
 
 def modules(name: str, report: Report) -> Iterator[Any]:
@@ -157,12 +163,13 @@ def benchmarks(module: Any) -> Iterator[tuple[str, bool]]:
                 yield path, is_timed
 
 
-def _try(report: Report, benchmark: Benchmark, folder: str, caches: dict[object, Any]) -> None:
-    """Try a benchmark at its points; `caches` are those made so far, by what made them."""
+def _try(report: Report, benchmark: Benchmark, folder: str, before: str, caches: dict[object, Any]) -> None:
+    """Try a benchmark at its points, whose commands stand behind `before`; `caches` are those made so far, by what made them."""
     inside = benchmark.module.__name__.partition(".")[2]
     what = (folder, f"{inside}:{benchmark.path}")
-    setup = command("cache", "asv", *what) if benchmark.setup_cache else ""
+    setup = f"{before}{command('cache', 'asv', *what)}" if benchmark.setup_cache else ""
     description = described(benchmark.name, "asv", *what, places=list(benchmark.parameters), setup=setup)
+    description["command"] = f"{before}{description['command']}"
     for shown, names, values in benchmark.points():
         name = point(benchmark.name, shown, names)
         if not report.begin(name):
