@@ -106,6 +106,8 @@ def test_whole_runs_without_a_slow_down_answer_alone_where_what_follows_was_ende
     assert (outcome.findings.verdict, outcome.findings.rung) == (Verdict.UNCHANGED, Rung.RUNS)
     assert {run.phase for run in outcome.experiment.runs} == {Phase.PLAIN}
     assert document.headline(outcome.findings).startswith("So far: no regression")
+    (steps,) = (each for each in outcome.findings.functions if each.info.name == "steps")
+    assert (steps.info.change.is_suspect, steps.verdict) == (True, Verdict.INCONCLUSIVE)
     assert f"in the stage '{stage}'" in texts(outcome)["cut-short"]
 
 
@@ -164,6 +166,29 @@ def test_a_build_that_does_not_fit_is_not_begun(sums: Request) -> None:
     assert "building (survey) and what follows would take" in texts(outcome)["calls-not-timed"]
     assert "time of 600 s did not suffice for all stages" in texts(outcome)["cut-short"]
     assert not [folder for folder in asked.cache.glob("experiments/*") if store.exists(folder)]
+
+
+class Late(Longer):
+    """After ten pairs of whole runs, time is nearly over."""
+
+    def __init__(self, progress: Steps, clock: Running) -> None:
+        super().__init__()
+        self.progress, self.clock, self.made = progress, clock, 0
+
+    def execute(self, command: Command) -> Execution:
+        done = super().execute(command)
+        self.made += self.progress.current == "comparing whole runs"
+        if self.made == 20:
+            self.clock.ahead_s = 600.0 - 30.0 - 0.005
+        return done
+
+
+def test_runs_that_do_not_fit_are_not_begun(sums: Request) -> None:
+    asked, progress, clock = replace(apart(sums, "late"), revisions=("base", "longer")), Steps(), Running()
+    outcome = pipeline.compare(replace(asked, deadline=Deadline(600.0, clock)), progress, executor=Late(progress, clock))
+    assert "building (survey)" not in progress.made
+    assert "runs of each side that choose functions and count them would take" in texts(outcome)["calls-not-timed"]
+    assert outcome.findings.verdict is Verdict.REGRESSION
 
 
 SPIN = """
