@@ -23,7 +23,7 @@ MOST_LINES = 450
 
 # What each part may import besides itself. Measuring and analysing meet in `records` and the `statistics` of pairs of runs, and in what
 # measuring asks of the analysis while runs go on (`ASKED`).
-_GROUND = {"config", "errors", "units", "progress", "processes", "seals", "locks", "logs", "temporary"}
+_GROUND = {"config", "errors", "units", "progress", "processes", "seals", "locks", "logs", "temporary", "deadline"}
 ALLOWED = {
     "errors": set(),
     "units": set(),
@@ -33,6 +33,7 @@ ALLOWED = {
     "seals": set(),
     "locks": {"config", "errors"},
     "logs": set(),
+    "deadline": set(),
     "temporary": {"watchdog"},
     "config": {"errors", "units"},
     "configuration": _GROUND,

@@ -170,8 +170,15 @@ def gathered(of: Known, studies: Sequence[Study], lines: MatchedLines | None = N
         experiment.outside,
         behaviours(experiment, work, config),
         tuple(run for run in experiment.runs if run.phase is Phase.COUNTED),
+        _unrun(experiment, of.runs),
     )
     return Gathered(cases, q_values, own, attribution, of.counted, of.runs, evidence, Machines(of.names, _q_of_machines(studies)))
+
+
+def _unrun(experiment: Experiment, runs: WholeRuns) -> tuple[str, ...]:
+    """Return the points at which there are no whole runs of both sides although there are some at others."""
+    run = {end.point.id for end in runs.ends}
+    return tuple(point.label for point in experiment.points if run and point.id not in run)
 
 
 def most_favourable(of: Known, study: Study) -> Case:

@@ -18,8 +18,10 @@ from typer.core import TyperCommand
 from perfdiff import __version__, configuration
 from perfdiff.cli import COMMANDS, acceptances, destinations, exits, groups, options, output, samples, suggestions, ticket, waiting
 from perfdiff.cli.destinations import Destination
+from perfdiff.cli.leaving import Answering
 from perfdiff.config import PLACE, RUNS_FOR_TIME, Config
 from perfdiff.configuration import Overrides
+from perfdiff.deadline import Deadline
 from perfdiff.errors import ConfigError, RevisionError
 from perfdiff.languages.installed import installed
 from perfdiff.progress import Progress
@@ -74,9 +76,9 @@ Exit codes:
   1    regression
   2    the command line, the configuration or a revision is wrong
   3    could not measure: a build or a workload failed
-  4    inconclusive, with --strict
-  130  interrupted
-  143  terminated
+  4    inconclusive, with --strict; or the time was over and nothing is decided
+  130  interrupted: what is known by then is told all the same
+  143  terminated, the same
 """
 
 
@@ -111,6 +113,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         ),
     ] = None,
     thorough: options.Thorough = False,
+    time: options.Time = None,
     cluster: options.Cluster = None,
     *,
     workloads: groups.Workload,
@@ -129,24 +132,32 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         if ticket_folder:
             ticket.check(ticket_folder)
         overrides = overridden(context, project, workloads, repeats)
-        overrides = replace(overrides, thorough=thorough, cluster=cluster)
+        overrides = replace(overrides, thorough=thorough, time=time, cluster=cluster)
         if dry_run:
             _rehearse(tuple(revisions), project.repository, project.cache_folder, overrides, quiet=project.quiet)
             raise typer.Exit
-        with project.progress() as progress:
-            asked = request(tuple(revisions), project.repository, project.cache_folder, overrides, progress)
-            uncommitted = ticket.changes(asked, ticket_folder, progress) if ticket_folder else None
-            outcome = answered(asked, project.repository, overrides, progress)
-            if ticket_folder:
-                progress.stage("writing the ticket", None)
-                ticket.write(ticket_folder, outcome, asked, uncommitted)
-        deliver(outcome, places)
-        if save and outcome.recorded:
-            samples.save(save, outcome.recorded)
-        if project.verbose:
-            output.tell_stages(outcome.findings.stages)
-        output.tell(headline(outcome), *destinations.written(places), quiet=project.quiet, ticket=ticket_folder)
-        raise typer.Exit(exits.of_verdict(outcome.findings.verdict, strict=strict))
+        with Answering() as answering:
+            with project.progress() as progress:
+                asked = _timed(request(tuple(revisions), project.repository, project.cache_folder, overrides, progress))
+                answering.deadline = asked.deadline
+                uncommitted = ticket.changes(asked, ticket_folder, progress) if ticket_folder else None
+                outcome = answered(asked, project.repository, overrides, progress)
+                if ticket_folder:
+                    progress.stage("writing the ticket", None)
+                    ticket.write(ticket_folder, outcome, asked, uncommitted)
+            deliver(outcome, places)
+            if save and outcome.recorded:
+                samples.save(save, outcome.recorded)
+            if project.verbose:
+                output.tell_stages(outcome.findings.stages)
+            output.tell(headline(outcome), *destinations.written(places), quiet=project.quiet, ticket=ticket_folder)
+        code = exits.of_verdict(outcome.findings.verdict, strict=strict or asked.deadline.is_cut)
+        raise typer.Exit(code if answering.code is None else answering.code)
+
+
+def _timed(asked: Request) -> Request:
+    """Return what is asked with the time that its configuration gives it, from now on."""
+    return replace(asked, deadline=Deadline(asked.config.measure.time_s))
 
 
 @contextmanager

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from perfdiff.errors import PerfdiffError, UsageError
+from perfdiff.deadline import CutShortError, Ending
+from perfdiff.errors import OutOfTimeError, PerfdiffError, UsageError
 
 if TYPE_CHECKING:
     from perfdiff.analysis.findings import Verdict
@@ -60,10 +61,18 @@ def exceptions_become_codes(within: Path | None = None) -> Iterator[None]:
         yield
     except PerfdiffError as error:
         _tell(error)
-        raise typer.Exit(ExitCode.USAGE if isinstance(error, UsageError) else ExitCode.NOT_MEASURED) from error
+        raise typer.Exit(_of_error(error)) from error
+    except CutShortError as cut:  # before anything was known
+        raise typer.Exit(ExitCode.INTERRUPTED if cut.ending is Ending.INTERRUPTED else ExitCode.TERMINATED) from cut
     except KeyboardInterrupt as interrupt:
         typer.echo("perfdiff: interrupted", err=True)
         raise typer.Exit(ExitCode.INTERRUPTED) from interrupt
+
+
+def _of_error(error: PerfdiffError) -> ExitCode:
+    if isinstance(error, OutOfTimeError):
+        return ExitCode.INCONCLUSIVE
+    return ExitCode.USAGE if isinstance(error, UsageError) else ExitCode.NOT_MEASURED
 
 
 def _tell(error: PerfdiffError) -> None:

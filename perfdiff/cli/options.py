@@ -112,6 +112,10 @@ Full = Annotated[bool, typer.Option("--full", help="Show all of the report on th
 Thorough = Annotated[
     bool, typer.Option("--thorough", help="Run with probes even if whole runs and exact counts already show that nothing is slower.")
 ]
+Time = Annotated[
+    str | None,
+    typer.Option("--time", metavar="TIME", help="Answer within this time, builds included: 90s, 2m, 1h; the most telling evidence first."),
+]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Report every step.")]
 
 

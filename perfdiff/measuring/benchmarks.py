@@ -20,6 +20,8 @@ from perfdiff.records.schema import Note, Phase
 
 _RUNS = 20  # that a comparison makes of each point, as a rule: ten of each side
 _SHOWN = 8  # names of cases in a note
+# Of the time that a user gives: whole runs answer first, and counts, calls and lines come after them.
+_RUN_SHARE, _LOOK_SHARE = 1 / 3, 1 / 10
 
 
 def with_benchmarks(bench: Bench, site: Site) -> tuple[Bench, Site]:
@@ -151,7 +153,7 @@ class Selecting:
     @property
     def _affordable_s(self) -> float:
         """Return how many seconds a run of every point may take, all together, so that whole runs keep within their time."""
-        return self.bench.request.config.measure.budget_for(self.site.built_s) / _RUNS
+        return min(self._budget_s, _RUN_SHARE * self.bench.request.deadline.left_s) / _RUNS
 
     @property
     def _fit(self) -> bool:
@@ -160,6 +162,10 @@ class Selecting:
     @property
     def _patience_s(self) -> float:
         """Return how long listing a side may take, and looking what its cases reach."""
+        return min(self._budget_s, _LOOK_SHARE * self.bench.request.deadline.left_s)
+
+    @property
+    def _budget_s(self) -> float:
         return self.bench.request.config.measure.budget_for(self.site.built_s)
 
 

@@ -27,7 +27,8 @@ SampleLoader = Callable[[int, Side], SampleTable | None]
 
 # Notes that stand right behind the answer, which does not say so itself: runs take longer for another reason, or in one layout or
 # one way to make them, or what changed did not run.
-_BESIDE = ("changes-not-run", "layout-decides", "slower-beside", "waiting-grown", "ways-apart", "workload-grown")
+_CUT_SHORT = "cut-short"
+_BESIDE = ("changes-not-run", _CUT_SHORT, "layout-decides", "slower-beside", "waiting-grown", "ways-apart", "workload-grown")
 # More names than this in one sentence are no longer read.
 _NAMED = 3
 # Findings come guilty first; the plots of these fit a file of 2 MB.
@@ -100,9 +101,11 @@ def build(findings: Findings, samples: SampleLoader | None = None) -> Document:
 
 
 def headline(findings: Findings) -> str:
-    """Return the answer in one sentence, which begins with the verdict."""
+    """Return the answer in one sentence, which begins with the verdict, behind `So far` where measuring was cut short."""
     verdict, sentence = wording.ANSWERS[findings.verdict], printable(say(findings.sentence))
-    return sentence if sentence.lower().startswith(verdict.lower()) else f"{verdict}: {sentence}"
+    answer = sentence if sentence.lower().startswith(verdict.lower()) else f"{verdict}: {sentence}"
+    is_cut = any(note.slug == _CUT_SHORT for note in map(noted, findings.notes))
+    return f"So far: {answer[0].lower()}{answer[1:]}" if is_cut else answer
 
 
 def _answer(findings: Findings) -> Iterator[Block]:
