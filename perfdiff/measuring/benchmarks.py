@@ -65,8 +65,8 @@ class Selecting:
     _listed: list[SuiteCase] = field(default_factory=list)
     _reaching: list[tuple[SuiteCase, Calls]] = field(default_factory=list)
     _missing: list[str] = field(default_factory=list)
+    _failing: int = 0
     _wanted: frozenset[int] = field(init=False)
-    _asks: bool = True
 
     def __post_init__(self) -> None:
         compares = len(self.bench.sides) > 1
@@ -110,6 +110,7 @@ class Selecting:
             self._wanted = frozenset()
             self.bench.progress.note(f"which cases reach the change is not known: {error}")
             return
+        self._failing += len(reaching.failing)
         if reaching.failing:
             text = f"in a run with probes, these cases failed or had no time, and are left out: {units.listed(reaching.failing, _SHOWN)}"
             self.notes.append(Note("benchmarks-left-out", text))
@@ -122,7 +123,9 @@ class Selecting:
             return self._listed
         candidates = self._reaching or [(case, {}) for case in self._listed]
         named = {str(index): candidate for index, candidate in enumerate(candidates)}
-        names = witnesses.chosen([Candidate(name, case.run_s, calls) for name, (case, calls) in named.items()], self._affordable_s)
+        names = witnesses.chosen(
+            [Candidate(name, case.run_s, _in_all(case, calls)) for name, (case, calls) in named.items()], self._affordable_s
+        )
         cases = list(_joined([named[name][0] for name in names]))
         text = self._told(cases)
         if sum(case.size for case in cases) < len(self._listed):
@@ -133,7 +136,8 @@ class Selecting:
 
     def _told(self, cases: Sequence[SuiteCase]) -> str:
         suites = units.listed(list(dict.fromkeys(_title(case.suite) for case in self._listed)), _SHOWN)
-        all_cases = f"{len(self._listed)} {'case' if len(self._listed) == 1 else 'cases'} of {suites}"
+        tried = len(self._listed) - self._failing
+        all_cases = f"{tried} {'case' if tried == 1 else 'cases'} of {suites}"
         count = sum(case.size for case, _ in self._reaching)
         seen = f"{count} of {all_cases} {'reaches' if count == 1 else 'reach'} the change" if self._wanted else f"there are {all_cases}"
         text = f"{seen}; what is run: {units.listed([case.name for case in cases], _SHOWN)}"
@@ -167,6 +171,11 @@ class Selecting:
     @property
     def _budget_s(self) -> float:
         return self.bench.request.config.measure.budget_for(self.site.built_s)
+
+
+def _in_all(case: SuiteCase, calls: Calls) -> Calls:
+    """Return how often runs of all points of a case call functions that one call of it calls so often."""
+    return {function: number * case.calls * case.points for function, number in calls.items()}
 
 
 def _joined(cases: Sequence[SuiteCase]) -> Iterator[SuiteCase]:

@@ -21,7 +21,7 @@ from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.site import Site, Targets
 from perfdiff.records import plan
-from perfdiff.records.schema import Phase
+from perfdiff.records.schema import Phase, Point
 from perfdiff.records.testfiles import is_of_tests
 
 _PARTS = 8  # that tests of one process are split into where some of them reach the change
@@ -64,7 +64,7 @@ def _one_process(tests: Sequence[SuiteCase]) -> SuiteCase:
 class Reaching:
     """Runs cases once in head, and sees how often each calls what is `wanted`; what earlier comparisons saw does not run again.
 
-    All these runs may take `patience_s` seconds; `failing` are the names of cases that failed, or were not run by then.
+    All these runs may take `patience_s` seconds, builds apart; `failing` are the names of cases that failed, or were not run by then.
     """
 
     bench: Bench
@@ -75,6 +75,7 @@ class Reaching:
     _heads: Mapping[str, tuple[int, str]] = field(init=False)  # number and digest of head's functions, by key
     _probes: Probes = field(default_factory=dict)
     _targets: Targets = field(default_factory=dict)
+    _spent_s: float = 0.0
 
     def __post_init__(self) -> None:
         pairs = self.site.subjects.pairs
@@ -86,12 +87,10 @@ class Reaching:
 
         Raises BuildError where no probes can be had.
         """
-        self.bench.progress.stage("looking which cases reach the change", None)
-        ends_s = time.monotonic() + self.patience_s
         for _, suite in itertools.groupby(cases, key=lambda case: case.suite):
-            yield from self._of_suite(list(suite), lambda: time.monotonic() < ends_s)
+            yield from self._of_suite(list(suite))
 
-    def _of_suite(self, cases: Sequence[SuiteCase], in_time: Callable[[], bool]) -> Iterator[tuple[SuiteCase, Calls]]:
+    def _of_suite(self, cases: Sequence[SuiteCase]) -> Iterator[tuple[SuiteCase, Calls]]:
         file = self._file(cases[0])
         callmap = CallMap.read(file, {key: text for key, (_, text) in self._heads.items()})
         unknown: list[SuiteCase] = []
@@ -111,7 +110,7 @@ class Reaching:
             return self._wanted(calls)
 
         for group in in_processes(unknown):
-            for case, calls in told_apart(group, called, in_time):
+            for case, calls in told_apart(group, called, lambda: self._spent_s < self.patience_s):
                 if calls:
                     yield case, calls
                 elif calls is None:
@@ -129,19 +128,35 @@ class Reaching:
         return {function: count for function, count in numbered.items() if function in self.wanted and count > 0}
 
     def _called(self, workload: WorkloadConfig) -> dict[str, float] | None:
-        """Return how often a run calls each function, by its key."""
+        """Return how often a run calls each function, by its key.
+
+        It is that of the last point, as a rule the largest; where that calls nothing that is wanted, that of one in the middle, or the
+        first: inputs differ in what they reach.
+        """
         if not self._targets:
             self._build()
-        config, side = self.bench.request.config, self.bench.sides[-1]
+        config = self.bench.request.config
         once = replace(self.bench, request=replace(self.bench.request, config=replace(config, workloads=(workload,))))
-        point = once.points[0]
-        collector = once.collector({**self.site.targets, **self._targets})
+        points = once.points
+        calls: dict[str, float] | None = None
+        for point in {point.id: point for point in (points[-1], points[len(points) // 2], points[0])}.values():
+            if calls is None or not self._wanted(calls):
+                seen = self._called_at(once, point)
+                calls = calls if seen is None else seen
+        return calls
+
+    def _called_at(self, bench: Bench, point: Point) -> dict[str, float] | None:
+        """Return the same of a point; None where the run fails."""
+        collector = bench.collector({**self.site.targets, **self._targets})
+        began_s = time.monotonic()
         try:
-            ((run, recordings),) = collector.collect([Slot(Phase.SURVEY, point, side, 0)], self.bench.progress.advance)
+            ((run, recordings),) = collector.collect([Slot(Phase.SURVEY, point, bench.sides[-1], 0)], bench.progress.advance)
         except DiskFilledError:
             raise
         except WorkloadError:
             return None
+        finally:
+            self._spent_s += time.monotonic() - began_s
         assembly = Assembly(self._probes, {point.id: point})
         assembly.add(run, recordings)
         totals = assembly.totals()
@@ -150,11 +165,13 @@ class Reaching:
         return {keys[function]: calls for function, calls in counts if function in keys}
 
     def _build(self) -> None:
+        """Make builds with probes in all functions."""
         workshop, subjects = self.bench.workshop, self.site.subjects
         probeable = subjects.probeable(self.bench.request.config.probes.exclude)
         self._probes = {side: subjects.survey_probes(side, probeable) for side in self.bench.sides}
         built = workshop.probed(Phase.SURVEY, self._probes, self.site.plain)
         self._targets = workshop.targets(Phase.SURVEY, built, dict.fromkeys(probeable, plan.Entry.tally()), self._probes)
+        self.bench.progress.stage("looking which cases reach the change", None)
 
     def _file(self, case: SuiteCase) -> Path:
         """Return where it is kept what the cases of a suite call."""
