@@ -67,21 +67,18 @@ def seeds(project: Path, source: Path, files: Sequence[Path]) -> tuple[str, ...]
             rank = (match, nearness(folder.parent, source.parent), len(folder.parts))
             best = max(best, (rank, folder)) if best else (rank, folder)
     if best is None:
-        return samples(project, by_folder)
+        return samples_of_tests(project, files)
     place = best[1]
     return (place.as_posix(),) if place not in by_folder else spread(sizes(project, by_folder[place]))
 
 
-def samples(project: Path, by_folder: Mapping[Path, Sequence[Path]]) -> tuple[str, ...]:
+def samples_of_tests(project: Path, files: Sequence[Path]) -> tuple[str, ...]:
     """Return files of one suffix that tests of a project take, from the folder that has most of them."""
     kinds: dict[tuple[str, str], list[Path]] = defaultdict(list)
-    for folder, below in by_folder.items():
-        parts = [part.lower() for part in folder.parts]
-        if not (_TESTS.intersection(parts) or parts[-1] in _SAMPLES):
-            continue
-        for file in below:
-            if file.parent == folder:
-                kinds[folder.as_posix(), file.suffix].append(file)
+    for file in files:
+        parts = [part.lower() for part in file.parent.parts]
+        if _may_be_sample(file) and parts and (_TESTS.intersection(parts) or parts[-1] in _SAMPLES):
+            kinds[file.parent.as_posix(), file.suffix].append(file)
     best = max(kinds.items(), key=lambda item: (len(item[1]), item[0]), default=((), []))[1]
     return spread(sizes(project, best)) if len(best) >= _FEWEST_SAMPLES else ()
 
