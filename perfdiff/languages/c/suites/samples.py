@@ -13,7 +13,7 @@ from perfdiff.config import INPUT, WorkloadConfig
 from perfdiff.languages import listing
 from perfdiff.languages.c.suites import seeds, testing
 from perfdiff.languages.c.suites.attempts import Attempts, quoted, why
-from perfdiff.languages.c.suites.checkout import files
+from perfdiff.languages.c.suites.checkout import folders
 from perfdiff.languages.c.suites.hints import hints
 from perfdiff.languages.c.suites.testing import ProgramCall
 from perfdiff.languages.frameworks import Framework, Material
@@ -42,7 +42,7 @@ class Samples(Framework):
         if not buildsystem.compiles(project):
             return
         tests = testing.commands(project) or {"ctest", "meson"} & hints(project)
-        if tests and seeds.samples_of_tests(project, tuple(files(project))):
+        if tests and seeds.samples_of_tests(project, folders(project)):
             yield ""
 
     def command(self, project: Path, workload: WorkloadConfig) -> str:
