@@ -72,11 +72,11 @@ def explored(request: Request, commands: Sequence[WorkloadConfig], progress: Pro
             tools = request.packs, ProcessExecutor(), Stopwatch(progress)
             bench = Bench(request, pins, builds, room, *tools, (Side.BASE,))
             with closing(bench.upkeep):
-                return _Trial(bench, site_of(bench, bench.workshop.plain())).made(commands)
+                return _Tryout(bench, site_of(bench, bench.workshop.plain())).made(commands)
 
 
 @dataclass(slots=True)
-class _Trial:
+class _Tryout:
     """One project, and why what was tried so far does not work."""
 
     bench: Bench

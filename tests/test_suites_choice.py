@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pytest
 
+from perfdiff.collect.choosing.callmap import CallMap, KnownCase
 from perfdiff.collect.choosing.witnesses import Candidate, chosen
 from perfdiff.collect.runs.suites import SuiteCase, in_processes, together
 from perfdiff.config import Suite, WorkloadConfig
@@ -59,9 +61,9 @@ def seen(reaching: Mapping[str, float], names: Sequence[str], failing: str = "",
     """Return what is told of tests of which some reach a function, and how many runs that took, of at most so many."""
     made: list[str] = []
 
-    def calls(case: SuiteCase) -> Mapping[int, float] | None:
-        words = case.workload(1).command.replace("'", "").split()[1:]
-        made.append(case.name)
+    def calls(tests: Sequence[SuiteCase]) -> Mapping[int, float] | None:
+        words = [test.name for test in tests]
+        made.append(words[0])
         if failing in words:
             return None
         total = sum(reaching.get(word, 0.0) for word in words)
@@ -88,6 +90,49 @@ def test_tests_that_there_is_no_time_to_tell_apart_stay_together() -> None:
     assert runs == 2
     assert told["t0 and 7 more"] == {7: 1.0}
     assert list(told.values()).count(None) == 7, "there was no time for the other parts"
+
+
+TEXTS = {"f": "1", "g": "1", "h": "1"}
+
+
+def kept(file: Path, texts: Mapping[str, str]) -> CallMap:
+    """Return what is kept of three cases that ran, two of them together."""
+    calls = CallMap(texts)
+    calls.keep(["a"], {"f": 3.0, "g": 1.0})
+    calls.keep(["b", "c"], {"g": 2.0})
+    calls.write(file)
+    return CallMap.read(file, texts)
+
+
+def test_what_a_case_called_holds_as_long_as_all_of_that_is_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "map" / "calls.json"
+    calls = kept(file, TEXTS)
+    assert calls.known("a") == KnownCase({"f": 3.0, "g": 1.0}, is_bound=False)
+    assert calls.known("b") == calls.known("c") == KnownCase({"g": 2.0}, is_bound=True)
+    assert calls.known("other") is None
+    after = CallMap.read(file, TEXTS | {"f": "2"})
+    assert after.known("a") is None, "one of its functions changed"
+    assert after.known("b") is not None
+    assert CallMap.read(file, {"f": "1", "h": "1"}).known("b") is None, "its function is gone"
+
+
+def test_what_is_learnt_later_counts_and_the_rest_is_kept_while_it_holds(tmp_path: Path) -> None:
+    file = tmp_path / "calls.json"
+    kept(file, TEXTS)
+    calls = CallMap.read(file, TEXTS)
+    calls.keep(["b"], {"h": 1.0})
+    calls.write(file)
+    again = CallMap.read(file, TEXTS)
+    assert again.known("b") == KnownCase({"h": 1.0}, is_bound=False)
+    assert again.known("a") == KnownCase({"f": 3.0, "g": 1.0}, is_bound=False)
+    assert again.known("c") is None, "what several called together bounds none of them for long"
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"functions": [["f", "1"]], "entries": [[[5], [1.0], false]], "cases": {"a": 0}}'])
+def test_a_map_that_is_damaged_is_none(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "calls.json"
+    file.write_bytes(content)
+    assert CallMap.read(file, TEXTS).known("a") is None
 
 
 def test_a_listing_is_read_as_it_was_written() -> None:

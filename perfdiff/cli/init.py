@@ -94,7 +94,7 @@ def init(  # noqa: PLR0913 (each is an option of the command line)
     Benchmarks and tests of frameworks that perfdiff knows are listed, and the shortest that calls functions of the project is run; of
     several kinds the most telling is written. Where none works, the workload stands there as a comment, to be filled in.
     """
-    with exits.exceptions_become_codes():
+    with exits.exceptions_become_codes(repository):
         here = repository.absolute()
         folder = here if project_in(here) else configuration.project(here)
         target = folder / configuration.FILE

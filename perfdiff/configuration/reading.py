@@ -59,6 +59,8 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         values["compare"]["seed"] = checked(overrides.seed, settings.SEED, COMMAND_LINE, "--seed")
     if overrides.cluster is not None:
         values["cluster"]["address"] = checked(overrides.cluster, settings.ADDRESS, COMMAND_LINE, "--cluster")
+    if overrides.time is not None:
+        values["measure"]["time"] = checked(settings.parse(settings.TIME, overrides.time), settings.TIME, COMMAND_LINE, "--time")
     if overrides.thorough:
         values["measure"]["thorough"] = True
     place = project(directory, overrides.file)
@@ -88,7 +90,7 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         probes=ProbeConfig(**values["probes"]),
         compare=CompareConfig(**values["compare"]),
         counters=CountersConfig(**values["counters"]),
-        measure=MeasureConfig(**values["measure"]),
+        measure=_measure(values["measure"]),
         cluster=ClusterConfig(**values["cluster"]),
         source=str(source.path) if source else None,
         languages={name: language.settings(**values[name]) for name, language in programs.languages.items()},
@@ -178,6 +180,11 @@ def _require_library(detector: str | None) -> None:
             "compare.detector as it is by default",
             slug="no-torch",
         )
+
+
+def _measure(values: dict[str, Any]) -> MeasureConfig:
+    """Return how long to measure: what people write as `time` is a number of seconds."""
+    return MeasureConfig(**{("time_s" if key == "time" else key): value for key, value in values.items()})
 
 
 def _services(source: TomlFile) -> Iterator[ServiceConfig]:

@@ -20,6 +20,8 @@ from perfdiff.records.schema import Note, Phase
 
 _RUNS = 20  # that a comparison makes of each point, as a rule: ten of each side
 _SHOWN = 8  # names of cases in a note
+# Of the time that a user gives: whole runs answer first, and counts, calls and lines come after them.
+_RUN_SHARE, _LOOK_SHARE = 1 / 3, 1 / 10
 
 
 def with_benchmarks(bench: Bench, site: Site) -> tuple[Bench, Site]:
@@ -63,8 +65,8 @@ class Selecting:
     _listed: list[SuiteCase] = field(default_factory=list)
     _reaching: list[tuple[SuiteCase, Calls]] = field(default_factory=list)
     _missing: list[str] = field(default_factory=list)
+    _failing: int = 0
     _wanted: frozenset[int] = field(init=False)
-    _asks: bool = True
 
     def __post_init__(self) -> None:
         compares = len(self.bench.sides) > 1
@@ -101,13 +103,14 @@ class Selecting:
 
     def _look(self, cases: Sequence[SuiteCase]) -> None:
         """See which cases reach the change; where no probes can be had, all are as good as others."""
+        reaching = Reaching(self.bench, self.site, self._wanted, self._patience_s)
         try:
-            reaching = Reaching(self.bench, self.site, self._wanted, self._patience_s)
+            self._reaching += reaching.of(cases)
         except BuildError as error:
             self._wanted = frozenset()
             self.bench.progress.note(f"which cases reach the change is not known: {error}")
             return
-        self._reaching += reaching.of(cases)
+        self._failing += len(reaching.failing)
         if reaching.failing:
             text = f"in a run with probes, these cases failed or had no time, and are left out: {units.listed(reaching.failing, _SHOWN)}"
             self.notes.append(Note("benchmarks-left-out", text))
@@ -120,7 +123,9 @@ class Selecting:
             return self._listed
         candidates = self._reaching or [(case, {}) for case in self._listed]
         named = {str(index): candidate for index, candidate in enumerate(candidates)}
-        names = witnesses.chosen([Candidate(name, case.run_s, calls) for name, (case, calls) in named.items()], self._affordable_s)
+        names = witnesses.chosen(
+            [Candidate(name, case.run_s, _in_all(case, calls)) for name, (case, calls) in named.items()], self._affordable_s
+        )
         cases = list(_joined([named[name][0] for name in names]))
         text = self._told(cases)
         if sum(case.size for case in cases) < len(self._listed):
@@ -131,7 +136,8 @@ class Selecting:
 
     def _told(self, cases: Sequence[SuiteCase]) -> str:
         suites = units.listed(list(dict.fromkeys(_title(case.suite) for case in self._listed)), _SHOWN)
-        all_cases = f"{len(self._listed)} {'case' if len(self._listed) == 1 else 'cases'} of {suites}"
+        tried = len(self._listed) - self._failing
+        all_cases = f"{tried} {'case' if tried == 1 else 'cases'} of {suites}"
         count = sum(case.size for case, _ in self._reaching)
         seen = f"{count} of {all_cases} {'reaches' if count == 1 else 'reach'} the change" if self._wanted else f"there are {all_cases}"
         text = f"{seen}; what is run: {units.listed([case.name for case in cases], _SHOWN)}"
@@ -151,7 +157,7 @@ class Selecting:
     @property
     def _affordable_s(self) -> float:
         """Return how many seconds a run of every point may take, all together, so that whole runs keep within their time."""
-        return self.bench.request.config.measure.budget_for(self.site.built_s) / _RUNS
+        return min(self._budget_s, _RUN_SHARE * self.bench.request.deadline.left_s) / _RUNS
 
     @property
     def _fit(self) -> bool:
@@ -160,7 +166,16 @@ class Selecting:
     @property
     def _patience_s(self) -> float:
         """Return how long listing a side may take, and looking what its cases reach."""
+        return min(self._budget_s, _LOOK_SHARE * self.bench.request.deadline.left_s)
+
+    @property
+    def _budget_s(self) -> float:
         return self.bench.request.config.measure.budget_for(self.site.built_s)
+
+
+def _in_all(case: SuiteCase, calls: Calls) -> Calls:
+    """Return how often runs of all points of a case call functions that one call of it calls so often."""
+    return {function: number * case.calls * case.points for function, number in calls.items()}
 
 
 def _joined(cases: Sequence[SuiteCase]) -> Iterator[SuiteCase]:

@@ -54,6 +54,11 @@ class SuiteCase:
         return self.sides[-1].batch
 
     @property
+    def points(self) -> int:
+        """Return at how many points it runs."""
+        return len(self.sides[-1].points)
+
+    @property
     def call_s(self) -> float:
         """Return how many seconds a call takes at its slowest point, on the slower side."""
         return max(seconds for side in self.sides for seconds, _ in side.points.values())
