@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from perfdiff.languages.c.frameworks import FRAMEWORKS
+from perfdiff.languages.c.suites.attempts import Attempts
+from perfdiff.languages.c.suites.commands import CommandTest, listing_of
 from perfdiff.languages.c.suites.googlebenchmark import BenchmarkName
 from perfdiff.languages.listing import LISTED_TO, LISTING_S, Listing
 
@@ -229,11 +231,124 @@ def found_in(project: Path) -> dict[str, list[str]]:
     return {name: found for name, found in values.items() if found}
 
 
+CMAKE_PROJECT = """
+cmake_minimum_required(VERSION 3.14)
+project(shop CXX)
+enable_testing()
+add_executable(total total.cpp)
+add_executable(unbuilt EXCLUDE_FROM_ALL total.cpp)
+foreach(size large small)
+  add_test(NAME total_${size} COMMAND total ${CMAKE_SOURCE_DIR}/data/${size}.txt)
+endforeach()
+add_test(NAME on_purpose COMMAND total nothing)
+set_tests_properties(on_purpose PROPERTIES WILL_FAIL ON ENVIRONMENT "KIND=a b")
+add_test(NAME made COMMAND ${CMAKE_COMMAND} -E copy ${CMAKE_SOURCE_DIR}/data/small.txt made.txt)
+set_tests_properties(made PROPERTIES FIXTURES_SETUP file)
+add_test(NAME with_file COMMAND total made.txt)
+set_tests_properties(with_file PROPERTIES FIXTURES_REQUIRED file)
+add_test(NAME fails COMMAND total nothing)
+add_test(NAME hangs COMMAND total forever)
+set_tests_properties(hangs PROPERTIES TIMEOUT 1)
+add_test(NAME skips COMMAND total nothing)
+set_tests_properties(skips PROPERTIES SKIP_RETURN_CODE 3)
+add_test(NAME off COMMAND total nothing)
+set_tests_properties(off PROPERTIES DISABLED ON)
+add_test(NAME absent COMMAND unbuilt)
+add_test(NAME wrong COMMAND total ${CMAKE_SOURCE_DIR}/data/small.txt)
+set_tests_properties(wrong PROPERTIES PASS_REGULAR_EXPRESSION "no such number" ENVIRONMENT "KIND=b")
+add_test(NAME build COMMAND ${CMAKE_COMMAND} --build .)
+"""
+TOTAL = """
+#include <fstream>
+#include <iostream>
+#include <string>
+int main(int count, char** words) {
+  std::string line(words[1]);
+  while (line == "forever") {}
+  std::ifstream file(line);
+  if (!file) return 3;
+  long sum = 0;
+  while (std::getline(file, line)) sum += std::stol(line);
+  std::cout << sum << std::endl;
+}
+"""
+
+
+@pytest.fixture
+def cmake_build(lists: Lists) -> None:
+    """Build a project whose tests CTest runs in the current folder."""
+    Path("CMakeLists.txt").write_text(CMAKE_PROJECT)
+    Path("total.cpp").write_text(TOTAL)
+    Path("data").mkdir()
+    for name, count in (("small", 10), ("large", 100_000)):
+        Path(f"data/{name}.txt").write_text("7\n" * count)
+    subprocess.run("cmake -S . -B build && cmake --build build", shell=True, check=True, capture_output=True)
+
+
+needs_cmake = pytest.mark.skipif(not (shutil.which("cmake") and shutil.which("ctest")), reason="needs cmake")
+
+
+@pytest.mark.integration
+@needs_cmake
+@pytest.mark.usefixtures("cmake_build")
+def test_tests_of_ctest_run_by_themselves_and_those_of_one_program_by_file(lists: Lists) -> None:
+    listing = lists("ctest")
+
+    assert list(listing.benchmarks) == ["total", "on_purpose", "with_file"]
+    total, on_purpose, with_file = listing.benchmarks.values()
+    assert (total.command, total.parameters) == ("build/total {input}", ("input",))
+    assert list(total.points) == [("data/small.txt",), ("data/large.txt",)]
+    assert on_purpose.command == "cd build && KIND='a b' ./total nothing || test $? = 3"
+    assert "copy" in with_file.setup
+    assert str(Path.cwd()) not in "".join((with_file.setup, with_file.command))
+    shutil.rmtree("build/made.txt", ignore_errors=True)
+    for benchmark in listing.benchmarks.values():
+        assert ran(f"{benchmark.setup or 'true'} && {benchmark.command}", input="data/small.txt").returncode == 0
+
+
+@pytest.mark.integration
+@needs_cmake
+@pytest.mark.usefixtures("cmake_build")
+def test_tests_of_ctest_that_cannot_be_compared_are_told(lists: Lists) -> None:
+    assert lists("ctest", "build").failures == {
+        "fails": "exit code 3",
+        "hangs": "takes longer than 1 s",
+        "skips": "is skipped",
+        "off": "is disabled",
+        "absent": "its program was not built",
+        "wrong": "its output is not that of a test that passes",
+        "build": "builds something, which is for the build to do",
+    }
+
+
+@pytest.mark.integration
+@needs_cmake
+def test_a_test_of_another_framework_is_listed_by_ctest_only_where_that_is_asked_for(lists: Lists) -> None:
+    Path("CMakeLists.txt").write_text(
+        "project(shop CXX)\nenable_testing()\nadd_executable(unit unit.cpp)\nadd_test(NAME unit COMMAND unit)\n"
+    )
+    Path("unit.cpp").write_text('int main() { const char* volatile mark = "gtest_list_tests"; return !mark; }')
+    subprocess.run("cmake -S . -B build && cmake --build build", shell=True, check=True, capture_output=True)
+
+    assert list(lists("ctest").benchmarks) == ["unit"]
+    assert lists("ctest", "", "guessed") == Listing()
+
+
+def test_short_tests_of_ctest_run_in_one_shell(lists: Lists) -> None:
+    tests = [CommandTest(name, ("/bin/echo", f"{name} {{n}}"), Path.cwd()) for name in ("one", "two")]
+    first, second = listing_of(tests, {}, Attempts.within_limit()).benchmarks.values()
+    assert first.batch is not None
+    assert second.batch is not None
+    assert first.batch.command == second.batch.command
+    command = first.batch.command.replace("{cases}", first.batch.joint.join((first.batch.case, second.batch.case)))
+    assert ran(command, n=5).stdout == "one {n}\ntwo {n}\n"
+
+
 def test_frameworks_are_known_by_what_sources_of_benchmarks_include(tmp_path: Path) -> None:
-    (tmp_path / "CMakeLists.txt").write_text("project(shop)\n")
+    (tmp_path / "CMakeLists.txt").write_text("project(shop)\nENABLE_TESTING( )\n")
     (tmp_path / "bench").mkdir()
     (tmp_path / "bench" / "sorting.cpp").write_text("#include <benchmark/benchmark.h>\n")
-    assert found_in(tmp_path) == {"googlebenchmark": [""]}
+    assert found_in(tmp_path) == {"googlebenchmark": [""], "ctest": [""]}
 
 
 def test_what_a_project_brings_of_others_says_nothing_of_its_frameworks(tmp_path: Path) -> None:

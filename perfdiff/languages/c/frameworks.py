@@ -37,6 +37,24 @@ class BuiltPrograms(Framework):
         return listing.command(f"perfdiff.languages.c.suites.{self.name}:listed", workload.suite.what)
 
 
+class CTest(Framework):
+    """The tests that CTest runs."""
+
+    name, title, material = "ctest", "CTest", Material.TESTS
+    wanted = 'a build folder, such as "build", or "" for all builds'
+
+    def find(self, project: Path) -> Iterator[str]:
+        """Yield all builds, where CMake is told of tests."""
+        if self.name in hints(project):
+            yield ""
+
+    def command(self, project: Path, workload: WorkloadConfig) -> str:
+        """Return the command that lists what CTest tells; where nobody asked for it, without the tests that other frameworks list."""
+        assert workload.suite is not None, "only suites are listed"
+        suite = workload.suite
+        return listing.command("perfdiff.languages.c.suites.ctest:listed", suite.what, *(("guessed",) if suite.guessed else ()))
+
+
 def _words(value: object) -> str | None:
     try:
         return value if isinstance(value, str) and shlex.split(value) is not None else None
@@ -46,6 +64,7 @@ def _words(value: object) -> str | None:
 
 FRAMEWORKS: tuple[Framework, ...] = (
     BuiltPrograms("googlebenchmark", "Google Benchmark", Material.BENCHMARKS, "build/bench/sorting --benchmark_filter=Sort"),
+    CTest(),
     FuzzTargets(),
     Samples(),
 )

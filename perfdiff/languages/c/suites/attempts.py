@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfdiff.languages.listing import TriedCommand, limit_s, tried
+from perfdiff.languages.listing import CALLS, TriedCommand, limit_s, tried
 
 LONGEST_S = 10.0  # that one benchmark may take: twenty runs of it, of which a comparison needs more, would take minutes
 ENOUGH_S = 0.01  # of CPU time that timed calls take together: that of starting a process differs by a millisecond
 _CLEAR_S = 0.1  # that they take together by the clock, where they wait: processes are kept waiting for tens of milliseconds by others
+_BUSY = 0.1  # share of the clock's time below which they seem to wait: on a busy machine, what does not wait has a fraction of a CPU
 LATE = "was not tried: the time for the listing was over"
 _MOST_FASTER = 100  # times as many calls as before: such as take no time that can be seen then take a second at most
 _MOST_CALLS = 10**9
-_STARTS = 3
+_STARTS = 3  # of a process, by others of which one may be kept waiting
+_SIGNALS = 64
 _REASON = 200  # characters of what a program says
 
 
@@ -51,23 +54,35 @@ class Attempts:
             return TriedCommand(None, "", "", 0.0, 0.0)
         return tried(words, min(longest_s, self.left_s), directory)
 
-    def start(self, words: Sequence[str]) -> ProcessStart:
-        """Return what a process takes that has nothing to call."""
-        runs = [self.run(words) for _ in range(_STARTS)]
+    def shell(self, text: str, longest_s: float = LONGEST_S) -> TriedCommand:
+        """Run a shell command, as runs of the workload do."""
+        return self.run(["/bin/sh", "-c", text], longest_s=longest_s)
+
+    def start(self, text: str) -> ProcessStart:
+        """Return what the process of a shell command takes that has nothing to call."""
+        runs = [self.shell(text) for _ in range(_STARTS)]
         return ProcessStart(statistics.median(run.wall_s for run in runs), statistics.median(run.cpu_s for run in runs))
 
-    def seconds_of_call(self, run: Callable[[int], TriedCommand], start: ProcessStart) -> float | str:
-        """Return how long a call takes, by processes with more and more of them; or why it cannot be made."""
+    def seconds_of_call(self, text: str, start: ProcessStart) -> float | str:
+        """Return how long a call of a shell command takes, by processes with more and more of them; or why it cannot be made."""
         calls = 1
         while True:
-            attempt = run(calls)
+            attempt = self.shell(text.replace(CALLS, str(calls)))
             reason = why(attempt)
             if reason:
                 return reason
-            wall_s, seconds = attempt.wall_s - start.wall_s, max(attempt.cpu_s - start.cpu_s, 0.0)
-            if wall_s >= _CLEAR_S or seconds >= ENOUGH_S or calls >= _MOST_CALLS or not self.left_s:
-                return (wall_s if wall_s >= _CLEAR_S else seconds) / calls
-            calls *= int(min(_MOST_FASTER, max(2.0, 2 * ENOUGH_S / seconds))) if seconds else _MOST_FASTER
+            cpu_s, wall_s = max(attempt.cpu_s - start.cpu_s, 0.0), attempt.wall_s - start.wall_s
+            if wall_s >= _CLEAR_S and cpu_s < _BUSY * wall_s:
+                wall_s = min(wall_s, *(self._waited_s(text.replace(CALLS, str(calls))) - start.wall_s for _ in range(_STARTS - 1)))
+                if wall_s >= _CLEAR_S:
+                    return wall_s / calls
+            if cpu_s >= ENOUGH_S or calls >= _MOST_CALLS or not self.left_s:
+                return cpu_s / calls
+            calls *= int(min(_MOST_FASTER, max(2.0, 2 * ENOUGH_S / cpu_s))) if cpu_s else _MOST_FASTER
+
+    def _waited_s(self, text: str) -> float:
+        attempt = self.shell(text)
+        return attempt.wall_s if attempt.code == 0 else math.inf
 
 
 def why(attempt: TriedCommand) -> str:
@@ -77,7 +92,8 @@ def why(attempt: TriedCommand) -> str:
     if attempt.code == 0:
         return ""
     said = next((line.strip() for line in reversed((attempt.output + "\n" + attempt.errors).splitlines()) if line.strip()), "")
-    ended = f"signal {-attempt.code}" if attempt.code < 0 else f"exit code {attempt.code}"
+    number = -attempt.code if attempt.code < 0 else attempt.code - 128  # the shell reports a child's signal as 128 + number
+    ended = f"signal {number}" if 0 < number <= _SIGNALS else f"exit code {attempt.code}"
     return f"{ended}: {said[:_REASON]}" if said else ended
 
 

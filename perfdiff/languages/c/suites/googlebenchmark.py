@@ -15,13 +15,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perfdiff.languages.c.suites.attempts import Attempts, ProcessStart, quoted, why
-from perfdiff.languages.c.suites.programs import TestProgram, selected, unique
+from perfdiff.languages.c.suites.programs import BuiltProgram, selected, unique
 from perfdiff.languages.c.suites.switches import with_switches
 from perfdiff.languages.listing import CALLS, CASES, Benchmark, Listing, Values
 
-TITLE = "Google Benchmark"
-MARKS = (b"benchmark_list_tests", b"libbenchmark.so")
 _NOTHING = "--benchmark_filter=^nothing of this name$"
+_QUIET = "--benchmark_format=json >/dev/null"  # without this format, the time of day stands on the standard error
 _SUFFIX = re.compile(r"real_time|manual_time|process_time|(threads|iterations|repeats|min_time|min_warmup_time):.*")
 _ARGUMENT = re.compile(r"(?:([A-Za-z_]\w*):)?(-?\d+)", re.ASCII)
 _SPECIAL = re.compile(r"[\[.{(*+?^$|\\)]")  # of extended regular expressions, whichever library reads them
@@ -71,7 +70,7 @@ class BenchmarkName:
 
 def listed(value: str) -> Listing:
     """Return the benchmarks of the programs that a value means, all of those in the current folder by ""."""
-    selection, attempts = selected(value, MARKS, TITLE), Attempts.within_limit()
+    selection, attempts = selected(value, "googlebenchmark", "Google Benchmark"), Attempts.within_limit()
     benchmarks: list[Benchmark] = []
     failures, start_s = dict(selection.failures), 0.0
     for program in selection.programs:
@@ -79,7 +78,9 @@ def listed(value: str) -> Listing:
         if why(listing):
             failures[program.path] = why(listing)
             continue
-        trial = _Trial(program, attempts, attempts.start([*program.words, _NOTHING]), _counts_iterations(program, attempts))
+        trial = _Trial(
+            program, attempts, attempts.start(f"{program.text} {quoted(_NOTHING)} {_QUIET}"), _counts_iterations(program, attempts)
+        )
         start_s = max(start_s, trial.start.cpu_s)
         names = [BenchmarkName.read(line) for line in dict.fromkeys(listing.output.splitlines()) if line.strip()]
         benchmarks += unique(trial.benchmarks(names, failures), benchmarks, program)
@@ -90,7 +91,7 @@ def listed(value: str) -> Listing:
 class _Trial:
     """Tries the benchmarks of one program, which takes a number of iterations or does not."""
 
-    program: TestProgram
+    program: BuiltProgram
     attempts: Attempts
     start: ProcessStart
     counts_iterations: bool
@@ -111,7 +112,7 @@ class _Trial:
             timed = {values: (second, is_repeatable) for values, second in seconds.items() if not isinstance(second, str)}
             if timed:
                 selecting = family.filter([f"{{{parameter}}}" for parameter in family.parameters])
-                command = f"{self.program.text} {selecting} {options} --benchmark_format=json >/dev/null"
+                command = self._command(selecting, options)
                 yield Benchmark(label, command, "", family.parameters, timed)
 
     def _options(self, family: BenchmarkName) -> tuple[str, bool]:
@@ -131,17 +132,18 @@ class _Trial:
         if any(point.has(setting) for setting in own_times):
             return "sets for itself how long it runs: this version of Google Benchmark then counts no calls"
         reason = self._reason(point, options)
-        words = [*self.program.words, _word(point)]
-        return reason or self.attempts.seconds_of_call(
-            lambda calls: self.attempts.run([*words, *options.replace(CALLS, str(calls)).split()]), self.start
-        )
+        return reason or self.attempts.seconds_of_call(self._command(point.filter(point.values), options), self.start)
+
+    def _command(self, selecting: str, options: str) -> str:
+        return f"{self.program.text} {selecting} {options} {_QUIET}"
 
     def _reason(self, point: BenchmarkName, options: str) -> str:
         """Return why one call of a benchmark fails, "" where it does not."""
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "results.json")
-            words = [*self.program.words, _word(point), *options.replace(CALLS, "1").split(), f"--benchmark_out={file}"]
-            reason = why(self.attempts.run([*words, "--benchmark_out_format=json"]))
+            written = f"--benchmark_out={quoted(str(file))} --benchmark_out_format=json"
+            once = self._command(point.filter(point.values), f"{options.replace(CALLS, '1')} {written}")
+            reason = why(self.attempts.shell(once))
             if reason:
                 return reason
             try:
@@ -154,15 +156,10 @@ class _Trial:
         return next((f"skipped: {message}" for message in messages if message), "")
 
 
-def _counts_iterations(program: TestProgram, attempts: Attempts) -> bool:
+def _counts_iterations(program: BuiltProgram, attempts: Attempts) -> bool:
     """Return whether a program takes the number of iterations, which Google Benchmark does from 1.8 on."""
     attempt = attempts.run([*program.words, _NOTHING, "--benchmark_min_time=1x"])
     return not why(attempt) and "expected to be" not in attempt.errors
-
-
-def _word(point: BenchmarkName) -> str:
-    arguments = "".join(f"/{name}:{value}" if name else f"/{value}" for name, value in zip(point.arguments, point.values, strict=True))
-    return f"--benchmark_filter=^{_exact(point.family)}{arguments}{_exact(point.suffix)}$"
 
 
 def _exact(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Programs of a framework in a built tree: executables that hold its marks. No other program is run by a listing."""
+"""Programs of a framework in a built tree: executables that hold its marks. No other program is run by a listing of these."""
 
 from __future__ import annotations
 
@@ -11,6 +11,14 @@ from pathlib import Path
 
 from perfdiff.languages.listing import Benchmark
 
+# Names of options, or of the library that is loaded, by the frameworks that they tell of.
+MARKS = {
+    "googlebenchmark": (b"benchmark_list_tests", b"libbenchmark.so"),
+    "nanobench": (b"NANOBENCH_ENDLESS",),
+    "catch2": (b" is a Catch v", b" is a Catch2 v", b"libCatch2"),
+    "googletest": (b"gtest_list_tests", b"libgtest.so"),
+    "doctest": (b"dt-list-test-cases",),
+}
 _ELF = b"\x7fELF"
 _LIBRARY = ".so"  # in the names of files that other programs load
 # Folders without programs of the project: what build systems keep there are those of libraries that they fetched, with tests of their own.
@@ -19,7 +27,7 @@ _MOST_FILES = 100_000  # that are looked at: five times as many as the sources t
 
 
 @dataclass(frozen=True, slots=True)
-class TestProgram:
+class BuiltProgram:
     """A program of a framework: the path from the current folder, and the arguments that each of its calls has."""
 
     path: str
@@ -40,38 +48,43 @@ class TestProgram:
 class SelectedPrograms:
     """The programs that the value of a key means; `failures` say by name why others are none."""
 
-    programs: tuple[TestProgram, ...]
+    programs: tuple[BuiltProgram, ...]
     failures: dict[str, str]
 
 
-def selected(value: str, marks: Sequence[bytes], title: str) -> SelectedPrograms:
+def selected(value: str, framework: str, title: str) -> SelectedPrograms:
     """Return the programs below the current folder that hold a mark of a framework.
 
     The value is a program or a folder of programs, and arguments; without the first, all programs are meant.
     """
-    words = shlex.split(value)
+    words, marks = shlex.split(value), MARKS[framework]
     place = words.pop(0) if words and not words[0].startswith("-") else "."
     path = Path(place)
     if path.is_dir():
-        programs = tuple(TestProgram(name, tuple(words)) for name in sorted(_executables(path)) if holds(Path(name), marks))
+        programs = tuple(BuiltProgram(name, tuple(words)) for name in sorted(_executables(path)) if holds(Path(name), marks))
         return SelectedPrograms(programs, {} if programs or place == "." else {place: f"holds no program with {title}"})
     if not path.is_file():
         return SelectedPrograms((), {place: "no such program was built"})
     if not holds(path, marks):
         return SelectedPrograms((), {place: f"is no program with {title}; it was not run"})
-    return SelectedPrograms((TestProgram(place, tuple(words)),), {})
+    return SelectedPrograms((BuiltProgram(place, tuple(words)),), {})
+
+
+def is_program(path: Path) -> bool:
+    """Return whether a file is an executable that was compiled."""
+    try:
+        with path.open("rb") as opened:
+            return opened.read(len(_ELF)) == _ELF and os.access(path, os.X_OK)
+    except OSError:
+        return False
 
 
 def holds(path: Path, marks: Sequence[bytes]) -> bool:
-    """Return whether a file is an executable that holds one of some texts: names of options, or of the library that it loads."""
-    try:
-        with path.open("rb") as opened:
-            if opened.read(len(_ELF)) != _ELF:
-                return False
-            with mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
-                return any(content.find(mark) >= 0 for mark in marks)
-    except OSError:
+    """Return whether a file is an executable that holds one of some marks."""
+    if not is_program(path):
         return False
+    with path.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return any(content.find(mark) >= 0 for mark in marks)
 
 
 def _executables(folder: Path) -> Iterator[str]:
@@ -87,7 +100,7 @@ def _executables(folder: Path) -> Iterator[str]:
                 yield path.as_posix()
 
 
-def unique(benchmarks: Iterable[Benchmark], others: Iterable[Benchmark], program: TestProgram) -> Iterator[Benchmark]:
+def unique(benchmarks: Iterable[Benchmark], others: Iterable[Benchmark], program: BuiltProgram) -> Iterator[Benchmark]:
     """Yield the benchmarks of a program, named after it as well where those of an earlier program have the name."""
     taken = {benchmark.name for benchmark in others}
     for benchmark in benchmarks:
