@@ -435,7 +435,7 @@ def test_inputs_are_looked_for_only_where_something_is_measured(corpus: Path) ->
         ('"[x].c"', '"*/.*.h"', "no file is meant by", "config-inputs"),
         ("{input} {mode}", "{mode}", "line 4: parameter 'input' has no place in './parse {{mode}}'; write {{input}}", "config-parameter"),
         ('inputs = ["absent/*"]', "", "has no parameter; list its values in 'parameters', or its files in 'inputs'", "config-parameter"),
-        ('"corpus/**/*.c", "corpus/main.c", "[x].c"', "", "line 6: 'inputs' is []; it must be a list of patterns of files", "config-value"),
+        ('"corpus/**/*.c", "corpus/main.c", "[x].c"', "", "line 6: 'inputs' is []; it must be a pattern of files", "config-value"),
         ("mode = [", "bytes = [", "line 5: 'bytes' in 'parameters' is a name that 'inputs' has; give it another", "config-parameter"),
         ("nodes = '", "input = '", "line 7: 'input' in 'features' is a name that 'inputs' has", "config-parameter"),
         ("nodes = '", "mode = '", "line 7: 'mode' in 'features' is a name that 'parameters' has", "config-parameter"),

@@ -143,6 +143,12 @@ def _drawn(value: object) -> dict[str, tuple[float | str, ...]] | None:
     return _parameters({name: [each] if isinstance(each, str) else each for name, each in value.items()})
 
 
+def _patterns(value: object) -> tuple[str, ...] | None:
+    """Return patterns, of which one may stand by itself."""
+    patterns = _texts([value] if isinstance(value, str) else value)
+    return patterns or None
+
+
 def _signal(value: object) -> str | None:
     return value if isinstance(value, str) and f"SIG{value}" in signal.Signals.__members__ else None
 
@@ -253,7 +259,7 @@ WORKLOAD: Mapping[str, Setting] = {
     "command": Setting('a command, such as "./bench/sort {n}"', _text, text=True),
     "requests": Setting('a file of requests, such as "requests.toml"', _text, text=True),
     **{name: Setting(offered.framework.wanted, offered.framework.read) for name, offered in frameworks().items()},
-    "inputs": Setting('a list of patterns of files, such as ["corpus/**/*.c"]', of_type(_some(TEXT))),
+    "inputs": Setting('a pattern of files, such as "corpus/**/*.c", or a list of them', _patterns),
     "features": Setting("a table of regular expressions, such as { nodes = 'nodes: ([0-9]+)' }", of_type(_table(_NAME, TEXT))),
     "parameters": Setting("a table of lists of numbers or texts, such as { n = [1000, 3000, 10000] }", _parameters),
     "runs": RUNS,

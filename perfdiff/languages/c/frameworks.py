@@ -10,6 +10,7 @@ from perfdiff.config import WorkloadConfig
 from perfdiff.languages import listing
 from perfdiff.languages.c.suites.fuzz import FuzzTargets
 from perfdiff.languages.c.suites.hints import hints
+from perfdiff.languages.c.suites.samples import Samples
 from perfdiff.languages.frameworks import Framework, Material
 
 
@@ -63,6 +64,7 @@ def _words(value: object) -> str | None:
 
 FRAMEWORKS: tuple[Framework, ...] = (
     BuiltPrograms("googlebenchmark", "Google Benchmark", Material.BENCHMARKS, "build/bench/sorting --benchmark_filter=Sort"),
-    FuzzTargets(),
     CTest(),
+    FuzzTargets(),
+    Samples(),
 )

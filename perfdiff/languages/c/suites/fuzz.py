@@ -19,7 +19,7 @@ from perfdiff.errors import ConfigError
 from perfdiff.languages import listing
 from perfdiff.languages.c.suites import seeds
 from perfdiff.languages.c.suites.attempts import Attempts, quoted, why
-from perfdiff.languages.c.suites.checkout import SOURCES, files
+from perfdiff.languages.c.suites.checkout import SOURCES, Folder, folders
 from perfdiff.languages.frameworks import Framework, Material, Needs
 from perfdiff.languages.listing import Benchmark, Listing, Values
 
@@ -66,8 +66,8 @@ class FuzzTargets(Framework):
 
     def find(self, project: Path) -> Iterator[str]:
         """Yield all targets, where one of them has seeds."""
-        there = tuple(files(project))
-        if any(seeds.seeds(project, source, there) for source in _sources(project, there)):
+        there = folders(project)
+        if any(seeds.seeds(project, source, there) for source in _sources(project, there)[:MOST_TARGETS]):
             yield ""
 
     def command(self, project: Path, workload: WorkloadConfig) -> str:
@@ -77,7 +77,7 @@ class FuzzTargets(Framework):
 
     def needs_of(self, project: Path, values: Sequence[str]) -> Needs:
         """Return the targets for the build to link, and that both revisions have the seeds of the checkout."""
-        there = tuple(files(project))
+        there = folders(project)
         targets: dict[str, tuple[str, ...]] = {}
         for value in values:
             words = shlex.split(value)
@@ -90,9 +90,10 @@ class FuzzTargets(Framework):
         return Needs(overlay=tuple(overlay), build={"fuzz_targets": tuple(shlex.join([source, *own]) for source, own in targets.items())})
 
 
-def _sources(project: Path, there: Sequence[Path]) -> list[Path]:
-    """Return the sources of fuzz targets among the files of a project."""
-    named = [file for file in there if file.suffix in SOURCES and "fuzz" in file.as_posix().lower()]
+def _sources(project: Path, there: Sequence[Folder]) -> list[Path]:
+    """Return the sources of fuzz targets in folders of a project."""
+    names = (folder.path / name for folder in there for name in folder.names if "fuzz" in f"{folder.path}/{name}".lower())
+    named = sorted(file for file in names if file.suffix in SOURCES)
     return [file for file in named[:_MOST_READ] if _DEFINITION.search(_beginning(project / file))]
 
 

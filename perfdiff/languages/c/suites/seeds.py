@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from perfdiff.languages.c.suites.checkout import SOURCES, nearness
+from perfdiff.languages.c.suites.checkout import SOURCES, Folder, nearness
 
 MOST_INPUTS = 12  # points of a workload: four in each tenfold of three, which is what growth is told by
 _FEWEST_SAMPLES = 3  # files of one suffix in a folder, of which growth can be told
@@ -51,37 +51,31 @@ def called(source: Path) -> str:
     return _CALLED_FUZZ.sub("", source.stem).strip("-_.").lower() or source.stem.lower()
 
 
-def seeds(project: Path, source: Path, files: Sequence[Path]) -> tuple[str, ...]:
-    """Return the seeds of a fuzz target among the `files` of a project: some of a folder's, or a zip of them, else samples of its tests."""
-    by_folder: dict[Path, list[Path]] = defaultdict(list)
-    best: tuple[tuple[int, int, int], Path] | None = None
-    for file in files:
-        if file.suffix == ".zip" and (match := _match(file, source)):
-            rank = (match, nearness(file.parent, source.parent), 0)
-            best = max(best, (rank, file)) if best else (rank, file)
-        elif _may_be_sample(file):
-            for folder in file.parents[:-1]:
-                by_folder[folder].append(file)
-    for folder in by_folder:
-        if match := _match(folder, source):
-            rank = (match, nearness(folder.parent, source.parent), len(folder.parts))
-            best = max(best, (rank, folder)) if best else (rank, folder)
-    if best is None:
-        return samples(project, by_folder)
-    place = best[1]
-    return (place.as_posix(),) if place not in by_folder else spread(sizes(project, by_folder[place]))
+def seeds(project: Path, source: Path, folders: Sequence[Folder]) -> tuple[str, ...]:
+    """Return the seeds of a fuzz target among the `folders` of a project: some of one, or a zip of them, else samples of its tests."""
+    zips = [folder.path / name for folder in folders for name in folder.names if name.endswith(".zip")]
+    ranks = {
+        place: (match, nearness(place.parent, source.parent), len(place.parts))
+        for place in (*zips, *(folder.path for folder in folders))
+        if (match := _match(place, source))
+    }
+    for place in sorted(ranks, key=ranks.__getitem__, reverse=True):
+        if place in zips:
+            return (place.as_posix(),)
+        below = [file for folder in folders if folder.path.is_relative_to(place) for file in folder.files if _may_be_sample(file)]
+        if chosen := spread(sizes(project, below)):
+            return chosen
+    return samples_of_tests(project, folders)
 
 
-def samples(project: Path, by_folder: Mapping[Path, Sequence[Path]]) -> tuple[str, ...]:
+def samples_of_tests(project: Path, folders: Sequence[Folder]) -> tuple[str, ...]:
     """Return files of one suffix that tests of a project take, from the folder that has most of them."""
     kinds: dict[tuple[str, str], list[Path]] = defaultdict(list)
-    for folder, below in by_folder.items():
-        parts = [part.lower() for part in folder.parts]
-        if not (_TESTS.intersection(parts) or parts[-1] in _SAMPLES):
-            continue
-        for file in below:
-            if file.parent == folder:
-                kinds[folder.as_posix(), file.suffix].append(file)
+    for folder in folders:
+        parts = [part.lower() for part in folder.path.parts]
+        if parts and (_TESTS.intersection(parts) or parts[-1] in _SAMPLES):
+            for file in filter(_may_be_sample, folder.files):
+                kinds[folder.path.as_posix(), file.suffix].append(file)
     best = max(kinds.items(), key=lambda item: (len(item[1]), item[0]), default=((), []))[1]
     return spread(sizes(project, best)) if len(best) >= _FEWEST_SAMPLES else ()
 
@@ -101,7 +95,7 @@ def _match(place: Path, source: Path) -> int:
     """Return how well a folder, or a zip, is named for seeds of a target: 0 where it is not."""
     name, own = place.name.lower().removesuffix(".zip"), {source.stem.lower(), called(source)}
     upper = [part.lower() for part in place.parts[:-1]]
-    if any(name in (f"{own_name}{mark}{kind}", f"{kind}{mark}{own_name}") for own_name in own for mark in "_-." for kind in _COLLECTIONS):
+    if any(name.replace("-", "_").replace(".", "_") in (f"{its}_{kind}", f"{kind}_{its}") for its in own for kind in _COLLECTIONS):
         return 3
     if name in own and _COLLECTIONS.intersection(upper):
         return 3
