@@ -29,7 +29,7 @@ _MAIN_FILE = "org/openjdk/jmh/Main.class"
 _BENCHMARKS = "META-INF/BenchmarkList"  # what JMH's compilers leave beside classes of benchmarks
 # JMH has one process at a time otherwise, and perfdiff runs both revisions side by side; numbers are read with a point.
 _OPTIONS = ("-Djmh.ignoreLock=true", "-Duser.language=en")
-_MOMENT = ("-wi", "0", "-i", "2", "-r", "50ms", "-bm", "avgt")  # the second iteration is that of compiled code, mostly
+_MOMENT = ("-wi", "0", "-i", "4", "-r", "50ms", "-bm", "avgt")  # the fastest one is of compiled code, mostly
 _SHOTS = ("-wi", "0", "-i", "3", "-bm", "ss")
 _TELLING = ("-tu", "ns", "-opi", "1", "-foe", "false", "-wf", "0")
 _IN_PROCESS, _IN_FORK = ("-f", "0"), ("-f", "1")
@@ -67,7 +67,8 @@ class _Course:
                 parts = _PARAMETER.split(header[2].strip()[1:-1])[1:]
                 self._parameters = tuple(zip(parts[::2], parts[1::2], strict=True))
         elif result := _RESULT.match(line):
-            self.nanoseconds.setdefault(self._benchmark, {})[self._parameters] = float(result[1])
+            points, nanoseconds = self.nanoseconds.setdefault(self._benchmark, {}), float(result[1])
+            points[self._parameters] = min(nanoseconds, points.get(self._parameters, nanoseconds))
         elif line.startswith(_OVER):
             self._benchmark = ""
         elif _FAILED in line:
