@@ -20,7 +20,7 @@ from perfdiff import temporary
 from perfdiff.languages import listing
 from perfdiff.languages.java.suites import built
 from perfdiff.languages.java.suites.following import follow
-from perfdiff.languages.java.suites.launchers import Launcher
+from perfdiff.languages.java.suites.launchers import Launcher, Site
 from perfdiff.languages.java.suites.modules import files
 from perfdiff.languages.listing import CALLS, Benchmark, Listing
 
@@ -106,15 +106,17 @@ class _Suite:
         return (*self.launcher.words, _MAIN, *rest)
 
 
-def listed(what: str) -> Listing:
-    """Return the benchmarks of a jar, or of those in a folder, of all in the tree where it is empty."""
+def listed(what: str, *given: str) -> Listing:
+    """Return the benchmarks of a jar, or of those in a folder, of all in the tree where it is empty; `given` says in which revision."""
+    site = Site.read(given)
     end = time.monotonic() + listing.limit_s()
-    places = _places(what)
+    places = _places(what, site.build)
     benchmarks: dict[str, Benchmark] = {}
     failures = {} if places else {what or "benchmarks": _nothing(what)}
     start_s = 0.0
     for number, (place, class_path) in enumerate(places):
-        launcher = Launcher.written(f"jmh-{re.sub(r'[^A-Za-z0-9.]', '-', _VERSION.sub('', place))}", ".", class_path, _OPTIONS)
+        file = site.kept / f"jmh-{re.sub(r'[^A-Za-z0-9.]', '-', _VERSION.sub('', place))}"
+        launcher = Launcher.written(file, ".", class_path, _OPTIONS)
         suite = _Suite(launcher, _single(Path(place)))
         own, failed = _listed(suite, benchmarks, (end - time.monotonic()) / (len(places) - number))
         failures |= {(place if name == "" else name): why for name, why in failed.items()}
@@ -123,13 +125,13 @@ def listed(what: str) -> Listing:
     return Listing(benchmarks, failures, start_s)
 
 
-def _places(what: str) -> list[tuple[str, tuple[str, ...]]]:
+def _places(what: str, build: str) -> list[tuple[str, tuple[str, ...]]]:
     """Return what holds benchmarks, each with its class path: what JMH is packed with first."""
     root = Path(what or ".")
     places = [root] if root.is_file() else [place for place in _holders(root) if built.contains(place, _BENCHMARKS)]
     alone = [place for place in places if built.contains(place, _MAIN_FILE)]
     others = [place for place in places if place not in alone and not (alone and place.suffix == ".jar")]
-    modules = built.modules(Path.cwd()).modules if others else ()
+    modules = built.modules(Path.cwd(), build).modules if others else ()
     found: list[tuple[str, tuple[str, ...]]] = [(place.as_posix(), (place.as_posix(),)) for place in alone]
     for place in others:
         for module in modules:
