@@ -115,7 +115,7 @@ def listed(what: str, *given: str) -> Listing:
     failures = {} if places else {what or "benchmarks": _nothing(what)}
     start_s = 0.0
     for number, (place, class_path) in enumerate(places):
-        file = site.kept / f"jmh-{re.sub(r'[^A-Za-z0-9.]', '-', _VERSION.sub('', place))}"
+        file = site.kept / "-".join(("jmh", *Path(_VERSION.sub("", place)).parts))
         launcher = Launcher.written(file, ".", class_path, _OPTIONS)
         suite = _Suite(launcher, _single(Path(place)))
         own, failed = _listed(suite, benchmarks, (end - time.monotonic()) / (len(places) - number))

@@ -108,7 +108,7 @@ def _suite(site: Site, module: Module) -> _Suite | str:
         classes = _compiled(site, whole, driver)
     except PerfdiffError as error:
         return f"{error}: {error.detail.strip().splitlines()[0]}" if error.detail.strip() else str(error)
-    file = site.kept / f"junit-{re.sub(r'[^A-Za-z0-9.]', '-', module.folder)}"
+    file = site.kept / "-".join(("junit", *Path(module.folder).parts))
     launcher = Launcher.written(file, module.folder, (str(classes), *whole.class_path), ("-ea", *module.options))
     return _Suite(module, launcher, f"perfdiff.suites.{driver.main}")
 
