@@ -10,6 +10,7 @@ from pathlib import Path
 from perfdiff.config import WorkloadConfig
 from perfdiff.languages import listing
 from perfdiff.languages.frameworks import Framework, Material
+from perfdiff.languages.java.suites.launchers import GIVEN
 
 _DEPTH = 3  # folders of modules within modules
 _MOST_FILES = 200  # build files that are read; a project of 200 modules names its libraries in one of the first
@@ -31,7 +32,7 @@ class Jmh(Framework):
 
     def command(self, project: Path, workload: WorkloadConfig) -> str:
         """Return what lists the benchmarks of jars."""
-        return listing.command("perfdiff.languages.java.suites.jmh:listed", _what(workload))
+        return _listing("jmh", workload)
 
 
 class JUnit(Framework):
@@ -51,15 +52,15 @@ class JUnit(Framework):
 
     def command(self, project: Path, workload: WorkloadConfig) -> str:
         """Return what lists the tests of classes."""
-        return listing.command("perfdiff.languages.java.suites.junit:listed", _what(workload))
+        return _listing("junit", workload)
 
 
 FRAMEWORKS = (Jmh(), JUnit())
 
 
-def _what(workload: WorkloadConfig) -> str:
+def _listing(module: str, workload: WorkloadConfig) -> str:
     assert workload.suite is not None, "only suites are listed"
-    return workload.suite.what
+    return f"{listing.command(f'perfdiff.languages.java.suites.{module}:listed', workload.suite.what)} {GIVEN}"
 
 
 def _names(project: Path, framework: re.Pattern[str]) -> bool:

@@ -10,14 +10,14 @@ from perfdiff.languages.java.suites import gradle, maven
 from perfdiff.languages.java.suites.modules import Module, Modules, plain
 
 
-def modules(project: Path) -> Modules:
-    """Return the modules of the current folder."""
+def modules(project: Path, build: str) -> Modules:
+    """Return the modules of the current folder, which a command built."""
     told = Modules(())
     if (project / maven.FILE).is_file():
-        told = maven.modules(project)
+        told = maven.modules(project, build)
     elif any((project / file).is_file() for file in gradle.FILES):
         told = gradle.modules(project)
-    return told if told.modules else replace(told, modules=(plain(),))
+    return told if told.modules else replace(told, modules=(plain(build),))
 
 
 def has_class(module: Module, name: str) -> bool:

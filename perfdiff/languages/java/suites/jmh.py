@@ -20,7 +20,7 @@ from perfdiff import temporary
 from perfdiff.languages import listing
 from perfdiff.languages.java.suites import built
 from perfdiff.languages.java.suites.following import follow
-from perfdiff.languages.java.suites.launchers import Launcher
+from perfdiff.languages.java.suites.launchers import Launcher, Site
 from perfdiff.languages.java.suites.modules import files
 from perfdiff.languages.listing import CALLS, Benchmark, Listing
 
@@ -29,7 +29,7 @@ _MAIN_FILE = "org/openjdk/jmh/Main.class"
 _BENCHMARKS = "META-INF/BenchmarkList"  # what JMH's compilers leave beside classes of benchmarks
 # JMH has one process at a time otherwise, and perfdiff runs both revisions side by side; numbers are read with a point.
 _OPTIONS = ("-Djmh.ignoreLock=true", "-Duser.language=en")
-_MOMENT = ("-wi", "0", "-i", "2", "-r", "50ms", "-bm", "avgt")  # the second iteration is that of compiled code, mostly
+_MOMENT = ("-wi", "0", "-i", "4", "-r", "50ms", "-bm", "avgt")  # the fastest one is of compiled code, mostly
 _SHOTS = ("-wi", "0", "-i", "3", "-bm", "ss")
 _TELLING = ("-tu", "ns", "-opi", "1", "-foe", "false", "-wf", "0")
 _IN_PROCESS, _IN_FORK = ("-f", "0"), ("-f", "1")
@@ -67,7 +67,8 @@ class _Course:
                 parts = _PARAMETER.split(header[2].strip()[1:-1])[1:]
                 self._parameters = tuple(zip(parts[::2], parts[1::2], strict=True))
         elif result := _RESULT.match(line):
-            self.nanoseconds.setdefault(self._benchmark, {})[self._parameters] = float(result[1])
+            points, nanoseconds = self.nanoseconds.setdefault(self._benchmark, {}), float(result[1])
+            points[self._parameters] = min(nanoseconds, points.get(self._parameters, nanoseconds))
         elif line.startswith(_OVER):
             self._benchmark = ""
         elif _FAILED in line:
@@ -105,15 +106,17 @@ class _Suite:
         return (*self.launcher.words, _MAIN, *rest)
 
 
-def listed(what: str) -> Listing:
-    """Return the benchmarks of a jar, or of those in a folder, of all in the tree where it is empty."""
+def listed(what: str, *given: str) -> Listing:
+    """Return the benchmarks of a jar, or of those in a folder, of all in the tree where it is empty; `given` says in which revision."""
+    site = Site.read(given)
     end = time.monotonic() + listing.limit_s()
-    places = _places(what)
+    places = _places(what, site.build)
     benchmarks: dict[str, Benchmark] = {}
     failures = {} if places else {what or "benchmarks": _nothing(what)}
     start_s = 0.0
     for number, (place, class_path) in enumerate(places):
-        launcher = Launcher.written(f"jmh-{re.sub(r'[^A-Za-z0-9.]', '-', _VERSION.sub('', place))}", ".", class_path, _OPTIONS)
+        file = site.kept / "-".join(("jmh", *Path(_VERSION.sub("", place)).parts))
+        launcher = Launcher.written(file, ".", class_path, _OPTIONS)
         suite = _Suite(launcher, _single(Path(place)))
         own, failed = _listed(suite, benchmarks, (end - time.monotonic()) / (len(places) - number))
         failures |= {(place if name == "" else name): why for name, why in failed.items()}
@@ -122,13 +125,13 @@ def listed(what: str) -> Listing:
     return Listing(benchmarks, failures, start_s)
 
 
-def _places(what: str) -> list[tuple[str, tuple[str, ...]]]:
+def _places(what: str, build: str) -> list[tuple[str, tuple[str, ...]]]:
     """Return what holds benchmarks, each with its class path: what JMH is packed with first."""
     root = Path(what or ".")
     places = [root] if root.is_file() else [place for place in _holders(root) if built.contains(place, _BENCHMARKS)]
     alone = [place for place in places if built.contains(place, _MAIN_FILE)]
     others = [place for place in places if place not in alone and not (alone and place.suffix == ".jar")]
-    modules = built.modules(Path.cwd()).modules if others else ()
+    modules = built.modules(Path.cwd(), build).modules if others else ()
     found: list[tuple[str, tuple[str, ...]]] = [(place.as_posix(), (place.as_posix(),)) for place in alone]
     for place in others:
         for module in modules:

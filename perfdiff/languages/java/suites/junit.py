@@ -10,8 +10,8 @@ import os
 import re
 import shlex
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -20,13 +20,15 @@ from perfdiff.errors import PerfdiffError
 from perfdiff.languages import compiled, listing
 from perfdiff.languages.java import jdks
 from perfdiff.languages.java.suites import built, partners
-from perfdiff.languages.java.suites.courses import Course
+from perfdiff.languages.java.suites.courses import Case, Course
 from perfdiff.languages.java.suites.following import follow
-from perfdiff.languages.java.suites.launchers import Launcher, kept
+from perfdiff.languages.java.suites.launchers import Launcher, Site
 from perfdiff.languages.java.suites.modules import Module
 from perfdiff.languages.listing import CALLS, CASES, Batch, Benchmark, Listing
 
 _DRIVER = Path(__file__).parent / "driver"
+_ANY = {"*": ".*", "?": "."}
+_ALL = "tests"
 _AGAIN = 0.5  # of the time, for running tests once more
 
 
@@ -44,94 +46,101 @@ _DRIVERS = (
 )
 
 
-@dataclass(slots=True)
-class _Tests:
-    """What is known of the tests of a project so far."""
+@dataclass(frozen=True, slots=True)
+class _Suite:
+    """The tests of a module: what starts them, and the main class of our driver."""
 
-    benchmarks: dict[str, Benchmark] = field(default_factory=dict)
-    failures: dict[str, str] = field(default_factory=dict)
-    start_s: float = 0.0
+    module: Module
+    launcher: Launcher
+    main: str
 
-    def add(self, module: Module, started: str, course: Course) -> None:
-        """Add the tests of a module, by the command that starts them."""
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Return the words that start the driver in the module's folder."""
+        return (*self.launcher.words, self.main)
+
+    def benchmark(self, case: Case, name: str, seconds: float) -> Benchmark:
+        """Return a test by itself, and how it runs with others."""
+        started, word = f"{self.launcher.command} {self.main} run", shlex.quote(case.id)
+        batch = Batch(f"{started} 1 {CASES} > /dev/null", word, " ")
+        calls = CALLS if case.repeatable else "1"
+        return Benchmark(name, f"{started} {calls} {word} > /dev/null", points={(): (seconds, case.repeatable)}, batch=batch)
+
+
+def listed(pattern: str, *given: str) -> Listing:
+    """Return the tests of classes with names such as `Parser*Test`, of all where it is empty; `given` says in which revision."""
+    site, end = Site.read(given), time.monotonic() + listing.limit_s()
+    project = built.modules(Path.cwd(), site.build)
+    folders = [(module, folder) for module in project.modules for folder in module.tests]
+    benchmarks: dict[str, Benchmark] = {}
+    failures: dict[str, str] = {}
+    start_s = 0.0
+    for number, (module, folder) in enumerate(folders):
+        where = _ALL if module.folder == "." else f"{_ALL} of {module.folder}"
+        suite = _suite(site, module)
+        if isinstance(suite, str):
+            failures[where] = suite
+            continue
+        course = _course(suite, folder, _names(pattern, module), (end - time.monotonic()) / (len(folders) - number))
+        if course.problem:
+            failures[where] = course.problem
         for case in course.cases.values():
-            name = case.name if case.name not in self.benchmarks else f"{case.name} ({module.folder})"
+            name = case.name if case.name not in benchmarks else f"{case.name} ({module.folder})"
             if case.failure:
-                self.failures[name] = case.failure
+                failures[name] = case.failure
             elif case.seconds is not None:
-                word = shlex.quote(case.id)
-                self.benchmarks[name] = Benchmark(
-                    name,
-                    f"{started} run {CALLS if case.repeatable else 1} {word} > /dev/null",
-                    points={(): (case.seconds, case.repeatable)},
-                    batch=Batch(f"{started} run 1 {CASES} > /dev/null", word, " "),
-                )
+                benchmarks[name] = suite.benchmark(case, name, case.seconds)
+        start_s = start_s or _start_s(suite, course.shortest, end)
+    if not benchmarks and not failures:
+        failures[_ALL] = project.problem or ("no test class has such a name" if folders else "the built tree has no compiled tests")
+    return Listing(benchmarks, failures, start_s)
 
 
-def listed(pattern: str) -> Listing:
-    """Return the tests of classes whose names match a pattern such as `Parser*Test`, of all where it is empty."""
-    end = time.monotonic() + listing.limit_s()
-    project = built.modules(Path.cwd())
-    tests = _Tests()
-    modules = [(module, folder) for module in project.modules for folder in module.tests]
-    for number, (module, folder) in enumerate(modules):
-        share_s = (end - time.monotonic()) / (len(modules) - number)
-        problem = _listed(module, folder, _names(pattern, module), share_s, tests)
-        if problem:
-            tests.failures[module.folder if module.folder != "." else "tests"] = problem
-    if not tests.benchmarks and not tests.failures:
-        tests.failures["tests"] = project.problem or "no compiled tests are in the tree; the build has to compile them"
-    return Listing(tests.benchmarks, tests.failures, tests.start_s)
-
-
-def _listed(module: Module, folder: str, names: str, seconds: float, tests: _Tests) -> str | None:
-    """Add the tests of a folder of classes; return why that is not possible."""
+def _suite(site: Site, module: Module) -> _Suite | str:
+    """Return how the tests of a module start, or why they cannot."""
     whole = replace(module, class_path=partners.completed(module.folder, module.class_path))
     if lacking := partners.missing(whole.class_path):
-        return f"{lacking} is not on this machine in the version of the project; run its tests by hand once, or add it to their class path"
+        return f"{lacking} is not on this machine in the version of the project: run its tests once by hand, or add it to their class path"
     driver = next((driver for driver in _DRIVERS if built.has_class(whole, driver.needs)), None)
     if driver is None:
-        return "no JUnit is on the class path of its tests"
+        return "no JUnit is on their class path"
     try:
-        classes = _compiled(whole, driver)
+        classes = _compiled(site, whole, driver)
     except PerfdiffError as error:
-        return f"{error}: {error.detail.strip().partition(chr(10))[0]}".removesuffix(": ")
-    launcher = Launcher.written(
-        f"junit-{re.sub(r'[^A-Za-z0-9.]', '-', module.folder)}", module.folder, (str(classes), *whole.class_path), ("-ea", *module.options)
-    )
-    main = f"perfdiff.suites.{driver.main}"
-    end = time.monotonic() + seconds
-    course = _course((*launcher.words, main), module.folder, folder, names, seconds)
-    tests.add(module, f"{launcher.command} {main}", course)
-    if not tests.start_s and course.shortest is not None and time.monotonic() < end:
-        case = course.shortest
-        ran = listing.tried((*launcher.words, main, "run", "1", case.id), max(end - time.monotonic(), 1.0), Path(module.folder))
-        tests.start_s = max(ran.cpu_s - (case.seconds or 0.0), 0.0)
-    return course.problem
+        return f"{error}: {error.detail.strip().splitlines()[0]}" if error.detail.strip() else str(error)
+    file = site.kept / "-".join(("junit", *Path(module.folder).parts))
+    launcher = Launcher.written(file, module.folder, (str(classes), *whole.class_path), ("-ea", *module.options))
+    return _Suite(module, launcher, f"perfdiff.suites.{driver.main}")
 
 
-def _course(started: Sequence[str], directory: str, folder: str, names: str, seconds: float) -> Course:
+def _course(suite: _Suite, folder: str, names: str, seconds: float) -> Course:
     """Run the tests of a folder until all were tried, in as many processes as that takes."""
     end, course = time.monotonic() + seconds, Course()
-    while (left_s := end - time.monotonic()) > 0:
+    while not course.is_over and (left_s := end - time.monotonic()) > 0:
         with temporary.folder("perfdiff-junit-") as room:
             report = room / "report"
-            words = (*started, "list", str(report), f"{_AGAIN * left_s:g}", folder, names, *course.tried)
-            follow(words, Path(directory), report, course, left_s)
-        if course.is_over:
-            return course
-    course.problem = f"the rest was not tried: the tests take longer than {seconds:.0f} s"
+            words = (*suite.words, "list", str(report), f"{_AGAIN * left_s:g}", folder, names, *course.tried)
+            follow(words, Path(suite.module.folder), report, course, left_s)
+    if not course.is_over:
+        course.problem = f"the rest was not tried: they take longer than {seconds:.0f} s"
     return course
 
 
-def _compiled(module: Module, driver: _Driver) -> Path:
-    jdk = jdks.find(os.environ)
+def _start_s(suite: _Suite, shortest: Case | None, end: float) -> float:
+    """Return the CPU time of a process that runs the shortest test, without that of the test."""
+    left_s = end - time.monotonic()
+    if shortest is None or left_s <= 0:
+        return 0.0
+    ran = listing.tried((*suite.words, "run", "1", shortest.id), left_s, Path(suite.module.folder))
+    return max(ran.cpu_s - (shortest.seconds or 0.0), 0.0)
+
+
+def _compiled(site: Site, module: Module, driver: _Driver) -> Path:
+    jdk = jdks.find({}, site.home)
     sources = [_DRIVER / f"{name}.java" for name in ("Report", "Suite", driver.main)]
     class_path = os.pathsep.join(str(module.path(entry).absolute()) for entry in module.class_path)
     name = compiled.fingerprint(None, (jdk.identity, class_path), sources)
-    # A project's annotations are not for processors here: `compiling` has none.
-    words = [*jdk.compiling, "-cp", class_path]
-    return compiled.kept(kept().parent, f"java-junit-{name}", partial(_compile, words, sources))
+    return compiled.kept(site.kept.parent, f"java-junit-{name}", partial(_compile, [*jdk.compiling, "-cp", class_path], sources))
 
 
 def _compile(words: Sequence[str], sources: Sequence[Path], made: Path) -> None:
@@ -146,9 +155,4 @@ def _names(pattern: str, module: Module) -> str:
 
 
 def _expression(pattern: str) -> str:
-    return r"(?:.*[.])?" + "".join(_translated(pattern))
-
-
-def _translated(pattern: str) -> Iterator[str]:
-    for character in pattern:
-        yield {"*": ".*", "?": "."}.get(character) or re.escape(character)
+    return r"(?:.*[.])?" + "".join(_ANY.get(character) or re.escape(character) for character in pattern)

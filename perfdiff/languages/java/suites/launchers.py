@@ -13,46 +13,57 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-SUITES = "PERFDIFF_JAVA_SUITES"  # the variable that names the folder
-BUILD = "PERFDIFF_JAVA_BUILD"  # the one that has the command of the build, whose options lead to the same libraries
+_KEPT = "PERFDIFF_JAVA_SUITES"  # the variable that names the folder
+_BUILD = "PERFDIFF_JAVA_BUILD"  # the one that has the command of the build, whose options lead to the same libraries
+# What a listing is told by the shell, of the revision that it runs in.
+GIVEN = f'"${_KEPT}" "${_BUILD}" "$JAVA_HOME"'
 
 
 def variables(tree: Path, cache: Path, build: str) -> dict[str, str]:
     """Return the variables of a built tree's runs; `cache` has a place for what is compiled."""
-    return {SUITES: str(cache / f"java-suites-{hashlib.sha256(os.fsencode(tree)).hexdigest()[:24]}"), BUILD: build}
+    return {_KEPT: str(cache / f"java-suites-{hashlib.sha256(os.fsencode(tree)).hexdigest()[:24]}"), _BUILD: build}
 
 
-def kept() -> Path:
-    """Return the folder of the built tree that a listing runs in."""
-    return Path(os.environ[SUITES])
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The built revision that a listing runs in: the folder of its own, what built it, and the folder of its JDK."""
+
+    kept: Path
+    build: str
+    home: str
+
+    @classmethod
+    def read(cls, given: Sequence[str]) -> Site:
+        """Return what a listing was told."""
+        kept, build, home = given
+        return cls(Path(kept), build, home)
 
 
 @dataclass(frozen=True, slots=True)
 class Launcher:
-    """How the JVM of a suite starts, in a `folder` of the project: `name` is that of the file with its arguments."""
+    """How the JVM of a suite starts, in a `folder` of the project, with the arguments that a file has."""
 
-    name: str
+    file: Path
     folder: str
 
     @classmethod
-    def written(cls, name: str, folder: str, class_path: Sequence[str], options: Sequence[str] = ()) -> Launcher:
+    def written(cls, file: Path, folder: str, class_path: Sequence[str], options: Sequence[str] = ()) -> Launcher:
         """Keep the arguments of a JVM."""
-        place = kept()
-        place.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         arguments = (*options, "-Djava.awt.headless=true", "-cp", os.pathsep.join(class_path))
-        (place / name).write_text("".join(f"{_quoted(argument)}\n" for argument in arguments), encoding="utf-8")
-        return cls(name, folder)
+        file.write_text("".join(f"{_quoted(argument)}\n" for argument in arguments), encoding="utf-8")
+        return cls(file, folder)
 
     @property
     def words(self) -> tuple[str, ...]:
         """Return the words that start it from within its folder, for this revision."""
-        return ("java", f"@{kept() / self.name}")
+        return ("java", f"@{self.file}")
 
     @property
     def command(self) -> str:
         """Return the beginning of a shell command that starts it, in any revision."""
         entered = "" if self.folder == "." else f"cd {shlex.quote(self.folder)} && "
-        return f'{entered}java @"${SUITES}"/{shlex.quote(self.name)}'
+        return f'{entered}java @"${_KEPT}"/{shlex.quote(self.file.name)}'
 
 
 def _quoted(argument: str) -> str:

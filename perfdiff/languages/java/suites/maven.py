@@ -6,14 +6,12 @@ compiles tests has their class path, the one that runs them what their JVMs are 
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from perfdiff.languages import listing
-from perfdiff.languages.java.suites.launchers import BUILD
 from perfdiff.languages.java.suites.modules import Module, Modules, module
 
 FILE = "pom.xml"
@@ -32,10 +30,10 @@ _NAMES = r"(.*[.])?(Test[^.]*|[^.]*(Test|Tests|TestCase))"
 _AGENT = ("-javaagent:", "-agentlib:", "-agentpath:")  # of coverage: what it adds is not the project's
 
 
-def modules(project: Path) -> Modules:
-    """Return the modules whose tests Maven compiles."""
+def modules(project: Path, build: str) -> Modules:
+    """Return the modules whose tests Maven compiles, with the libraries that the command of its build led to."""
     for phase in _PHASES:
-        asked = listing.tried((*_program(project), *_options(os.environ.get(BUILD, "")), *_ASKING, phase), listing.limit_s() / 2, project)
+        asked = listing.tried((*_program(project), *_options(build), *_ASKING, phase), listing.limit_s() / 2, project)
         if asked.code == 0:
             break
     told = tuple(_told(asked.output))

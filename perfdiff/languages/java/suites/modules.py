@@ -15,7 +15,6 @@ from pathlib import Path
 
 from perfdiff.languages.java import class_bytes
 from perfdiff.languages.java.classes import FOREIGN_FOLDERS
-from perfdiff.languages.java.suites.launchers import BUILD
 
 _MOST_FILES = 20_000  # of a tree, that are looked at in search of classes and jars
 _JAR = re.compile(r"[^\s:;\"'=]+\.jar\b")
@@ -64,11 +63,11 @@ def module(folder: Path, tests: Sequence[str], class_path: Sequence[str], option
     )
 
 
-def plain() -> Module:
-    """Return the classes and jars of the current folder as one module."""
+def plain(build: str) -> Module:
+    """Return the classes and jars of the current folder, and the jars that the command of its build names, as one module."""
     classes, jars = _classes_and_jars()
     own = [jar for jar in jars if not any(jar.startswith(f"{folder}/") for folder in classes)]
-    named = [jar for jar in _JAR.findall(os.environ.get(BUILD, "")) if jar.startswith("/") and Path(jar).is_file()]
+    named = [jar for jar in _JAR.findall(build) if jar.startswith("/") and Path(jar).is_file()]
     return Module(".", tuple(classes), (*classes, *own, *dict.fromkeys(named)))
 
 

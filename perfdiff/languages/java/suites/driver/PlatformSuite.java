@@ -23,7 +23,18 @@ import org.junit.platform.launcher.core.LauncherFactory;
 
 /** Tests of the JUnit Platform: JUnit 5 and later, and whatever else has an engine on the class path. */
 public final class PlatformSuite extends Suite {
-    private final Launcher launcher = LauncherFactory.create();
+    private final Launcher launcher = launcher();
+
+    /** Returns a launcher that finds its engines once, not in each call; those before 1.8 have no other way. */
+    private static Launcher launcher() {
+        try {
+            Object session = LauncherFactory.class.getMethod("openSession").invoke(null);
+            Class<?> type = Class.forName("org.junit.platform.launcher.LauncherSession");
+            return (Launcher) type.getMethod("getLauncher").invoke(session);
+        } catch (ReflectiveOperationException old) {
+            return LauncherFactory.create();
+        }
+    }
 
     public static void main(String[] arguments) throws Exception {
         System.exit(new PlatformSuite().answer(arguments));
