@@ -164,8 +164,9 @@ def timing(target: FuzzTarget, seed: str, attempts: Attempts) -> CallTime | str:
         if not _is_libfuzzer(target):
             run = attempts.run([program, seed])
             return why(run) or CallTime(0.0, max(run.cpu_s, _LEAST_S), is_repeatable=False)
-        start = attempts.start([program, *_SAME_RUNS, "-runs=1", os.devnull])
-        call_s = attempts.seconds_of_call(lambda calls: attempts.run([program, *_SAME_RUNS, f"-runs={calls}", seed]), start)
+        words = f"{quoted(program)} {' '.join(_SAME_RUNS)}"
+        start = attempts.start(f"{words} -runs=1 {os.devnull}")
+        call_s = attempts.seconds_of_call(f"{words} -runs={listing.CALLS} {quoted(seed)}", start)
         return call_s if isinstance(call_s, str) else CallTime(start.cpu_s, call_s, is_repeatable=True)
     with tempfile.NamedTemporaryFile("r", encoding="utf-8") as file:
         run = attempts.run([program, seed, "0", file.name])
