@@ -42,7 +42,7 @@ ALLOWED = {
     "statistics": _GROUND | {"records"},
     "load": _GROUND | {"records"},
     "languages": _GROUND | {"configuration", "records", "revisions"},
-    "build": _GROUND | {"records", "revisions", "languages"},
+    "build": _GROUND | {"configuration", "records", "revisions", "languages"},
     "collect": _GROUND | {"records", "revisions", "languages", "build", "load"},
     "models": _GROUND | {"records"},
     "engines": _GROUND | {"records", "models"},

@@ -19,6 +19,7 @@ from perfdiff.build.commands import read_compile_log
 from perfdiff.build.failures import read_failure
 from perfdiff.build.masquerade import Flags, Masquerade, set_up_masquerade
 from perfdiff.build.variants import BuildRequest, elsewhere
+from perfdiff.configuration.switches import switched_off
 from perfdiff.errors import BuildError
 from perfdiff.languages.protocol import Prepared
 from perfdiff.records.schema import Note, Phase
@@ -145,6 +146,8 @@ class Job:
                 "path or by names that are none of gcc's or clang's (cc, gcc-12, clang++, …), so nothing can be measured; let it take the "
                 f"compiler from CC, CXX or PATH{f' ({told})' if told else ''}"
             )
+            if off := switched_off(self.place):
+                says += f"; where tests or benchmarks are all that it compiles, switch them on: --build with {', '.join(off)}"
         else:
             return
         raise BuildError(f"{says} (log: {self.log})", slug="no-compile-commands", detail=read_failure(self.log, self.tree).tail)

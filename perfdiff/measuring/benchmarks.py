@@ -93,7 +93,7 @@ class Selecting:
             except WorkloadError as error:
                 if not workload.suite.guessed:
                     raise
-                self._missing.append(f"{_title(workload)}: {error}" + (f" ({error.detail})" if error.detail else ""))
+                self._missing.append(f"{_title(workload)}: {error.detail or error}")
                 continue
             fresh += cases
             self.notes += told
