@@ -25,7 +25,7 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 OURS = re.compile(
     r"(?:perfdiff|scripts|tests|fixtures|docs)/[a-z0-9_./-]+|[a-z0-9_]+(?:/[a-z0-9_]+)+\.(?:py|c|h)"
 )  # of what is cited by its path
-THEIRS = {"benchmarks/hostile.py", "benchmarks/read.py", "perf/array.c", "corpus/a.c"}  # files of the examples' projects
+THEIRS = {"benchmarks/hostile.py", "benchmarks/read.py", "perf/array.c", "corpus/a.c", "fuzz/parse.c"}  # files of the examples' projects
 
 
 def _manual() -> ModuleType:

@@ -155,6 +155,7 @@ STANDS_ALONE = {
     "collect/serving/proxy.py",
     "collect/trees/reported.py",
     "load/__main__.py",
+    "languages/c/suites/testing.py",
     "languages/listing.py",
     "languages/python/benchmarks/__main__.py",
     "languages/python/benchmarks/asv.py",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from perfdiff.config import Suite
 from perfdiff.errors import ConfigError
 from perfdiff.languages.c.suites import testing
 from perfdiff.languages.c.suites.samples import Samples
-from perfdiff.languages.listing import LISTED_TO, LISTING_S, Listing, command
+from perfdiff.languages.listing import LISTED_TO, LISTING_S, Listing, command, tried
 
 integration = pytest.mark.integration
 
@@ -158,8 +159,16 @@ def test_tests_that_hang_are_ended_with_all_that_they_started(tmp_path: Path) ->
     sampled = project(tmp_path, {**SAMPLES, "run.sh": script + " </dev/zero\n"})
     listing = sampled.listed("sh run.sh", limit_s=4.0)
     assert listing.benchmarks["sum"].points.keys() == PLACES
-    running = subprocess.run(["pgrep", "-f", "sleep 4321"], capture_output=True, text=True, check=False)
+    running = subprocess.run(["pgrep", "-f", "^sleep 4321"], capture_output=True, text=True, check=False)
     assert running.stdout == ""
+
+
+def test_a_command_that_takes_too_long_is_ended_with_what_it_started() -> None:
+    started = time.monotonic()
+    run = tried(["sh", "-c", "echo begun; sleep 5432 && echo done"], 0.3)
+    assert (run.code, run.output) == (None, "begun\n")
+    assert time.monotonic() - started < 60
+    assert subprocess.run(["pgrep", "-f", "^sleep 5432"], capture_output=True, text=True, check=False).stdout == ""
 
 
 @integration

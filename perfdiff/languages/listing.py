@@ -17,6 +17,7 @@ import json
 import os
 import resource
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -114,27 +115,31 @@ def limit_s() -> float:
 
 
 def tried(words: Sequence[str], timeout_s: float, directory: Path | None = None) -> TriedCommand:
-    """Run a command without a shell, and return what came of it; one that cannot be started has the shell's code for that."""
+    """Run a command without a shell, and return what came of it; one that cannot be started has the shell's code for that.
+
+    One that takes too long is ended with all that it started.
+    """
     before, started = _cpu_s(), time.perf_counter()
+    code: int | None
     try:
-        done = subprocess.run(
-            words, capture_output=True, stdin=subprocess.DEVNULL, timeout=timeout_s, cwd=directory, text=True, errors="replace", check=False
-        )
-        code, output, errors = done.returncode, done.stdout, done.stderr
-    except subprocess.TimeoutExpired as error:
-        code, (output, errors) = None, (_text(error.stdout), _text(error.stderr))
+        with subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=directory, start_new_session=True
+        ) as process:
+            try:
+                output, errors = process.communicate(timeout=timeout_s)
+                code = process.returncode
+            except subprocess.TimeoutExpired as error:
+                os.killpg(process.pid, signal.SIGKILL)
+                code, output, errors = None, error.stdout or b"", error.stderr or b""
     except OSError as error:
-        code, output, errors = 127, "", error.strerror or str(error)
-    return TriedCommand(code, output, errors, time.perf_counter() - started, _cpu_s() - before)
+        code, output, errors = 127, b"", (error.strerror or str(error)).encode()
+    seconds = time.perf_counter() - started
+    return TriedCommand(code, output.decode(errors="replace"), errors.decode(errors="replace"), seconds, _cpu_s() - before)
 
 
 def _cpu_s() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
-
-
-def _text(output: bytes | str | None) -> str:
-    return output.decode(errors="replace") if isinstance(output, bytes) else output or ""
 
 
 def main(words: Sequence[str]) -> None:

@@ -32,7 +32,7 @@ _MOST_READ = 200  # files that are read in search of targets
 _READ_BYTES = 1 << 20
 _LIBFUZZER = b"libFuzzer: "  # in what its main prints
 _SAME_RUNS = ("-seed=1", "-timeout=0")  # and no signals of an alarm clock
-_LEAST_S = 1e-6  # clocks do not see less
+_PLACE = f"{{{INPUT}}}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +163,10 @@ def timing(target: FuzzTarget, seed: str, attempts: Attempts) -> CallTime | str:
     if not target.takes_calls:
         if not _is_libfuzzer(target):
             run = attempts.run([program, seed])
-            return why(run) or CallTime(0.0, max(run.cpu_s, _LEAST_S), is_repeatable=False)
-        words = f"{quoted(program)} {' '.join(_SAME_RUNS)}"
-        start = attempts.start(f"{words} -runs=1 {os.devnull}")
-        call_s = attempts.seconds_of_call(f"{words} -runs={listing.CALLS} {quoted(seed)}", start)
+            return why(run) or CallTime(0.0, run.cpu_s, is_repeatable=False)
+        command = _command(target)
+        start = attempts.start(command.replace(_PLACE, os.devnull).replace(listing.CALLS, "1"))
+        call_s = attempts.seconds_of_call(command.replace(_PLACE, shlex.quote(seed)), start)
         return call_s if isinstance(call_s, str) else CallTime(start.cpu_s, call_s, is_repeatable=True)
     with tempfile.NamedTemporaryFile("r", encoding="utf-8") as file:
         run = attempts.run([program, seed, "0", file.name])
@@ -179,10 +179,10 @@ def timing(target: FuzzTarget, seed: str, attempts: Attempts) -> CallTime | str:
 def _command(target: FuzzTarget) -> str:
     program = quoted(f"./{target.program}")
     if target.takes_calls:
-        return f"{program} {{{INPUT}}} {listing.CALLS}"
+        return f"{program} {_PLACE} {listing.CALLS}"
     if _is_libfuzzer(target):  # which says on standard error how long it took
-        return f"{program} {' '.join(_SAME_RUNS)} -runs={listing.CALLS} {{{INPUT}}} 2>/dev/null"
-    return f"{program} {{{INPUT}}}"
+        return f"{program} {' '.join(_SAME_RUNS)} -runs={listing.CALLS} {_PLACE} 2>/dev/null"
+    return f"{program} {_PLACE}"
 
 
 def _is_libfuzzer(target: FuzzTarget) -> bool:

@@ -60,7 +60,7 @@ class Way:
 
     def run(self, sample: str, attempts: Attempts) -> listing.TriedCommand:
         """Call the program with a sample."""
-        return attempts.run(["sh", "-c", self.command.replace(_PLACE, shlex.quote(sample))])
+        return attempts.shell(self.command.replace(_PLACE, shlex.quote(sample)))
 
 
 def listed(project: str, what: str) -> Listing:

@@ -37,8 +37,8 @@ class ProgramCall:
 
 def commands(place: Path) -> tuple[str, ...]:
     """Return the shell commands that run the tests of a project, in a checkout or a built tree; what was built tells more."""
-    found = [*_of_make(place), *_of_build_folders(place)]
-    return tuple(found or _scripts(place))
+    of_build_systems = (*_of_make(place), *_of_build_folders(place))
+    return of_build_systems or tuple(_scripts(place))
 
 
 def _of_make(place: Path) -> Iterator[str]:
