@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .reporting import Report
-from .trials import LONG_S, described
+from .trials import LONG_TEST_S, described
 
 _STANDING_IN = re.compile(r"unittest\.loader\.\w+\.")  # names of tests in place of modules that cannot be imported
 
@@ -107,9 +107,9 @@ class _Repeated(unittest.TestSuite):
             elif why:
                 self._report.fail(_name(test), why)
             else:
-                if first < LONG_S:
+                if first < LONG_TEST_S:
                     yield test
-                again = test.id() not in self._outcome.whys
+                again = first < LONG_TEST_S and test.id() not in self._outcome.whys
                 seconds = self._outcome.seconds.get(test.id(), first) if again else first
                 benchmark = described(_name(test), "unittest", self._arguments, test.id(), is_test=True)
                 self._report.point(benchmark, (), seconds, again=again)

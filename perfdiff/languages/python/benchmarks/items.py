@@ -25,7 +25,7 @@ from _pytest.runner import runtestprotocol
 
 from .reporting import Report
 from .scanning import benchmark_files
-from .trials import LONG_S, TRIAL_S, Attempt, Label, described, identifiers, labels, point, took
+from .trials import LONG_TEST_S, Attempt, Label, described, identifiers, labels, point, took
 
 # Options of plugins that a project may have: runs are alike, in one process and in the order of the files, and nothing traces them.
 _PLAIN = {"xdist": "-n0", "pytest_cov": "--no-cov"}
@@ -158,7 +158,7 @@ class _Trying:
 
     def call(self, item: Any, call: Callable[[], object]) -> None:
         """Time the calls of a test's function: a test's second one, as there may be thousands of tests."""
-        self._call = took(call, TRIAL_S if _is_benchmark(item) else 0.0)
+        self._call = took(call, is_test=not _is_benchmark(item))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_make_collect_report(self, collector: Any) -> CollectReport | None:
@@ -188,12 +188,13 @@ class _Trying:
             return True
         self._call = None
         failure, seconds = self._run(item)
-        again = True
+        again = False
         if failure is None and self._call and self._call[1]:
             seconds, again = self._call
-        elif failure is None and seconds < LONG_S:
+        elif failure is None and seconds < LONG_TEST_S:
             second_failure, second = self._run(item)
-            seconds, again = (second, True) if second_failure is None else (seconds, False)
+            again = second_failure is None
+            seconds = second if again else seconds
         with Attempt() as ending:
             _tear_down(item, nextitem)
         failure = failure or (f"its teardown fails: {ending.failure}" if ending.failure else None)

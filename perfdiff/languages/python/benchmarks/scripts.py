@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import importlib
 import platform
 import runpy
@@ -27,7 +26,7 @@ from .reporting import Report
 from .scanning import pyperf_scripts
 from .trials import Attempt, described, took
 
-_SAME = "::"  # between a script and its benchmark
+_WITHIN = "::"  # between a script and its benchmark
 
 _TIMEIT = """
 def _perfdiff_calls(_perfdiff_number):
@@ -52,10 +51,11 @@ class Runner:
         self.args = argparse.Namespace()
 
     def parse_args(self, args: Sequence[str] | None = None) -> argparse.Namespace:
-        """Return the values of the script's own options."""
-        with contextlib.suppress(SystemExit):  # where it has arguments without a default
-            self.argparser.parse_args([] if args is None else args, self.args)
-        return self.args
+        """Return the values of the script's own options; raise RuntimeError where one has no default."""
+        try:
+            return self.argparser.parse_args([] if args is None else args, self.args)
+        except SystemExit as end:
+            raise RuntimeError("the script needs arguments") from end
 
     def bench_func(self, name: str, func: Callable[..., object], *args: object, **_: object) -> None:
         """Call a function."""
@@ -152,7 +152,7 @@ def try_all(report: Report, what: str) -> None:
 
 def _try(report: Report, script: str, name: str, calls: Calls) -> None:
     report.start()
-    shown = f"{script}{_SAME}{name}"
+    shown = f"{script}{_WITHIN}{name}"
     if not report.begin(shown):
         return
     with Attempt() as attempt:

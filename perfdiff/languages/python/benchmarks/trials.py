@@ -13,6 +13,7 @@ from typing import Any
 MODULE = __package__  # as it is called where it was copied to
 TRIAL_S = 0.02  # in which calls are timed: how often a benchmark is called is a round number that follows from it
 LONG_S = 1.0  # a call that takes so long fills a run by itself, so that nobody asks whether it can be made again
+LONG_TEST_S = 0.25  # a test that takes so long is run once: starting pytest takes not much longer, and a listing is to take one run of all
 _LONGEST = 60  # characters of a value as it is shown
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
@@ -42,15 +43,15 @@ class Attempt:
         return True
 
 
-def took(call: Callable[[], object], trial_s: float = TRIAL_S) -> tuple[float, bool]:
-    """Return the seconds of a call, and whether it can be made again; it is timed as it is after the first, for `trial_s` or one call.
+def took(call: Callable[[], object], *, is_test: bool = False) -> tuple[float, bool]:
+    """Return the seconds of a call, and whether it can be made again; one that can be is timed as it is after the first.
 
-    What the first call raises is the caller's.
+    A short test is called a second time and no more, as there may be thousands. What the first call raises is the caller's.
     """
     started = time.perf_counter()
     call()
     first, calls = time.perf_counter() - started, 1
-    while first < LONG_S:
+    while first < (LONG_TEST_S if is_test else LONG_S):
         started = time.perf_counter()
         with Attempt() as again:
             for _ in range(calls):
@@ -58,10 +59,10 @@ def took(call: Callable[[], object], trial_s: float = TRIAL_S) -> tuple[float, b
         spent = time.perf_counter() - started
         if again.failure:
             return first, False
-        if spent >= trial_s:
+        if is_test or spent >= TRIAL_S:
             return spent / calls, True
         calls *= 2
-    return first, True
+    return first, not is_test
 
 
 def labels(values: Sequence[object]) -> list[Label]:

@@ -59,8 +59,10 @@ class Trials:
             code, why = self._watch()
             if self._has_ended:
                 break
+            if self._current is None and self._begun:
+                break
             if self._current is None:
-                sys.stderr.write(f"nothing was tried: the process that lists {why}\n")
+                sys.stderr.write(f"nothing was tried: what lists {why}\n")
                 return code if code > 0 else _CANNOT_LIST
             if not self._is_told:
                 self._failures.setdefault(self._current, why)
@@ -93,12 +95,12 @@ class Trials:
             if self._take_steps():
                 since, until = now, now + (self._deadline - now) * _SHARE
             elif now >= until:
-                why = f"hangs: it was ended after {now - since:.0f} s"
+                why = f"is not done after {now - since:.0f} s"
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)  # whatever it started, too
         code = process.wait()
         self._take_steps()
-        return code, why or (f"is ended by {signal.Signals(-code).name}" if code < 0 else f"exits with code {code}")
+        return code, why or (f"ends its process by {signal.Signals(-code).name}" if code < 0 else f"ends its process with exit code {code}")
 
     def _take_steps(self) -> bool:
         """Take in what the process has told since the last time; return whether that is anything."""
