@@ -128,7 +128,7 @@ def listed(what: str, *given: str) -> Listing:
 def _places(what: str, build: str) -> list[tuple[str, tuple[str, ...]]]:
     """Return what holds benchmarks, each with its class path: what JMH is packed with first."""
     root = Path(what or ".")
-    places = [root] if root.is_file() else [place for place in _holders(root) if built.contains(place, _BENCHMARKS)]
+    places = [place for place in _holders(root) if built.contains(place, _BENCHMARKS)]
     alone = [place for place in places if built.contains(place, _MAIN_FILE)]
     others = [place for place in places if place not in alone and not (alone and place.suffix == ".jar")]
     modules = built.modules(Path.cwd(), build).modules if others else ()
@@ -143,8 +143,8 @@ def _places(what: str, build: str) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _holders(root: Path) -> Iterator[Path]:
-    """Yield the jars below a folder, and the folders of classes that have a list of benchmarks."""
-    for path in files(root):
+    """Yield a jar, or those below a folder and the folders of classes in it that have a list of benchmarks."""
+    for path in [root] if root.is_file() else files(root):
         if path.suffix == ".jar":
             yield path
         elif path.name == Path(_BENCHMARKS).name and path.parent.name == "META-INF":
