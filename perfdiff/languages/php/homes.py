@@ -15,7 +15,10 @@ from perfdiff.languages.php.traits import PhpConfig
 from perfdiff.languages.protocol import Prepared
 from perfdiff.records.schema import Note
 
+SUITES = "PERFDIFF_PHP_SUITES"  # names the folder of the drivers by which suites of benchmarks and tests run
+
 _RECORD = "php.json"
+_DRIVERS = Path(__file__).parent / "suites" / "drivers"
 _PROGRAMS = "php-programs"  # beside the tree: the folder in which `php` is the one that the configuration names
 
 
@@ -75,6 +78,7 @@ def read(beside: Path) -> PhpHome:
 
 
 def variables(beside: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return what makes the PHP that a configuration names the one that commands find in `environment`."""
+    """Return what makes the PHP that a configuration names the one that commands find in `environment`, and our drivers found."""
     folder = beside / _PROGRAMS
-    return {"PATH": os.pathsep.join([str(folder), *filter(None, [environment.get("PATH", "")])])} if folder.is_dir() else {}
+    path = {"PATH": os.pathsep.join([str(folder), *filter(None, [environment.get("PATH", "")])])} if folder.is_dir() else {}
+    return {**path, SUITES: str(_DRIVERS)}

@@ -1,0 +1,92 @@
+<?php
+// How PHPUnit 8 and 9 tell of tests: to a listener.
+
+declare(strict_types=1);
+
+namespace Perfdiff;
+
+use PHPUnit\Framework\AssertionFailedError;
+use PHPUnit\Framework\Test;
+use PHPUnit\Framework\TestCase;
+use PHPUnit\Framework\TestListener;
+use PHPUnit\Framework\TestListenerDefaultImplementation;
+use PHPUnit\Framework\TestResult;
+use PHPUnit\Framework\TestSuite;
+use PHPUnit\Framework\Warning;
+
+final class Listener implements TestListener
+{
+    use TestListenerDefaultImplementation;
+
+    public static ?TestResult $result = null;
+    private bool $is_apart = false;
+
+    public function __construct(private readonly Watch $watch)
+    {
+    }
+
+    public function startTest(Test $test): void
+    {
+        if ($test instanceof TestCase && !$this->watch->is_again) {
+            self::$result = $test->getTestResultObject() ?? self::$result;
+            $this->is_apart = is_apart($test);
+            $this->watch->begins($test, false);
+        }
+    }
+
+    public function addError(Test $test, \Throwable $error, float $time): void
+    {
+        $this->watch->fails(reason($error), $test instanceof TestSuite ? $test->getName() : null);
+    }
+
+    public function addFailure(Test $test, AssertionFailedError $error, float $time): void
+    {
+        $this->watch->fails($error->getMessage());
+    }
+
+    public function addWarning(Test $test, Warning $warning, float $time): void
+    {
+        $this->watch->fails($warning->getMessage());
+    }
+
+    public function addSkippedTest(Test $test, \Throwable $error, float $time): void
+    {
+        $this->watch->skips();
+    }
+
+    public function addIncompleteTest(Test $test, \Throwable $error, float $time): void
+    {
+        $this->watch->skips();
+    }
+
+    public function endTest(Test $test, float $time): void
+    {
+        $this->watch->is_again || $this->watch->ends($this->is_apart);
+    }
+}
+
+/** Whether a test runs in a process of its own, which one that runs again would share. */
+function is_apart(TestCase $test): bool
+{
+    return (fn () => $this->runTestInSeparateProcess || $this->runClassInSeparateProcess)->bindTo($test, TestCase::class)();
+}
+
+function run_again(TestCase $test): void
+{
+    $test->run(Listener::$result);
+}
+
+function start(array $arguments, Watch $watch): void
+{
+    $command = new class ($watch) extends \PHPUnit\TextUI\Command {
+        public function __construct(private readonly Watch $watch)
+        {
+        }
+
+        protected function handleCustomTestSuite(): void
+        {
+            $this->arguments['listeners'] = [...$this->arguments['listeners'] ?? [], new Listener($this->watch)];
+        }
+    };
+    $command->run($arguments, false);
+}
