@@ -71,6 +71,11 @@ class Stopwatch:
         name, since = self._running
         return {**self._seconds, name: self._seconds.get(name, 0.0) + self._clock() - since}
 
+    @property
+    def current(self) -> str:
+        """Return the stage that runs, "" where none was begun."""
+        return self._running[0] if self._running else ""
+
     def stage(self, name: str, total: int | None) -> None:
         """Begin a stage; the one before it is done, unless it is the same, of an unknown number of steps, which goes on."""
         if total is None and self._running is not None and self._running[0] == name:

@@ -10,8 +10,10 @@ import pytest
 
 from perfdiff import configuration
 from perfdiff.cli.init import project_in, template
+from perfdiff.config import WorkloadConfig
 from perfdiff.configuration.recognition import is_led
 from perfdiff.errors import BuildError, ConfigError, StoreError
+from perfdiff.exploring import Tryout
 from perfdiff.languages.dependencies import changes
 from perfdiff.languages.php import homes, packages
 from perfdiff.languages.php.homes import Homes
@@ -106,7 +108,8 @@ def test_a_script_that_may_be_a_workload_is_found(files: Mapping[str, str], scri
 
 
 def test_init_writes_a_configuration_that_is_read(tmp_path: Path) -> None:
-    text = template(project_in(tree(tmp_path, {"composer.json": '{"bin": "bin/run.php"}', "bin/run.php": ""})))
+    found = project_in(tree(tmp_path, {"composer.json": '{"bin": "bin/run.php"}', "bin/run.php": ""}))
+    text = template(found, tryout=Tryout(0.0, command=WorkloadConfig("main", "php bin/run.php {n}", {"n": (1,)})))
     assert 'command = "php bin/run.php {n}"' in text
     assert "# interpreter = " in text
     tree(tmp_path, {"composer.json": "{}", "perfdiff.toml": text})

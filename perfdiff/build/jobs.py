@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -12,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from perfdiff import logs, processes, seals, temporary
-from perfdiff.build import compilers, userhome
+from perfdiff.build import compilers, fuzzing, userhome
 from perfdiff.build.commands import read_compile_log
 from perfdiff.build.failures import read_failure
 from perfdiff.build.masquerade import Flags, Masquerade, set_up_masquerade
@@ -60,7 +62,16 @@ class Job:
             output = stack.enter_context(logs.bounded(self.log))
             userhome.lay_out(self.folder, request.environment)
             environment = {**self.masquerade.environment, **userhome.variables(self.folder / userhome.NAME, request.environment), **ours}
-            yield stack.enter_context(processes.running(request.config.command, self.place, environment, stdout=output, stderr=output))
+            yield stack.enter_context(processes.running(self._command, self.place, environment, stdout=output, stderr=output))
+
+    @property
+    def _command(self) -> str:
+        """Return the shell command that builds, and links the fuzz targets behind it."""
+        config = self.request.config
+        if not config.fuzz_targets:
+            return config.command
+        words = [sys.executable, "-P", "-m", fuzzing.__name__, str(self.masquerade.folder.absolute()), *config.fuzz_targets]
+        return f"( {config.command}\n) && {shlex.join(words)}"
 
     def failure(self, status: int | None) -> BuildError:
         """Return what is wrong with a build whose command ended with this status, None where its time was over."""

@@ -7,6 +7,7 @@ a level of its own, above the run).
 
 from __future__ import annotations
 
+import math
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -43,6 +44,7 @@ class Layouts:
     environment: Mapping[str, str]
     room: Path
     most: int
+    most_s: float = math.inf  # that making some may take, where that is less than what it may take as a rule
     why: str = ""
     is_compiled: bool = field(init=False)
     _refused: dict[Path, str] = field(default_factory=dict)
@@ -79,7 +81,7 @@ class Layouts:
     @property
     def limit_s(self) -> float:
         """Return how long it may take to make some layouts."""
-        return max(LEAST_S, self.built.duration_s)
+        return min(max(LEAST_S, self.built.duration_s), self.most_s)
 
     def make(self, seed: str, deadline: float) -> bool:
         """Link everything again in the build's tree, as `seed` draws it, before a time of the monotonic clock; return whether it was done.

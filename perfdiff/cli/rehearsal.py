@@ -56,11 +56,14 @@ def _builds(found: Outlook) -> str:
 
 
 def _probes(found: Outlook) -> str:
+    from perfdiff.records.testfiles import sources_first
+
     if found.functions is None:
         return "known once both sides are built"
     kinds = ", ".join(f"{count} {change.value}" for change, count in found.changes.most_common())
-    suspects = [info.name for info in found.functions if info.change.is_suspect]
-    names = f": {', '.join(suspects[:_MOST_NAMES])}{' and more' if len(suspects) > _MOST_NAMES else ''}" if suspects else ""
+    suspects = sources_first((info for info in found.functions if info.change.is_suspect), lambda info: info.file)
+    shown = ", ".join(info.name for info in suspects[:_MOST_NAMES])
+    names = f": {shown}{' and more' if len(suspects) > _MOST_NAMES else ''}" if suspects else ""
     return f"{len(found.functions)} functions ({kinds}){names}; the survey drops those that never run or cost too much to probe"
 
 

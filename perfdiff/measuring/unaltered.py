@@ -9,7 +9,6 @@ from pathlib import Path
 
 from perfdiff import units
 from perfdiff.collect.built.reach import nothing_called
-from perfdiff.collect.choosing.subjects import is_of_tests
 from perfdiff.collect.runs.schedule import Slot
 from perfdiff.collect.trees.accesses import Accesses
 from perfdiff.collect.trees.differences import Differences, elsewhere, is_at_work
@@ -19,6 +18,7 @@ from perfdiff.languages import kept_files
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.site import Site
 from perfdiff.records.schema import Note, Phase, Point, Side
+from perfdiff.records.testfiles import is_of_tests
 
 _COMPILED = (b"\x7fELF", b"\xca\xfe\xba\xbe", b"PK\x03\x04")  # how programs, classes and archives of classes begin
 _LOOKED_AT = 1 << 12  # bytes that tell a text

@@ -7,11 +7,12 @@ from pathlib import PurePosixPath
 
 from perfdiff.build.builder import Built
 from perfdiff.collect.built.workshop import Probes
-from perfdiff.collect.choosing.subjects import Subjects, is_of_tests
+from perfdiff.collect.choosing.subjects import Subjects
 from perfdiff.errors import MeasurementError, NothingCalledError, WorkloadError
 from perfdiff.languages.protocol import Counterpart, FunctionDefinition
 from perfdiff.records.reach import Reach
 from perfdiff.records.schema import Side
+from perfdiff.records.testfiles import is_of_tests, sources_first
 
 _NAMED = 20  # functions that did not run, by name
 
@@ -24,8 +25,7 @@ def reached(subjects: Subjects, ran: Collection[int], probed: Collection[int]) -
     changed = {id_: pair for id_, pair in subjects.pairs.items() if pair.change.is_suspect}
     called = {id_: pair for id_, pair in changed.items() if not pair.shown.loads} or changed
     counted = [id_ for id_, pair in called.items() if id_ in ran or not is_of_tests(pair.shown.file)]
-    idle = [pair.shown for id_, pair in called.items() if id_ not in ran and id_ in probed]
-    idle.sort(key=lambda definition: is_of_tests(definition.file))
+    idle = sources_first((pair.shown for id_, pair in called.items() if id_ not in ran and id_ in probed), lambda shown: shown.file)
     unknown = sum(id_ not in ran and id_ not in probed for id_ in counted)
     return Reach(len(counted), sum(id_ in ran for id_ in counted), unknown, tuple(definition.name for definition in idle[:_NAMED]))
 

@@ -24,6 +24,7 @@ TRAITS = Traits(
     title="C",
     pack="perfdiff.languages.c.pack:made",
     host="perfdiff.languages.c.host:examine",
+    frameworks="perfdiff.languages.c.frameworks:FRAMEWORKS",
     wording=Wording(
         statuses=frozenset(("true", "false", "TRUE", "FALSE", "NULL", "nullptr")),
         itself=frozenset(("this",)),
