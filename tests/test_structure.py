@@ -156,6 +156,7 @@ STANDS_ALONE = {
     "collect/trees/reported.py",
     "load/__main__.py",
     "languages/listing.py",
+    "languages/php/suites/trials.py",
     "languages/python/benchmarks/__main__.py",
     "languages/python/benchmarks/asv.py",
     "languages/python/benchmarks/cases.py",

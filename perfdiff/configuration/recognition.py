@@ -101,7 +101,7 @@ def recognised(tree: Path, workloads: Sequence[WorkloadConfig], offered: Sequenc
     signs: dict[str, str | None] = {}
     commands: dict[str, list[str]] = {}
     for traits, kind in kinds():
-        own = commands[traits.name] = [*(_command(one, traits.name) for one in workloads if not one.requests), *served]
+        own = commands[traits.name] = [*(_command(workload, traits.name) for workload in workloads if not workload.requests), *served]
         sign = kind.recognise(tree, own, is_led=is_led(tree, kind))
         if traits.settings is not None and (traits.name in named or sign is not None):
             languages[traits.name] = Recognised(traits.settings, kind)

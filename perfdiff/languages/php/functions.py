@@ -26,7 +26,7 @@ from perfdiff.languages.php.meaning import body_of, fingerprint
 from perfdiff.languages.php.names import Inner, Names
 from perfdiff.languages.php.naming import CLASS, Around, Section, sections
 from perfdiff.languages.php.sources import SourceFile
-from perfdiff.languages.php.syntax import CLASSES, CLOSURES, FUNCTIONS, engine_lines, lines_of_comments, parse
+from perfdiff.languages.php.syntax import CLASSES, CLOSURES, declares, engine_lines, lines_of_comments, parse
 from perfdiff.languages.protocol import FunctionDefinition
 from perfdiff.languages.stretches import stretches
 from perfdiff.languages.syntax_trees import as_ascii, child, inner, line, problem, text_of
@@ -36,10 +36,6 @@ LANGUAGE = "php"
 ABSTRACT = "it is abstract: it has no code"
 SAME_LINE = "another closure begins on the same line, and the engine tells them by that"
 _CONSTRUCTORS = frozenset(("__construct", "__unserialize", "__wakeup"))
-_WORK = frozenset((
-    "function_call_expression", "member_call_expression", "nullsafe_member_call_expression", "scoped_call_expression",
-    "object_creation_expression", "for_statement", "foreach_statement", "while_statement", "do_statement",
-))  # fmt: skip
 _MOST_HEAD = 120  # characters of a parameter list that are shown
 
 
@@ -232,7 +228,7 @@ class _File:
             language=LANGUAGE,
             no_code=self._no_code(1, last, inside),
             loads=True,
-            declares=_declares(root),
+            declares=declares(root),
         )
         return FunctionFacts(definition, "", MAIN, "", joined.references(keys))
 
@@ -247,18 +243,6 @@ class _File:
 
     def _text(self, start: int, end: int) -> str:
         return self._data[start:end].decode("utf-8", "replace")
-
-
-def _declares(root: Node) -> bool:
-    """Return whether what runs when a file is loaded calls nothing, and repeats nothing."""
-    remaining = [root]
-    while remaining:
-        node = remaining.pop()
-        if node.type in _WORK:
-            return False
-        if node.type not in FUNCTIONS and node.type not in CLASSES:
-            remaining += node.named_children
-    return True
 
 
 def _joined(first: Names, second: Names) -> Names:

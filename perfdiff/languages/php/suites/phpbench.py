@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from perfdiff.languages.listing import CALLS, Benchmark, Listing
-from perfdiff.languages.php.suites.trials import Case, command, grouped, places, quoted, tried
+from perfdiff.languages.php.suites.trials import PassedCase, command, grouped, places, quoted, tried
 
 _DRIVER = "phpbench.php"
 
@@ -20,7 +20,7 @@ def listed(what: str) -> Listing:
     )
 
 
-def _benchmark(name: str, cases: list[Case]) -> Benchmark:
+def _benchmark(name: str, cases: list[PassedCase]) -> Benchmark:
     names = places(cases)
     what = command(_DRIVER, *quoted([cases[0].file, *cases[0].words]), CALLS, *(f"{{{place}}}" for place in names))
     return Benchmark(name, what, parameters=names, points={tuple(case.parameters.values()): (case.seconds, case.again) for case in cases})

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from perfdiff.languages.listing import CALLS, CASES, Batch, Benchmark, Listing
-from perfdiff.languages.php.suites.trials import Case, command, grouped, places, quoted, tried
+from perfdiff.languages.php.suites.trials import PassedCase, command, grouped, places, quoted, tried
 
 _DRIVER = "phpunit.php"
 _FILTER = "--filter"
@@ -38,7 +38,7 @@ def _unfiltered(words: Sequence[str]) -> Iterator[str]:
             yield word
 
 
-def _benchmark(cases: Sequence[Case], selected: Sequence[str], files: Mapping[str, str]) -> Benchmark:
+def _benchmark(cases: Sequence[PassedCase], selected: Sequence[str], files: Mapping[str, str]) -> Benchmark:
     """Return a test with those that it depends on, which run before it."""
     name, names = cases[0].name, places(cases)
     tests = quoted([files[name], *(files.get(needed, needed) for needed in cases[0].words)])

@@ -36,7 +36,7 @@ _READ = 4000  # bytes of what a driver printed last
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class PassedCase:
     """A case that passed: what runs it, at values of its parameters, the seconds of a call, and whether that can be made again.
 
     It is one of the benchmark `name`; `words` are for the driver that runs it.
@@ -51,10 +51,10 @@ class Case:
 
 
 @dataclass(slots=True)
-class Trials:
+class TriedCases:
     """What became of the cases of a suite: those that passed, why others did not, and which a process began and did not end."""
 
-    cases: dict[str, Case] = field(default_factory=dict)
+    cases: dict[str, PassedCase] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
     start_s: float = 0.0
     begun: list[str] = field(default_factory=list)
@@ -77,7 +77,7 @@ class Trials:
         if "fails" in event:
             self.failures[name] = event["fails"]
         elif "name" in event:
-            self.cases[name] = Case(
+            self.cases[name] = PassedCase(
                 event["name"], event["file"], tuple(event["words"]), event["parameters"], event["seconds"], event["again"]
             )
 
@@ -90,10 +90,10 @@ class _Limits:
     case_s: float
 
 
-def tried(driver: str, words: Sequence[str], *, can_leave_out: bool = True) -> Trials:
+def tried(driver: str, words: Sequence[str], *, can_leave_out: bool = True) -> TriedCases:
     """Return what becomes of the cases of a suite that `driver` tries; end this process with a message where it tries none."""
     command = [*_PHP, str(DRIVERS / driver), "list", *words]
-    trials, left_out, trials_s = Trials(), list[str](), _SHARE * listing.limit_s()
+    trials, left_out, trials_s = TriedCases(), list[str](), _SHARE * listing.limit_s()
     limits = _Limits(time.monotonic() + trials_s, trials_s / _PARTS)
     while not trials.is_complete:
         trials.begun.clear()
@@ -112,20 +112,20 @@ def tried(driver: str, words: Sequence[str], *, can_leave_out: bool = True) -> T
     return trials
 
 
-def _run(command: Sequence[str], left_out: Sequence[str], trials: Trials, limits: _Limits) -> str:
+def _run(command: Sequence[str], left_out: Sequence[str], trials: TriedCases, limits: _Limits) -> str:
     """Let a process of a driver try cases; return how it ended, where it did not go through all of them."""
     with tempfile.TemporaryDirectory() as room:
         events, printed = Path(room, "events"), Path(room, "printed")
         events.touch()
         environment = {**os.environ, _TOLD_TO: str(events), _LEFT_OUT: json.dumps(left_out)}
-        with printed.open("wb") as output, events.open(encoding="utf-8") as told:
+        with printed.open("wb") as output, events.open(encoding="utf-8") as written:
             try:
                 process = subprocess.Popen(
                     command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
                 )
             except OSError as error:
                 return f"php cannot be run: {error.strerror}"
-            is_slow = _watch(process, told, trials, limits)
+            is_slow = _watch(process, written, trials, limits)
         last = printed.read_bytes()[-_READ:].decode(errors="replace").strip().splitlines()
     if is_slow:
         return f"it did not end within {limits.case_s:.0f} s"
@@ -135,12 +135,12 @@ def _run(command: Sequence[str], left_out: Sequence[str], trials: Trials, limits
     return "\n".join(last) or f"{shlex.join(command)} ended with exit code {process.returncode}, and told nothing"
 
 
-def _watch(process: subprocess.Popen[bytes], told: TextIO, trials: Trials, limits: _Limits) -> bool:
+def _watch(process: subprocess.Popen[bytes], written: TextIO, trials: TriedCases, limits: _Limits) -> bool:
     """Take what a process tells until it ends; end it where a case takes too long, or all together, and return whether that was so."""
     part, changed = "", time.monotonic()
     while True:
         has_ended = process.poll() is not None
-        *lines, part = (part + told.read()).split("\n")
+        *lines, part = (part + written.read()).split("\n")
         for line in lines:
             trials.take(json.loads(line))
         if has_ended:
@@ -160,15 +160,15 @@ def command(driver: str, *words: str) -> str:
     return " ".join([*_PHP, f'"${SUITES}/{driver}"', "run", *words])
 
 
-def grouped(trials: Trials) -> dict[str, list[Case]]:
+def grouped(trials: TriedCases) -> dict[str, list[PassedCase]]:
     """Return the cases that passed, by the benchmark or test that they are of."""
-    benchmarks: dict[str, list[Case]] = {}
+    benchmarks: dict[str, list[PassedCase]] = {}
     for case in trials.cases.values():
         benchmarks.setdefault(case.name, []).append(case)
     return benchmarks
 
 
-def places(cases: Sequence[Case]) -> tuple[str, ...]:
+def places(cases: Sequence[PassedCase]) -> tuple[str, ...]:
     """Return the names of the parameters of a benchmark's cases, as they can stand in a command's places."""
     words = (re.sub(r"\W", "_", name, flags=re.ASCII) for name in cases[0].parameters)
     return tuple(word if word[:1].isalpha() else f"_{word}" for word in words)
