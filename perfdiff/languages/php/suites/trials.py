@@ -32,6 +32,8 @@ _PHP = ("php", "-d", "display_errors=stderr", "-d", "log_errors=0")  # what ends
 _SHARE = 0.9  # of the time for a listing, in which cases are tried: the rest is for what comes before and after
 _PARTS = 4  # of that time: a case that takes longer than one is ended, so that the others have their turn even where three never end
 _LOOKS_S = 0.05  # between two looks at what a driver tells
+_FATAL = "Fatal error"
+_OVER = "nothing from here on was tried, as the time for the listing was over"
 _READ = 4000  # bytes of what a driver printed last
 
 
@@ -59,6 +61,7 @@ class TriedCases:
     start_s: float = 0.0
     begun: list[str] = field(default_factory=list)
     is_complete: bool = False
+    is_stopped: bool = False
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Take down what a driver tells."""
@@ -69,7 +72,7 @@ class TriedCases:
         elif "ends" in event:
             self._end(event["ends"], event)
         else:
-            self.is_complete = True
+            self.is_complete, self.is_stopped = event["complete"], not event["complete"]
 
     def _end(self, name: str, event: Mapping[str, Any]) -> None:
         if name in self.begun:
@@ -95,21 +98,21 @@ def tried(driver: str, words: Sequence[str], *, can_leave_out: bool = True) -> T
     command = [*_PHP, str(DRIVERS / driver), "list", *words]
     trials, left_out, trials_s = TriedCases(), list[str](), _SHARE * listing.limit_s()
     limits = _Limits(time.monotonic() + trials_s, trials_s / _PARTS)
-    while not trials.is_complete:
+    while True:
         trials.begun.clear()
+        trials.is_stopped = False
         why = _run(command, left_out, trials, limits)
         if trials.is_complete:
-            break
-        if not trials.begun or trials.begun[-1] in left_out:
+            return trials
+        if not trials.is_stopped and not trials.begun:
             sys.exit(why)
-        if time.monotonic() > limits.until:
-            trials.failures[trials.begun[-1]] = "nothing from here on was tried, as the time for the listing was over"
-            break
-        trials.failures[trials.begun[-1]] = why.rpartition("\n")[2]
-        left_out.append(trials.begun[-1])
-        if not can_leave_out:
-            break
-    return trials
+        if trials.begun:
+            is_over = time.monotonic() > limits.until
+            trials.failures[trials.begun[-1]] = _OVER if is_over else why.rpartition("\n")[2]
+        new = [name for name in trials.failures if name not in left_out]
+        left_out += new
+        if not new or not can_leave_out or time.monotonic() > limits.until:
+            return trials
 
 
 def _run(command: Sequence[str], left_out: Sequence[str], trials: TriedCases, limits: _Limits) -> str:
@@ -130,7 +133,7 @@ def _run(command: Sequence[str], left_out: Sequence[str], trials: TriedCases, li
     if is_slow:
         return f"it did not end within {limits.case_s:.0f} s"
     if trials.begun:
-        fatal = next((line for line in reversed(last) if "Fatal error" in line), None)
+        fatal = next((line[line.index(_FATAL) :] for line in reversed(last) if _FATAL in line), None)
         return fatal or f"it ends the process, with exit code {process.returncode}"
     return "\n".join(last) or f"{shlex.join(command)} ended with exit code {process.returncode}, and told nothing"
 

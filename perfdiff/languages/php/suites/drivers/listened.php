@@ -34,19 +34,24 @@ final class Listener implements TestListener
         }
     }
 
+    private function named(Test $test): string
+    {
+        return $test instanceof TestSuite ? $test->getName() : ($test instanceof TestCase ? name($test) : $test::class);
+    }
+
     public function addError(Test $test, \Throwable $error, float $time): void
     {
-        $this->watch->fails(reason($error), $test instanceof TestSuite ? $test->getName() : null);
+        $this->watch->fails(reason($error), $this->named($test));
     }
 
     public function addFailure(Test $test, AssertionFailedError $error, float $time): void
     {
-        $this->watch->fails($error->getMessage());
+        $this->watch->fails($error->getMessage(), $this->named($test));
     }
 
     public function addWarning(Test $test, Warning $warning, float $time): void
     {
-        $this->watch->fails($warning->getMessage());
+        $this->watch->fails($warning->getMessage(), $this->named($test));
     }
 
     public function addSkippedTest(Test $test, \Throwable $error, float $time): void
@@ -76,7 +81,8 @@ function run_again(TestCase $test): void
     $test->run(Listener::$result);
 }
 
-function start(array $arguments, Watch $watch): void
+/** Run PHPUnit; return whether all tests had their turn. */
+function start(array $arguments, Watch $watch): bool
 {
     $command = new class ($watch) extends \PHPUnit\TextUI\Command {
         public function __construct(private readonly Watch $watch)
@@ -85,8 +91,12 @@ function start(array $arguments, Watch $watch): void
 
         protected function handleCustomTestSuite(): void
         {
+            foreach (['Defect', 'Error', 'Failure', 'Warning', 'Risky', 'Skipped', 'Incomplete'] as $outcome) {
+                $this->arguments["stopOn$outcome"] = false;
+            }
             $this->arguments['listeners'] = [...$this->arguments['listeners'] ?? [], new Listener($this->watch)];
         }
     };
     $command->run($arguments, false);
+    return true;
 }

@@ -4,7 +4,7 @@
 //     {"start_s": CPU SECONDS}                      before the first case
 //     {"begins": CASE}                              a case, or a file that is loaded
 //     {"ends": CASE, "fails": WHY, ...}             and what there is to tell of one that passes, as `trials.py` reads it
-//     {"complete": true}                            the suite was gone through
+//     {"complete": BOOLEAN}                         the end: whether the suite was gone through, or left where cases failed
 //
 // A process may end within any case, so each line is written at once. Cases in PERFDIFF_LEFT_OUT, a list in JSON, are not tried again.
 

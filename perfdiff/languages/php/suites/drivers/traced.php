@@ -21,9 +21,9 @@ final class Tracer implements \PHPUnit\Event\Tracer\Tracer
         match (true) {
             $event instanceof Test\PreparationStarted => $this->watch->is_again || $this->begins(),
             $event instanceof Test\Finished => $this->watch->is_again || $this->watch->ends($this->running()[1]),
-            $event instanceof Test\Failed, $event instanceof Test\Errored => $this->watch->fails($event->throwable()->message()),
+            $event instanceof Test\Failed, $event instanceof Test\Errored => $this->watch->fails($event->throwable()->message(), $event->test()->id()),
             $event instanceof Test\PhpunitErrorTriggered => $this->watch->fails($event->message(), $event->test()->id()),
-            $event instanceof Test\BeforeFirstTestMethodErrored => $this->watch->fails($event->throwable()->message(), $event->testClassName()),
+            $event instanceof Test\BeforeFirstTestMethodErrored => $this->fails_before($event),
             $event instanceof Test\Skipped, $event instanceof Test\MarkedIncomplete => $this->watch->skips(),
             default => null,
         };
@@ -33,6 +33,12 @@ final class Tracer implements \PHPUnit\Event\Tracer\Tracer
     {
         [$test, $is_apart] = $this->running();
         $test === null || $this->watch->begins($test, $is_apart);
+    }
+
+    private function fails_before(Test\BeforeFirstTestMethodErrored $event): void
+    {
+        $this->watch->closes();
+        $this->watch->fails($event->throwable()->message(), $event->testClassName());
     }
 
     /** The test of the call that an event comes from, and whether it runs in a process of its own, which has ended when its events come. */
@@ -56,8 +62,10 @@ function run_again(TestCase $test): void
     $test->run();
 }
 
-function start(array $arguments, Watch $watch): void
+/** Run PHPUnit; return whether all tests had their turn: a configuration may have it stop where one fails. */
+function start(array $arguments, Watch $watch): bool
 {
     Facade::instance()->registerTracer(new Tracer($watch));
     (new \PHPUnit\TextUI\Application())->run($arguments);
+    return !\PHPUnit\TestRunner\TestResult\Facade::shouldStop();
 }
