@@ -157,6 +157,7 @@ STANDS_ALONE = {
     "load/__main__.py",
     "languages/c/suites/testing.py",
     "languages/listing.py",
+    "languages/php/suites/trials.py",
     "languages/python/benchmarks/__main__.py",
     "languages/python/benchmarks/asv.py",
     "languages/python/benchmarks/cases.py",
