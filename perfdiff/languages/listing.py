@@ -17,6 +17,7 @@ import json
 import os
 import resource
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -114,15 +115,24 @@ def limit_s() -> float:
 
 
 def tried(words: Sequence[str], timeout_s: float, directory: Path | None = None) -> TriedCommand:
-    """Run a command without a shell, and return what came of it; one that cannot be started has the shell's code for that."""
+    """Run a command without a shell, and return what came of it; one that cannot be started has the shell's code for that.
+
+    What is over its time ends with all processes that it started.
+    """
     before, started = _cpu_s(), time.perf_counter()
+    pipe = subprocess.PIPE
     try:
-        done = subprocess.run(
-            words, capture_output=True, stdin=subprocess.DEVNULL, timeout=timeout_s, cwd=directory, text=True, errors="replace", check=False
-        )
-        code, output, errors = done.returncode, done.stdout, done.stderr
-    except subprocess.TimeoutExpired as error:
-        code, (output, errors) = None, (_text(error.stdout), _text(error.stderr))
+        with subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, cwd=directory, text=True, errors="replace", start_new_session=True
+        ) as process:
+            try:
+                output, errors = process.communicate(timeout=timeout_s)
+                code = process.returncode
+            except subprocess.TimeoutExpired as error:
+                code, (output, errors) = None, (_text(error.stdout), _text(error.stderr))
+            finally:
+                if process.returncode is None:
+                    os.killpg(process.pid, signal.SIGKILL)
     except OSError as error:
         code, output, errors = 127, "", error.strerror or str(error)
     return TriedCommand(code, output, errors, time.perf_counter() - started, _cpu_s() - before)
