@@ -47,7 +47,7 @@ abstract class Watch
     /** Take down why the test fails that runs, or `what` before any test of its class. */
     public function fails(string $why, string $what): void
     {
-        $why = strtok($why . "\n", "\n");
+        $why = explode("\n", $why)[0];
         $this->untouched === null ? $this->failed($what, $why) : $this->failure ??= $why;
     }
 
