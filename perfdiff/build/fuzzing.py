@@ -169,12 +169,10 @@ def archives(calls: Sequence[CompilerCall], folder: Path) -> list[Path]:
             objects.append(output)
     if not objects:
         return own
-    words = {word for call in calls for word in call.call.arguments if word.startswith("-flto")}
-    tools = ("ar",) if not words else ("llvm-ar", "gcc-ar") if "clang" in calls[0].name else ("gcc-ar", "llvm-ar")
     names = folder / "objects.txt"
     names.write_text("\n".join(shlex.quote(str(path)) for path in objects), encoding="utf-8")
     archive = folder / "objects.a"
-    _run([next(filter(shutil.which, tools), "ar"), "qcs", str(archive), f"@{names}"], Path.cwd())
+    _run(["ar", "qcsT", str(archive), f"@{names}"], Path.cwd())  # a thin one: it names objects, which may be large
     return [*own, archive]
 
 
