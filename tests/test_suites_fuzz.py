@@ -316,6 +316,19 @@ def test_a_program_of_libfuzzer_is_called_with_a_seed_and_never_searches(tmp_pat
 
 
 @integration
+@with_clang
+def test_objects_that_need_libfuzzer_are_run_in_the_program_that_the_build_linked(tmp_path: Path) -> None:
+    fuzzed = project(tmp_path, PROJECT)
+    flags = "-fsanitize=fuzzer-no-link -I."
+    build = f"clang {flags} -c parse.c && clang {flags} -c fuzz/parse_fuzzer.c && clang -fsanitize=fuzzer *.o -o fuzz/parse_fuzzer"
+    fuzzed.build(f"{build} && mkdir aside && echo >aside/parse_fuzzer")
+    listing = fuzzed.listed()
+    assert listing.failures == {}
+    assert "./fuzz/parse_fuzzer" in listing.benchmarks["parse_fuzzer"].command
+    assert listing.benchmarks["parse_fuzzer"].points.keys() == {("fuzz/corpus/parse/small",), ("fuzz/corpus/parse/large",)}
+
+
+@integration
 def test_a_program_with_a_main_of_the_projects_is_called_once_with_a_seed(tmp_path: Path) -> None:
     main = '#include <stdio.h>\nint main(int count, char **words) { return count != 2 || !fopen(words[1], "r"); }\n'
     fuzzed = project(tmp_path, {**SEEDS, "main.c": main})
