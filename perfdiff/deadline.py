@@ -36,7 +36,7 @@ class CutShortError(BaseException):
 
 @dataclass(slots=True)
 class Deadline:
-    """How long a comparison may take in all, from when this is made; None: as long as it needs.
+    """How long a comparison may take in all, from when this is made: `time_s`, which may be set later; None: as long as it needs.
 
     `ending` is what ended measuring, `is_short` whether a stage was left out or ended for want of time: then evidence is missing.
     """
@@ -55,6 +55,11 @@ class Deadline:
     def __reduce__(self) -> tuple[type[Deadline], tuple[()]]:
         """Return how to make one for another process: its clock is another, and whoever sent it keeps the time."""
         return Deadline, ()
+
+    @property
+    def is_limited(self) -> bool:
+        """Return whether somebody waits for the answer."""
+        return self.time_s is not None
 
     @property
     def remaining_s(self) -> float:

@@ -22,6 +22,10 @@ class Progress(Protocol):
         """Tell something that the reader should know while waiting."""
         ...
 
+    def know(self, text: str) -> None:
+        """Keep in sight what is known of the answer by now, in place of what was before."""
+        ...
+
 
 class Silent:
     """A `Progress` that says nothing."""
@@ -34,6 +38,9 @@ class Silent:
 
     def note(self, text: str) -> None:
         """Ignore the note."""
+
+    def know(self, text: str) -> None:
+        """Ignore what is known."""
 
 
 class Within:
@@ -52,6 +59,9 @@ class Within:
 
     def note(self, text: str) -> None:
         """Pass over what the ends' comparison has told."""
+
+    def know(self, text: str) -> None:
+        """Pass over what is known of one comparison of many."""
 
 
 class Stopwatch:
@@ -91,3 +101,7 @@ class Stopwatch:
     def note(self, text: str) -> None:
         """Pass a note on."""
         self._progress.note(text)
+
+    def know(self, text: str) -> None:
+        """Pass on what is known."""
+        self._progress.know(text)

@@ -6,10 +6,12 @@ import contextlib
 import io
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 import tomllib
 from collections.abc import Callable, Iterator
@@ -25,6 +27,7 @@ from perfdiff.analysis.findings import CountFinding, Ratio, Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.cli import comparison, exits, explain, options, waiting
 from perfdiff.config import RUNS_FOR_TIME, Suite
+from perfdiff.deadline import Deadline
 from perfdiff.errors import BuildError, ConfigError, OutOfTimeError, PerfdiffError, RecordingError, RevisionError
 from perfdiff.exploring import TriedSuite, Tryout
 from perfdiff.languages.python.traits import PythonConfig
@@ -779,7 +782,12 @@ def test_lines_of_progress_say_now_and_then_how_far_a_long_stage_is() -> None:
         now[0] += 12
         progress.advance("a run")
     progress.stage("analysing", None)
-    now[0] += 100
+    now[0] += 29
+    progress.look()
+    progress.know("whole runs: ×1.31 [1.22, 1.40] at n=3000, 12 pairs")
+    now[0] += 1
+    progress.look()
+    now[0] += 70
     progress.advance("a step of unknown many")
     assert stream.getvalue().splitlines() == [
         "perfdiff: measuring (10)",
@@ -787,17 +795,36 @@ def test_lines_of_progress_say_now_and_then_how_far_a_long_stage_is() -> None:
         "perfdiff: measuring: 6 of 10, about 48 s left",
         "perfdiff: measuring: 9 of 10, about 12 s left",
         "perfdiff: analysing",
+        "perfdiff: analysing: for 30 s; whole runs: ×1.31 [1.22, 1.40] at n=3000, 12 pairs",
+        "perfdiff: analysing: for 100 s; whole runs: ×1.31 [1.22, 1.40] at n=3000, 12 pairs",
     ]
+
+
+def test_in_a_log_a_stage_without_steps_is_told_every_half_minute_with_the_time_that_is_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(waiting, "_LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(waiting, "_LINE_EVERY_S", 0.2)
+    before = set(threading.enumerate())
+    with waiting.progress(quiet=False, verbose=False, deadline=Deadline(100.0)) as progress:
+        progress.stage("building (plain)", 2)
+        time.sleep(0.3)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "perfdiff: building (plain) (2)"
+    assert re.fullmatch(r"perfdiff: building \(plain\): for \d+ ms; 100 s of 100 s left", lines[1])
+    assert set(threading.enumerate()) <= before
 
 
 def test_progress_on_a_terminal_leaves_a_line_with_the_time_of_each_stage(monkeypatch: pytest.MonkeyPatch) -> None:
     main, other = os.openpty()
     with os.fdopen(other, "w") as terminal:
         monkeypatch.setattr(sys, "stderr", terminal)
-        with waiting.progress(quiet=False, verbose=False) as progress:
+        with waiting.progress(quiet=False, verbose=False, deadline=Deadline(100.0)) as progress:
             progress.stage("building", 2)
             progress.advance("base")
             progress.note("[note] in brackets")
+            progress.know("whole runs: ×1.31 [1.22, 1.40] at n=3000, 12 pairs")
+            time.sleep(0.3)
             progress.stage("measuring", None)
     shown = ""
     with contextlib.suppress(OSError):  # a terminal that nobody writes to any more ends in an error
@@ -807,3 +834,4 @@ def test_progress_on_a_terminal_leaves_a_line_with_the_time_of_each_stage(monkey
     assert "building: " in shown
     assert "measuring: " in shown
     assert "note: [note] in brackets" in shown
+    assert "whole runs: ×1.31 [1.22, 1.40] at n=3000, 12 pairs; 100 s of 100 s left" in shown

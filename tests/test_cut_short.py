@@ -191,6 +191,27 @@ def test_runs_that_do_not_fit_are_not_begun(sums: Request) -> None:
     assert outcome.findings.verdict is Verdict.REGRESSION
 
 
+def test_what_may_prove_that_nothing_differs_takes_a_part_of_the_time_and_not_all(sums: Request) -> None:
+    asked, progress, clock = apart(sums, "watched"), Steps(), Running()
+    (asked.repository / "data").write_text("a file that no run opens\n")
+    git(asked.repository, "add", "-A")
+    git(asked.repository, "commit", "-q", "-m", "data")
+    git(asked.repository, "tag", "-f", "data")
+    advance = progress.advance
+
+    def slowly(text: str = "") -> None:
+        clock.ahead_s += 40.0 if progress.current == "looking which files runs meet" else 0.0
+        advance(text)
+
+    progress.advance = slowly  # type: ignore[method-assign]
+    deadline = Deadline(600.0, clock)
+    outcome = pipeline.compare(replace(asked, revisions=("longer", "data"), deadline=deadline), progress, executor=Steady())
+    assert progress.made["looking which files runs meet"] == 1  # four of 40 s would be more than a quarter
+    assert "comparing whole runs" in progress.made
+    assert (outcome.findings.verdict, outcome.findings.rung) == (Verdict.UNCHANGED, Rung.RUNS)
+    assert deadline.is_short
+
+
 SPIN = """
 #include <stdlib.h>
 static volatile long sum;

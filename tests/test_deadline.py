@@ -17,6 +17,7 @@ from perfdiff.deadline import CutShortError, Deadline, Ending
 from perfdiff.measuring.making import Block, Made
 from perfdiff.measuring.wholepairs import WholePairs
 from perfdiff.processes import signals_held
+from perfdiff.progress import Progress, Silent
 from perfdiff.records.schema import Phase, Point, Run, Side
 from perfdiff.statistics.pairs import FEWEST_PAIRS
 
@@ -121,14 +122,14 @@ class Uneven(Simulated):
             yield replace(pair, runs=[(run, []) for run in runs])
 
 
-def pairs_in(time_s: float, maker: Simulated, points: int) -> tuple[WholePairs, Deadline]:
+def pairs_in(time_s: float, maker: Simulated, points: int, progress: Progress | None = None) -> tuple[WholePairs, Deadline]:
     """Return the pairs of whole runs of a comparison with so much time to measure in, after they were made."""
     deadline = Deadline(time_s, maker.clock)
     config = SimpleNamespace(compare=CompareConfig(), measure=MeasureConfig(budget_s=1000.0))
     bench = SimpleNamespace(
         points=[Point(number, "w", {"n": number}, "") for number in range(points)],
         request=SimpleNamespace(config=config, deadline=deadline),
-        progress=SimpleNamespace(stage=lambda *_: None, know=lambda _: None),
+        progress=progress or Silent(),
     )
     pairs = WholePairs(bench, maker, 1000.0)
     pairs.make([])
@@ -168,3 +169,20 @@ def test_where_everything_is_decided_early_nothing_is_left_out() -> None:
     pairs, deadline = pairs_in(100.0, maker, 1)
     assert not pairs.was_halted
     assert not deadline.is_cut
+
+
+class Knowing(Silent):
+    """Keeps what is known."""
+
+    def __init__(self) -> None:
+        self.known: list[str] = []
+
+    def know(self, text: str) -> None:
+        self.known.append(text)
+
+
+def test_progress_tells_what_whole_runs_show_by_now() -> None:
+    progress = Knowing()
+    pairs_in(1000.0, Simulated({0: 2.0, 1: 0.1}, Clock(), slower=True), 2, progress)
+    assert progress.known[0] == "whole runs: too few yet (1 of 5 pairs)"
+    assert progress.known[-1] == "whole runs: ×2 [2.00, 2.00] at w n=1, 10 pairs; 2 of 2 points decided"

@@ -8,16 +8,19 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from perfdiff.languages.c.frameworks import FRAMEWORKS
+from perfdiff.languages.c.suites import catch2
 from perfdiff.languages.c.suites.attempts import Attempts
+from perfdiff.languages.c.suites.cases import Outcome
 from perfdiff.languages.c.suites.commands import CommandTest, listing_of
 from perfdiff.languages.c.suites.googlebenchmark import BenchmarkName
-from perfdiff.languages.listing import LISTED_TO, LISTING_S, Listing
+from perfdiff.languages.listing import LISTED_TO, LISTING_S, Listing, tried
 
 Lists = Callable[..., Listing]
 
@@ -34,7 +37,7 @@ def lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lists:
         module = f"perfdiff.languages.c.suites.{framework}:listed"
         environment = {**os.environ, LISTED_TO: str(file), LISTING_S: f"{limit_s:g}"}
         command = [sys.executable, "-P", "-m", "perfdiff.languages.listing", module, value, *words]
-        subprocess.run(command, check=True, env=environment, timeout=2 * limit_s)
+        subprocess.run(command, check=True, env=environment, timeout=120 + limit_s)
         return Listing.read(file.read_text())
 
     return listed
@@ -209,6 +212,17 @@ def test_a_program_that_hangs_ends_with_the_listing(lists: Lists) -> None:
     assert listing.failures == {"bench": "takes longer than 2 s"}
 
 
+def test_what_hangs_ends_with_all_that_it_started() -> None:
+    started = time.monotonic()
+    attempt = tried(["/bin/sh", "-c", "sleep 61 & echo $!; wait"], 1.0)
+    assert attempt.code is None
+    assert time.monotonic() - started < 30
+    child = Path(f"/proc/{int(attempt.output)}/stat")
+    while child.exists() and child.read_text().split()[2] != "Z":
+        assert time.monotonic() - started < 30
+        time.sleep(0.01)
+
+
 def test_what_is_switched_off_in_the_build_is_told_where_nothing_was_listed(lists: Lists) -> None:
     Path("build").mkdir()
     Path("build/CMakeCache.txt").write_text("SHOP_BUILD_BENCH:BOOL=OFF\nCMAKE_TESTS:BOOL=OFF\nSHOP_TESTS:BOOL=ON\nSHOP_DOCS:BOOL=OFF\n")
@@ -223,6 +237,216 @@ def test_what_is_switched_off_in_the_build_is_told_where_nothing_was_listed(list
 
     assert list(failures) == ["-DSHOP_BUILD_BENCH=ON", "-Dbenchmarks=true", "-Dtests=enabled"]
     assert failures["-DSHOP_BUILD_BENCH=ON"].startswith("is off in build/CMakeCache.txt")
+
+
+REAL_CATCH = """
+#define CATCH_CONFIG_MAIN
+#define CATCH_CONFIG_ENABLE_BENCHMARKING
+#include <catch2/catch.hpp>
+#include <unistd.h>
+TEST_CASE("adds, of [sums]") { REQUIRE(1 + 1 == 2); }
+TEST_CASE("ends with *") {}
+TEST_CASE("fails") { REQUIRE(1 == 2); }
+TEST_CASE("ends the program") { _exit(3); }
+TEST_CASE("says {n}") {}
+TEST_CASE("sorts", "[!benchmark]") { long sum = 0; BENCHMARK("sum") { for (long at = 0; at < 100000; ++at) sum += at % 7; return sum; }; }
+"""
+CATCH_3 = """<?xml version="1.0" encoding="UTF-8"?>
+<Catch2TestRun name="unit" rng-seed="1" xml-format-version="3" catch2-version="3.7.1">
+  <TestCase name="passes" tags="[fast]" filename="unit.cpp" line="4">
+    <Section name="inner" filename="unit.cpp" line="4">
+      <OverallResults successes="1" failures="0" expectedFailures="0" skipped="false" durationInSeconds="0"/>
+    </Section>
+    <OverallResult success="true" skips="0" durationInSeconds="0.5"/>
+  </TestCase>
+  <TestCase name="needs a network" filename="unit.cpp" line="9">
+    <Skip filename="unit.cpp" line="9">no net</Skip>
+    <OverallResult success="true" skips="1" durationInSeconds="0.25"/>
+  </TestCase>
+  <TestCase name="sorts" tags="[!benchmark]" filename="unit.cpp" line="5">
+    <BenchmarkResults name="1000" samples="1" resamples="1" iterations="5" clockResolution="23.7" estimatedDuration="26950">
+      <mean value="2000" lowerBound="2000" upperBound="2000" ci="0"/>
+    </BenchmarkResults>
+    <BenchmarkResults name="10" samples="1" resamples="1" iterations="10" clockResolution="23.7" estimatedDuration="26950">
+      <mean value="100" lowerBound="100" upperBound="100" ci="0"/>
+    </BenchmarkResults>
+    <OverallResult success="true" skips="0"/>
+  </TestCase>
+"""
+
+
+@pytest.mark.integration
+@pytest.mark.skipif(not includes("catch2/catch.hpp"), reason="needs catch2, version 2")
+def test_test_cases_of_catch2_are_listed_by_one_run_and_benchmarks_by_samples(lists: Lists) -> None:
+    compiled(REAL_CATCH, "build/unit", "-O0")
+
+    listing = lists("catch2")
+
+    assert list(listing.benchmarks) == ["adds, of [sums]", "ends with *", "says {n}", "sorts"]
+    assert listing.failures == {"fails": "fails", "ends the program": "exit code 3"}
+    *tests, sorts = listing.benchmarks.values()
+    assert sorts.batch is None
+    assert "--benchmark-samples {calls}" in sorts.command
+    assert ran(sorts.command, calls=2).returncode == 0
+    batches = [test.batch for test in tests if test.batch is not None]
+    joined = batches[0].command.replace("{cases}", batches[0].joint.join(batch.case for batch in batches))
+    assert ran(joined.replace("--out /dev/null", ""), n=7).stdout.rstrip().endswith("All tests passed (1 assertion in 3 test cases)")
+
+
+def test_reports_of_catch2_that_end_early_tell_what_ran() -> None:
+    report = catch2.read(CATCH_3 + '<TestCase name="crashes">')
+
+    assert dict(report.outcomes) == {
+        "passes": Outcome(0.5),
+        "needs a network": Outcome(0.25, "is skipped"),
+        "sorts": Outcome(0.0, sample_s=pytest.approx(1.1e-05)),
+    }
+    assert (report.running, report.is_complete) == ("crashes", False)
+    assert catch2.read(CATCH_3 + "</Catch2TestRun>").is_complete
+
+
+REAL_DOCTEST = """
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+#include <unistd.h>
+TEST_SUITE("of sums") { TEST_CASE("adds, twice") { SUBCASE("one") { CHECK(1 == 1); } SUBCASE("two") { CHECK(2 == 2); } } }
+TEST_CASE("fails") { CHECK(1 == 2); }
+TEST_CASE("skipped" * doctest::skip()) { CHECK(1 == 2); }
+TEST_CASE("ends the program") { _exit(3); }
+TEST_CASE("comes after") {}
+"""
+
+
+@pytest.mark.integration
+@pytest.mark.skipif(not includes("doctest/doctest.h"), reason="needs doctest-dev")
+def test_test_cases_of_doctest_are_listed_by_one_run(lists: Lists) -> None:
+    compiled(REAL_DOCTEST, "build/unit", "-O0")
+
+    listing = lists("doctest")
+
+    assert list(listing.benchmarks) == ["adds, twice", "comes after"]
+    assert listing.failures == {"fails": "fails", "ends the program": "exit code 3"}
+    batches = [test.batch for test in listing.benchmarks.values() if test.batch is not None]
+    joined = batches[0].command.replace("{cases}", batches[0].joint.join(batch.case for batch in batches))
+    assert "test cases: 2 | 2 passed" in ran(joined.replace("--out=/dev/null", "--no-colors=true")).stdout
+
+
+REAL_GTEST = """
+#include <gtest/gtest.h>
+#include <cstdio>
+TEST(Sum, adds) { EXPECT_EQ(1 + 1, 2); }
+TEST(Sum, fails) { EXPECT_EQ(1, 2); }
+TEST(Sum, DISABLED_never) { EXPECT_EQ(1, 2); }
+TEST(Sum, skips) { GTEST_SKIP() << "no network"; }
+class Sized : public testing::TestWithParam<int> {};
+TEST_P(Sized, sums) { volatile long sum = 0; for (long at = 0; at < GetParam(); ++at) sum = sum + at; fprintf(stderr, "%d", GetParam()); }
+INSTANTIATE_TEST_SUITE_P(All, Sized, testing::Values(1000, 100000000));
+class Worded : public testing::TestWithParam<const char*> {};
+TEST_P(Worded, is) {}
+INSTANTIATE_TEST_SUITE_P(All, Worded, testing::Values("one", "two"));
+TEST(Zed, crashes) { abort(); }
+TEST(Zed, comes_after) {}
+int main(int count, char** words) { testing::InitGoogleTest(&count, words); return RUN_ALL_TESTS(); }
+"""
+
+
+@pytest.mark.integration
+@pytest.mark.skipif(not includes("gtest/gtest.h"), reason="needs libgtest-dev")
+def test_tests_of_googletest_are_repeated_and_numbers_are_points(lists: Lists) -> None:
+    compiled(REAL_GTEST, "build/unit", "-O0", "-lgtest", "-lpthread")
+
+    listing = lists("googletest")
+
+    names = ["Sum.adds", "Zed.comes_after", "All/Sized.sums", "All/Worded.is/0", "All/Worded.is/1"]
+    assert list(listing.benchmarks) == names
+    assert listing.failures["Zed.crashes"].startswith("signal 6")
+    assert {name: why for name, why in listing.failures.items() if name != "Zed.crashes"} == {
+        "Sum.fails": "fails",
+        "Sum.skips": "is skipped",
+    }
+    sized = listing.benchmarks["All/Sized.sums"]
+    assert sized.points[(100000000,)][0] > 10 * sized.points[(1000,)][0]
+    assert ran(sized.command, calls=3, value=1000).stderr == "1000" * 3
+    batches = [listing.benchmarks[name].batch for name in ("Sum.adds", "Zed.comes_after")]
+    joined = batches[0].command.replace("{cases}", batches[0].joint.join(batch.case for batch in batches))
+    assert ran(joined.replace(" >/dev/null", ""), calls=2).stdout.count("2 tests from 2 test suites ran.") == 2
+
+
+NANOBENCH = """
+#include <cstdio>
+#include <cstdlib>
+const char* volatile marks = "NANOBENCH_ENDLESS MARK";
+int main() { const char* text = getenv("NANOBENCH_CONFIG"); fprintf(stderr, "%s", text ? text : "none"); return 0; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("mark", "settings", "is_repeatable"), [("", "none", False), ("NANOBENCH_CONFIG", "epochs=1,warmup=0,epochIterations=5", True)]
+)
+def test_a_program_with_nanobench_is_one_benchmark(lists: Lists, mark: str, settings: str, is_repeatable: bool) -> None:
+    source = NANOBENCH.replace("MARK", mark)
+    compiled(source if mark else source.replace("NANOBENCH_CONFIG", "NANOBENCH_ABSENT"), "build/sums")
+
+    listing = lists("nanobench", limit_s=10)
+
+    assert [(name, list(benchmark.points), benchmark.points[()][1]) for name, benchmark in listing.benchmarks.items()] == [
+        ("sums", [()], is_repeatable)
+    ]
+    assert ran(listing.benchmarks["sums"].command, calls=5).stderr == settings
+
+
+@pytest.mark.integration
+@pytest.mark.skipif(not shutil.which("meson") or not shutil.which("ninja"), reason="needs meson and ninja")
+def test_benchmarks_and_tests_of_meson_run_by_themselves(lists: Lists) -> None:
+    Path("meson.build").write_text(
+        "project('shop', 'cpp')\ntotal = executable('total', 'total.cpp')\n"
+        "benchmark('sums', total, args: [files('small.txt')])\n"
+        "test('sums', total, args: [files('small.txt')], env: ['KIND=a b'])\n"
+        "test('fails', total, args: ['nothing'])\n"
+    )
+    Path("total.cpp").write_text(TOTAL)
+    Path("small.txt").write_text("7\n")
+    subprocess.run("meson setup build && ninja -C build", shell=True, check=True, capture_output=True)
+
+    listing = lists("meson")
+
+    assert {name: benchmark.command for name, benchmark in listing.benchmarks.items()} == {
+        "sums": "cd build && ./total ../small.txt",
+        "test sums": "cd build && KIND='a b' ./total ../small.txt",
+    }
+    assert listing.failures == {"fails": "exit code 3"}
+
+
+MAKEFILE = """
+bench: total
+\t@echo sums
+\t./total small.txt
+\t./total large.txt
+loop: total
+\tfor file in *.txt; do ./total $$file; done
+fresh: unbuilt
+\t./unbuilt
+unbuilt: total.cpp
+\t$(CXX) -O2 $< -o $@
+empty:
+"""
+
+
+@pytest.mark.integration
+@pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+def test_a_target_of_make_is_the_commands_of_its_recipe(lists: Lists) -> None:
+    compiled(TOTAL, "total")
+    Path("Makefile").write_text(MAKEFILE)
+    for name, count in (("small", 1), ("large", 1000)):
+        Path(f"{name}.txt").write_text("7\n" * count)
+
+    (benchmark,) = lists("make", "bench").benchmarks.values()
+    assert (benchmark.command, list(benchmark.points)) == ("./total {input}", [("small.txt",), ("large.txt",)])
+    assert lists("make", "loop").benchmarks["make loop"].command == "make -s --no-print-directory loop"
+    assert lists("make", "fresh").failures["make fresh"].startswith("compiles unbuilt first")
+    assert lists("make", "empty").failures == {"make empty": "runs nothing"}
+    assert lists("make", "nowhere").failures["make nowhere"].startswith("exit code 2")
+    assert not Path("unbuilt").exists()
 
 
 def found_in(project: Path) -> dict[str, list[str]]:
@@ -356,3 +580,38 @@ def test_what_a_project_brings_of_others_says_nothing_of_its_frameworks(tmp_path
     (tmp_path / "third_party" / "test").mkdir(parents=True)
     (tmp_path / "third_party" / "test" / "sorting.cpp").write_text("#include <benchmark/benchmark.h>\n")
     assert found_in(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "found"),
+    [
+        ("Makefile", "all:\nbench: all\ncheck: all\n", {"make": ["bench"]}),
+        ("Makefile", "all:\ncheck:: all\n", {"make": ["check"]}),
+        ("Makefile", "check := all\n", {}),
+        ("Makefile", "enable_testing()\n", {}),
+        ("meson.build", "benchmark('sums', total)\n", {"meson": [""]}),
+        ("meson.build", "total = executable('test')\n", {}),
+        ("CMakeLists.txt", "  include( CTest )\n", {"ctest": [""]}),
+        ("CMakeLists.txt", "# enable_testing()\n", {}),
+    ],
+)
+def test_tests_of_build_systems_are_known_by_their_files(tmp_path: Path, file: str, text: str, found: dict[str, list[str]]) -> None:
+    (tmp_path / "sum.c").touch()
+    (tmp_path / file).write_text(text)
+    assert found_in(tmp_path) == found
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("#include <catch2/catch_test_macros.hpp>", "catch2"),
+        ('#include "catch.hpp"', "catch2"),
+        ("#include <gtest/gtest.h>", "googletest"),
+        ("# include <doctest/doctest.h>", "doctest"),
+        ('#include "../nanobench.h"', "nanobench"),
+    ],
+)
+def test_frameworks_are_known_by_their_headers(tmp_path: Path, line: str, name: str) -> None:
+    (tmp_path / "meson.build").touch()
+    (tmp_path / "test_sums.cpp").write_text(f"{line}\n")
+    assert found_in(tmp_path) == {name: [""]}

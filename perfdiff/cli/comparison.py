@@ -136,10 +136,11 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         if dry_run:
             _rehearse(tuple(revisions), project.repository, project.cache_folder, overrides, quiet=project.quiet)
             raise typer.Exit
-        with Answering() as answering:
-            with project.progress() as progress:
-                asked = _timed(request(tuple(revisions), project.repository, project.cache_folder, overrides, progress))
-                answering.deadline = asked.deadline
+        deadline = Deadline()
+        with Answering(deadline) as answering:
+            with project.progress(deadline) as progress:
+                asked = replace(request(tuple(revisions), project.repository, project.cache_folder, overrides, progress), deadline=deadline)
+                deadline.time_s = asked.config.measure.time_s
                 uncommitted = ticket.changes(asked, ticket_folder, progress) if ticket_folder else None
                 outcome = answered(asked, project.repository, overrides, progress)
                 if ticket_folder:
@@ -151,13 +152,8 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             if project.verbose:
                 output.tell_stages(outcome.findings.stages)
             output.tell(headline(outcome), *destinations.written(places), quiet=project.quiet, ticket=ticket_folder)
-        code = exits.of_verdict(outcome.findings.verdict, strict=strict or asked.deadline.is_cut)
+        code = exits.of_verdict(outcome.findings.verdict, strict=strict or deadline.is_cut)
         raise typer.Exit(code if answering.code is None else answering.code)
-
-
-def _timed(asked: Request) -> Request:
-    """Return what is asked with the time that its configuration gives it, from now on."""
-    return replace(asked, deadline=Deadline(asked.config.measure.time_s))
 
 
 @contextmanager

@@ -43,8 +43,8 @@ class Answering:
     `code` is that of the first signal, None where none came. Signals that are ignored, as under nohup, still are.
     """
 
-    def __init__(self) -> None:
-        self.deadline = Deadline()
+    def __init__(self, deadline: Deadline) -> None:
+        self.deadline = deadline
         self.code: ExitCode | None = None
         self._since = math.inf
         self._handlers: dict[signal.Signals, Any] = {}

@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 
+from perfdiff import units
 from perfdiff.analysis.findings import EndToEnd, PointStanding
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
@@ -25,6 +26,7 @@ from perfdiff.statistics.pairs import FEWEST_PAIRS, MOST_PAIRS, next_look
 from perfdiff.statistics.sides import logs, pairs_of
 
 FIRST_SHARE = 0.5  # of the time that is left: as much is left for where the cost arises, and for what is still open then
+LONG_S = 1.0  # pairs that take so long are told of one by one; a look takes some milliseconds
 CONFIRMED_S = 4.0  # that pairs may take which confirm a proof: what contradicts one in practice is a multiple, which few pairs show
 MOST_CONFIRMING = 20  # pairs: as many as two looks have
 
@@ -51,7 +53,7 @@ class WholePairs:
         turns, maker = self._turns, self.maker
         deadline = self.bench.request.deadline
         patience = Patience(self.budget_s, min(self.bench.request.config.measure.first_look_s, deadline.left_s))
-        halt_s = 0.0 if self.was_halted else (1 - FIRST_SHARE) * deadline.left_s
+        halt_s = (1 - FIRST_SHARE) * deadline.left_s if deadline.is_limited and not self.was_halted else -math.inf
         self.was_halted = False
         looks = {point.id: self._next_look(point) for point in turns.points}
         self.bench.progress.stage("comparing whole runs", None)
@@ -72,7 +74,10 @@ class WholePairs:
             if patience.is_over or point not in turns.open:  # of several machines the others make their pairs to the end
                 continue
             is_look, fewest = turns.pairs[point.id] >= looks[point.id], self._fewest(patience)
-            if is_look or (turns.pairs[point.id] == fewest and patience.wants_fewest):
+            tells_something = is_look or (turns.pairs[point.id] == fewest and patience.wants_fewest)
+            if tells_something or made.seconds >= LONG_S:
+                self._tell(runs)
+            if tells_something:
                 standings = {place: end.standing for place, end in self._ends(runs).items()}
                 if standings[point.id] is PointStanding.SLOWER:
                     patience.saw_slower()
@@ -83,9 +88,22 @@ class WholePairs:
                 looks[point.id] = self._next_look(point)
             patience.decide(turns.fewest < fewest, partial(self._missing_s, runs))
 
+    def _tell(self, runs: list[Run]) -> None:
+        """Tell what the runs so far show at the point where head seems slowest, or how many there are where these are too few."""
+        ends = [end for end in self.judged(runs).ends if end.ratio is not None]
+        if not ends:
+            self.bench.progress.know(f"whole runs: too few yet ({max(self._turns.pairs.values())} of {FEWEST_PAIRS} pairs)")
+            return
+        shown = max(ends, key=lambda end: (end.standing is PointStanding.SLOWER, end.low))
+        decided = sum(end.standing is not PointStanding.OPEN for end in ends)
+        ratio, points = shown.ratio, len(self._turns.points)
+        assert ratio is not None, "those without are left out"
+        at = f"{units.ratio(ratio.value)} [{ratio.low:.2f}, {ratio.high:.2f}] at {shown.point.label}, {ratio.runs_base} pairs"
+        self.bench.progress.know(f"whole runs: {at}; {decided} of {points} points decided")
+
     def _leave_out_what_ends_too_late(self, deadline: Deadline) -> None:
         """Close points at which the fewest pairs that tell anything would take longer than is left, unless they have these."""
-        if math.isinf(deadline.left_s):
+        if not deadline.is_limited:
             return
         turns, fewest = self._turns, FEWEST_PAIRS * self.maker.count
         missing_s = self._seconds(dict.fromkeys(turns.pairs, fewest))  # at points that were run

@@ -28,7 +28,7 @@ class BuiltPrograms(Framework):
 
     def find(self, project: Path) -> Iterator[str]:
         """Yield all programs that the build makes, where sources of the project include the framework."""
-        if self.name in hints(project):
+        if self.name in hints(project).frameworks:
             yield ""
 
     def command(self, project: Path, workload: WorkloadConfig) -> str:
@@ -37,22 +37,46 @@ class BuiltPrograms(Framework):
         return listing.command(f"perfdiff.languages.c.suites.{self.name}:listed", workload.suite.what)
 
 
-class CTest(Framework):
-    """The tests that CTest runs."""
+class BuildSystemTests(Framework):
+    """The tests that a build system runs in its build folders."""
 
-    name, title, material = "ctest", "CTest", Material.TESTS
-    wanted = 'a build folder, such as "build", or "" for all builds'
+    material = Material.TESTS
+
+    def __init__(self, name: str, title: str) -> None:
+        """Name the build system's module in `suites`."""
+        self.name, self.title = name, title
+        self.wanted = 'a build folder, such as "build", or "" for all builds'
 
     def find(self, project: Path) -> Iterator[str]:
-        """Yield all builds, where CMake is told of tests."""
-        if self.name in hints(project):
+        """Yield all builds, where the build system is told of tests."""
+        if self.name in hints(project).frameworks:
             yield ""
 
     def command(self, project: Path, workload: WorkloadConfig) -> str:
-        """Return the command that lists what CTest tells; where nobody asked for it, without the tests that other frameworks list."""
+        """Return the command that lists them; where nobody asked for it, without those that other frameworks list."""
         assert workload.suite is not None, "only suites are listed"
         suite = workload.suite
-        return listing.command("perfdiff.languages.c.suites.ctest:listed", suite.what, *(("guessed",) if suite.guessed else ()))
+        return listing.command(f"perfdiff.languages.c.suites.{self.name}:listed", suite.what, *(("guessed",) if suite.guessed else ()))
+
+
+class Make(Framework):
+    """What a target of make runs."""
+
+    name, title, material = "make", "make", Material.TESTS
+    wanted = 'a target, such as "bench"'
+
+    def read(self, value: object) -> str | None:
+        """Return words that the shell can split, one at least."""
+        return _words(value) or None
+
+    def find(self, project: Path) -> Iterator[str]:
+        """Yield the target that runs benchmarks, or else tests."""
+        yield from hints(project).targets[:1]
+
+    def command(self, project: Path, workload: WorkloadConfig) -> str:
+        """Return the command that lists what the target's recipe runs."""
+        assert workload.suite is not None, "only suites are listed"
+        return listing.command("perfdiff.languages.c.suites.make:listed", workload.suite.what)
 
 
 def _words(value: object) -> str | None:
@@ -64,7 +88,13 @@ def _words(value: object) -> str | None:
 
 FRAMEWORKS: tuple[Framework, ...] = (
     BuiltPrograms("googlebenchmark", "Google Benchmark", Material.BENCHMARKS, "build/bench/sorting --benchmark_filter=Sort"),
-    CTest(),
+    BuiltPrograms("nanobench", "nanobench", Material.BENCHMARKS, "build/bench/sorting"),
+    BuiltPrograms("catch2", "Catch2", Material.TESTS, "build/tests/unit [sort]"),
+    BuiltPrograms("googletest", "GoogleTest", Material.TESTS, "build/tests/unit --gtest_filter=Sort.*"),
+    BuiltPrograms("doctest", "doctest", Material.TESTS, "build/tests/unit --test-suite=sort"),
     FuzzTargets(),
     Samples(),
+    BuildSystemTests("ctest", "CTest"),
+    BuildSystemTests("meson", "Meson"),
+    Make(),
 )

@@ -68,7 +68,7 @@ class CommandTest:
     def text(self, at: int | None = None) -> str:
         """Return the shell command, for the current folder whatever its name; the word `at` is the place of a file in this folder."""
         up = os.path.relpath(Path.cwd(), self.directory)
-        words = [self._local(word, up) for word in self.words]
+        words = [self._local(os.path.normpath(word) if word.startswith("/") else word, up) for word in self.words]
         if is_program(self.directory / self.words[0]) and (self.directory / self.words[0]).is_relative_to(Path.cwd()):
             program = os.path.relpath(self.directory / self.words[0], self.directory)
             words[0] = program if "/" in program else f"./{program}"

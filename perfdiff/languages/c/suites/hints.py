@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -13,14 +14,22 @@ _IN_SOURCES = {
     "nanobench": re.compile(rb"#\s*include\s*[<\"](?:[\w./-]*/)?nanobench\.h[>\"]"),
     "catch2": re.compile(rb"#\s*include\s*[<\"](?:catch2/|(?:[\w./-]*/)?catch(?:_amalgamated)?\.hpp[>\"])"),
     "googletest": re.compile(rb"#\s*include\s*[<\"]g(?:test|mock)/g(?:test|mock)\.h[>\"]"),
-    "doctest": re.compile(rb"#\s*include\s*[<\"](?:[\w./-]*/)?doctest\.h[>\"]"),
+    "doctest": re.compile(rb"#\s*include\s*[<\"](?:[\w./-]*/)?doctest\.h(?:pp)?[>\"]"),
 }
-_IN_CMAKE = {
-    "ctest": re.compile(
-        rb"^\s*(?:enable_testing|add_test|gtest_discover_tests|catch_discover_tests|include\s*\(\s*CTest)\b", re.MULTILINE | re.IGNORECASE
-    )
+_TARGETS = ("bench", "benchmark", "benchmarks", "perf", "check", "test", "tests")  # those of benchmarks before those of tests
+_IN_MAKEFILES = {target: re.compile(rb"^%s[ \t]*::?(?!=)" % target.encode(), re.MULTILINE) for target in _TARGETS}
+_OF_MAKE = dict.fromkeys(("Makefile", "makefile", "GNUmakefile", "Makefile.in"), _IN_MAKEFILES)
+_OF_AUTOMAKE = {"Makefile.am": {"check": re.compile(rb"^TESTS[ \t]*\+?=", re.MULTILINE)}}
+_CMAKE = rb"^[ \t]*(?:enable_testing|add_test|gtest_discover_tests|catch_discover_tests|include\s*\(\s*CTest)\b"
+# What tells of tests in the files of each build system: those of others that lie about are not what the build uses.
+_IN_BUILDS: dict[str, dict[str, dict[str, re.Pattern[bytes]]]] = {
+    "cmake": {"CMakeLists.txt": {"ctest": re.compile(_CMAKE, re.MULTILINE | re.IGNORECASE)}},
+    "meson": {"meson.build": {"meson": re.compile(rb"^[ \t]*(?:benchmark|test)[ \t]*\(", re.MULTILINE)}},
+    "autotools": {**_OF_MAKE, **_OF_AUTOMAKE},
+    "configure": {**_OF_MAKE, **_OF_AUTOMAKE},
+    "make": _OF_MAKE,
 }
-_IN_MESON = {"meson": re.compile(rb"^\s*(?:benchmark|test)\s*\(", re.MULTILINE)}
+_BUILD_FILES = frozenset(name for files in _IN_BUILDS.values() for name in files)
 _OF_OTHERS = frozenset(
     ("vendor", "vendored", "third_party", "thirdparty", "3rdparty", "external", "extern", "deps", "subprojects", "node_modules", "build")
 )
@@ -32,30 +41,37 @@ _HEAD_BYTES = 8_192  # of a source, in which its inclusions stand
 _BUILD_BYTES = 200_000
 
 
-def hints(project: Path) -> frozenset[str]:
-    """Return the names of the frameworks that a project seems to use, none where no build makes programs."""
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What a project seems to have: the names of `frameworks`, and the `targets` of make that run benchmarks, and then tests."""
+
+    frameworks: frozenset[str] = frozenset()
+    targets: tuple[str, ...] = ()
+
+
+def hints(project: Path) -> Hints:
+    """Return what a project seems to use, nothing where no build makes programs."""
     try:
         return _hints(project, project.stat().st_mtime_ns)
     except OSError:
-        return frozenset()
+        return Hints()
 
 
 @lru_cache(maxsize=1)
-def _hints(project: Path, changed_ns: int) -> frozenset[str]:
+def _hints(project: Path, changed_ns: int) -> Hints:
     from perfdiff.configuration import buildsystem  # whose package asks for all frameworks as it is loaded
 
-    if not buildsystem.compiles(project):
-        return frozenset()
+    system = buildsystem.detect(project)
+    if system is None or not buildsystem.compiles(project):
+        return Hints()
     sources, builds = _files(project)
-    of_builds = {"CMakeLists.txt": _IN_CMAKE, "meson.build": _IN_MESON}
     names: set[str] = set()
     for path in sources:
         names |= _matching(path, _IN_SOURCES, _HEAD_BYTES)
+    in_builds = _IN_BUILDS.get(system.name, {})
     for path in builds:
-        names |= _matching(path, of_builds[path.name], _BUILD_BYTES)
-    system = buildsystem.detect(project)
-    other_systems = {"ctest": "cmake", "meson": "meson"}
-    return frozenset(name for name in names if system is None or other_systems.get(name, system.name) == system.name)
+        names |= _matching(path, in_builds.get(path.name, {}), _BUILD_BYTES)
+    return Hints(frozenset(names - set(_TARGETS)), tuple(target for target in _TARGETS if target in names))
 
 
 def _files(project: Path) -> tuple[list[Path], list[Path]]:
@@ -63,7 +79,7 @@ def _files(project: Path) -> tuple[list[Path], list[Path]]:
     sources: list[Path] = []
     builds: list[Path] = []
     for path in _walked(project):
-        if path.name in ("CMakeLists.txt", "meson.build"):
+        if path.name in _BUILD_FILES and (path.name not in _OF_MAKE or path.parent == project):  # only the makefile at the top is asked
             builds.append(path)
         elif _SOURCE.fullmatch(path.name) and _NAMED.search(path.relative_to(project).as_posix()):
             sources.append(path)

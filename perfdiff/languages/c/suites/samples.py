@@ -41,7 +41,7 @@ class Samples(Framework):
 
         if not buildsystem.compiles(project):
             return
-        tests = testing.commands(project) or {"ctest", "meson"} & hints(project)
+        tests = testing.commands(project) or {"ctest", "meson"} & hints(project).frameworks
         if tests and seeds.samples_of_tests(project, folders(project)):
             yield ""
 

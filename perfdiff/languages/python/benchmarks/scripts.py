@@ -164,14 +164,14 @@ def _try(report: Report, script: str, name: str, calls: Calls) -> None:
 
 def run(script: str, name: str, _: Mapping[str, str], calls: int) -> int:
     """Run a script, and so many calls of one of its benchmarks."""
-    made: list[str] = []
+    called: list[str] = []
 
     def handle(named: str, call: Calls) -> None:
-        if named == name and not made:
-            made.append(named)
+        if named == name and not called:
+            called.append(named)
             call(calls)
 
     _execute(script, handle)
-    if not made:
+    if not called:
         sys.stderr.write(f"{script} has no benchmark {name}\n")
-    return 0 if made else 1
+    return 0 if called else 1

@@ -47,7 +47,7 @@ abstract class Watch
     /** Take down why the test fails that runs, or `what` before any test of its class. */
     public function fails(string $why, string $what): void
     {
-        $why = strtok($why . "\n", "\n");
+        $why = explode("\n", $why)[0];
         $this->untouched === null ? $this->failed($what, $why) : $this->failure ??= $why;
     }
 
@@ -72,6 +72,8 @@ abstract class Watch
         }
         if ($this->failure !== null) {
             $this->failed(name($this->untouched), $this->failure);
+        } elseif ($this->is_skipped) {
+            $this->left(name($this->untouched));
         }
         [$this->untouched, $this->failure, $this->since] = [null, null, now_s()];
     }
@@ -93,6 +95,10 @@ abstract class Watch
     abstract protected function passed(TestCase $test, float $seconds, bool $is_apart): void;
 
     abstract protected function failed(string $name, string $why): void;
+
+    protected function left(string $name): void
+    {
+    }
 }
 
 /** Tells of each test. */
@@ -122,6 +128,11 @@ final class Listing extends Watch
     protected function failed(string $name, string $why): void
     {
         tell(['ends' => $name, 'fails' => $why]);
+    }
+
+    protected function left(string $name): void
+    {
+        tell(['ends' => $name]);
     }
 }
 

@@ -48,7 +48,7 @@ function printable(string $text): string
 /** The first line of why something failed. */
 function reason(\Throwable $error): string
 {
-    return $error::class . ': ' . strtok($error->getMessage() . "\n", "\n");
+    return $error::class . ': ' . explode("\n", $error->getMessage())[0];
 }
 
 /** End with a message that says what to do. */

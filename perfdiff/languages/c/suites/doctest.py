@@ -1,0 +1,69 @@
+"""Lists the test cases of programs with doctest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from perfdiff.languages.c.suites.attempts import Attempts, quoted
+from perfdiff.languages.c.suites.cases import CaseProgram, CaseReport, Outcome, elements, run_with_report
+from perfdiff.languages.c.suites.programs import BuiltProgram, selected, unique
+from perfdiff.languages.c.suites.switches import with_switches
+from perfdiff.languages.listing import CASES, Batch, Benchmark, Listing, TriedCommand
+
+_ALIKE = ("--case-sensitive=true", "--order-by=file")
+_REPORT = ("--reporters=xml", "--duration=true")
+_QUIET = f"{' '.join(_ALIKE)} --out=/dev/null"
+_FILTER = "--test-case="
+
+
+def listed(value: str) -> Listing:
+    """Return the test cases of the programs that a value means, all of those in the current folder by ""."""
+    selection, attempts = selected(value, "doctest", "doctest"), Attempts.within_limit()
+    benchmarks: list[Benchmark] = []
+    failures, start_s = dict(selection.failures), 0.0
+    for program in selection.programs:
+        start = attempts.start(f"{program.text} {quoted(f'{_FILTER}nothing of this name')} {_QUIET}")
+        outcomes = _cases(program, attempts).outcomes(attempts, failures)
+        benchmarks += unique((_benchmark(program, name, outcome) for name, outcome in outcomes.items()), benchmarks, program)
+        start_s = max(start_s, start.cpu_s)
+    return with_switches(Listing({benchmark.name: benchmark for benchmark in benchmarks}, failures, start_s))
+
+
+def _cases(program: BuiltProgram, attempts: Attempts) -> CaseProgram:
+    def run(names: Sequence[str], longest_s: float) -> tuple[TriedCommand, CaseReport]:
+        tests = [_FILTER + ",".join(map(_escaped, names))] if names else []
+        return run_with_report(attempts, [*program.words, *tests, *_ALIKE, *_REPORT], "--out=", longest_s, read)
+
+    def names() -> Sequence[str]:
+        _, report = run_with_report(attempts, [*program.words, "--list-test-cases", "--reporters=xml"], "--out=", attempts.left_s, read)
+        return list(report.outcomes)
+
+    return CaseProgram(program.path, run, names)
+
+
+def read(text: str) -> CaseReport:
+    """Return what a report of doctest tells."""
+    outcomes: dict[str, Outcome] = {}
+    running, is_complete = "", False
+    for event, element in elements(text):
+        if event == "start" and element.tag == "TestCase":
+            running = element.get("name", "")
+        elif event == "end" and element.tag == "TestCase":
+            result = element.find("OverallResultsAsserts")
+            values = result.attrib if result is not None else {}
+            if element.get("skipped") != "true":
+                passes = values.get("test_case_success", "true") == "true" and values.get("failures", "0") == "0"
+                outcomes[running] = Outcome(float(values.get("duration", "0")), "" if passes else "fails")
+            running = ""
+        elif event == "end" and element.tag == "doctest":
+            is_complete = True
+    return CaseReport(outcomes, running, is_complete)
+
+
+def _benchmark(program: BuiltProgram, name: str, outcome: Outcome) -> Benchmark:
+    batch = Batch(f"{program.text} {_FILTER}{CASES} {_QUIET}", quoted(_escaped(name)), ",")
+    return Benchmark(name, batch.command.replace(CASES, batch.case), points={(): (outcome.seconds, False)}, batch=batch)
+
+
+def _escaped(name: str) -> str:
+    return name.replace(",", "\\,")

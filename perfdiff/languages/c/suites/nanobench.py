@@ -1,0 +1,44 @@
+"""Lists programs with nanobench: each is one benchmark, as nothing tells or selects what is in it.
+
+nanobench chooses iterations by time, so a slower function is called less often in a run that lasts as long. Where a program reads
+`NANOBENCH_CONFIG`, as versions after 4.6 do, the number is set.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from perfdiff.languages.c.suites.attempts import Attempts, why
+from perfdiff.languages.c.suites.programs import BuiltProgram, holds, selected, unique
+from perfdiff.languages.c.suites.switches import with_switches
+from perfdiff.languages.listing import CALLS, Benchmark, Listing
+
+_TAKES_SETTINGS = (b"NANOBENCH_CONFIG",)
+_SETTINGS = f"NANOBENCH_CONFIG=epochs=1,warmup=0,epochIterations={CALLS}"
+_QUIET = "NANOBENCH_SUPPRESS_WARNINGS=1"
+
+
+def listed(value: str) -> Listing:
+    """Return the programs that a value means, all of those in the current folder by ""."""
+    selection, attempts = selected(value, "nanobench", "nanobench"), Attempts.within_limit()
+    benchmarks: list[Benchmark] = []
+    failures = dict(selection.failures)
+    for program in selection.programs:
+        benchmark = _tried(program, attempts)
+        if isinstance(benchmark, str):
+            failures[program.path] = benchmark
+        else:
+            benchmarks += unique([benchmark], benchmarks, program)
+    return with_switches(Listing({benchmark.name: benchmark for benchmark in benchmarks}, failures))
+
+
+def _tried(program: BuiltProgram, attempts: Attempts) -> Benchmark | str:
+    """Return the benchmark that a program is, or why it is none."""
+    name = Path(program.path).name
+    if holds(Path(program.path), _TAKES_SETTINGS):
+        command = f"{_SETTINGS} {_QUIET} {program.text} >/dev/null"
+        seconds = attempts.seconds_of_call(command, attempts.start(command.replace(CALLS, "1")))
+        return seconds if isinstance(seconds, str) else Benchmark(name, command, points={(): (seconds, True)})
+    command = f"{_QUIET} {program.text} >/dev/null"
+    attempt = attempts.shell(command)
+    return why(attempt) or Benchmark(name, command, points={(): (attempt.wall_s, False)})
