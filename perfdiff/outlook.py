@@ -38,7 +38,8 @@ class Outlook:
     how many there would be at most, `build_s` how long one took, None where none was made. `functions` are those that could be probed,
     None where that is not known before both sides are built. `fewest` and `most` are the runs by phase, but for counted ones: where whole
     runs answer at the first look, and all that there may be; `fewest_s` and `most_s` how long they should take, None where these workloads
-    never ran. Counted runs take up to `counting_s`. Each of the `suites` is one point, as its benchmarks are not known before all is built.
+    never ran. Counted runs take up to `counting_s`. Differences below `min_effect` are of no interest, but at points with one of their own.
+    Each of the `suites` is one point, as its benchmarks are not known before all is built.
     """
 
     base: Revision
@@ -54,6 +55,7 @@ class Outlook:
     fewest_s: float | None
     most_s: float | None
     counting_s: float
+    min_effect: float
     suites: tuple[str, ...] = ()
 
     @property
@@ -107,6 +109,7 @@ def outlook(request: Request, progress: Progress, *, packs: Packs | None = None)
                 (_seconds(timed, took), config.measure.budget_for(built_s)),
             ),
             counting_s=COUNTINGS * config.counters.budget_s if counting else 0.0,
+            min_effect=config.compare.min_effect,
         )
 
 

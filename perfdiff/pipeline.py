@@ -35,7 +35,7 @@ def compare(request: Request, progress: Progress, *, packs: Packs | None = None,
         tools = packs or request.packs, executor or ProcessExecutor(), Stopwatch(progress)
         found = measured(asked, request, lambda builds, room: Bench(request, pins, builds, room, *tools), progress)
         engines = judges(request.config.cluster, found, progress)
-        outcome = judged(found, storage.experiment(cache, asked), cache, request.config.compare, progress, engines)
+        outcome = judged(found, storage.experiment(cache, asked), cache, request.config, progress, engines)
         try:
             storage.remember(cache, repository.name, asked)
         except OSError as error:
