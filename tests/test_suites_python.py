@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shlex
 import time
@@ -12,7 +13,7 @@ import pytest
 
 from perfdiff.config import DRIVER
 from perfdiff.languages.python import benchmarks, layout, testing
-from perfdiff.languages.python.benchmarks import scanning
+from perfdiff.languages.python.benchmarks import scanning, trials
 from perfdiff.languages.python.frameworks import FRAMEWORKS
 from perfdiff.languages.python.layout import Layout
 from test_python_workloads import BENCHMARK, COUNTED, Project
@@ -159,6 +160,27 @@ def test_benchmarks_of_pytest_benchmark_are_apart_from_tests(bare: Project) -> N
     assert list(bare.listed("pytest", "", "benchmarks")[0]) == ["bench/speed.py::test_fast", "tests/test_a.py::test_timed"]
     assert list(bare.listed("pytest", "", "tests")[0]) == ["tests/test_a.py::test_plain"]
     assert list(bare.listed("pytest", "tests")[0]) == ["tests/test_a.py::test_plain", "tests/test_a.py::test_timed"]
+
+
+def test_benchmarks_leave_no_storage_in_the_tree(bare: Project) -> None:
+    checked = """
+def pytest_addoption(parser):
+    parser.addoption("--benchmark-storage")
+
+def pytest_sessionstart(session):
+    import os
+    folder = session.config.getoption("--benchmark-storage").removeprefix("file://")
+    assert os.path.isdir(folder) and not folder.startswith(os.getcwd())
+"""
+    write(bare.folder, {"conftest.py": BENCHMARK + checked, "pytest_benchmark.py": "", "test_a.py": BENCH})
+    entries, _ = bare.listed("pytest", "", "benchmarks")
+    assert bare.run(str(entries["test_a.py::test_a"]["command"]).format(calls=2)) == []
+
+
+def test_a_trial_that_the_machine_disturbs_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = itertools.accumulate([0.0, 0.002, 0.0, 0.001, 0.0, 0.030])  # a call, another one, and two of them with a pause
+    monkeypatch.setattr(trials.time, "perf_counter", lambda: next(now))
+    assert trials.took(lambda: None) == (pytest.approx(0.001), True)
 
 
 CASES = """
@@ -357,6 +379,7 @@ BENCH = "def test_a(benchmark):\n    benchmark(int)\n"
         ({"tests/test_a.py": TEST_CASE, "tests/unit/test_b.py": f"import pytest\n{TEST_CASE}"}, {"pytest": [""]}),
         ({"my tests/deep/test_a.py": TEST_CASE}, {"unittest": ["discover -s 'my tests/deep'"]}),
         ({"benchmarks/speed.py": BENCH}, {"pytest-benchmark": [""]}),
+        ({"benchmarks/speed.py": "def bench_a(benchmark): pass\n"}, {"pytest-benchmark": [""]}),
         ({"tests/test_a.py": BENCH}, {"pytest-benchmark": [""], "pytest": [""]}),
         ({"tests/test_a.py": LONG_BENCH}, {"pytest-benchmark": [""], "pytest": [""]}),
         ({"bench/run.py": "import pyperf\nrunner = pyperf.Runner()\n"}, {"pyperf": [""]}),
