@@ -249,11 +249,16 @@ def test_a_project_without_phpunit_is_told_how_to_get_it(project: Makes, monkeyp
 
 
 @needs_phpunit
-def test_what_phpunit_says_of_its_arguments_is_told(project: Makes) -> None:
-    project(files_of(""))
+def test_what_phpunit_says_where_it_cannot_begin_is_told_with_what_to_do(project: Makes) -> None:
+    place = project({**files_of(""), "composer.json": "{}"})
     ended = asked("phpunit", "--no-such-option")
     assert ended.returncode == 1
     assert "no-such-option" in ended.stderr
+    (place / "vendor/autoload.php").unlink()
+    ended = asked("phpunit")
+    assert ended.returncode == 1
+    assert "Cannot open file" in ended.stderr
+    assert '[build] command = "composer install"' in ended.stderr
 
 
 def files_of(phpunit: str) -> dict[str, str]:

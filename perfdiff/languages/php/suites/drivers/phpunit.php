@@ -211,8 +211,7 @@ function load(): void
     }
     $archive = current(array_filter(ARCHIVES, 'is_file'));
     if (!includes($archive === false ? on_path() : realpath($archive))) {
-        give_up('PHPUnit is neither in ' . vendor() . ' nor, as `phpunit`, on PATH; run `composer install` in your checkout, whose vendor/ both '
-            . 'revisions then have, or let each revision have its own: [build] command = "composer install"');
+        give_up('PHPUnit is neither in ' . vendor() . ' nor, as `phpunit`, on PATH; ' . INSTALL);
     }
 }
 
@@ -299,6 +298,9 @@ function filter(array $cases, string $suffix): string
 function list_tests(array $words): void
 {
     load();
+    if (is_file('composer.json') && !is_file(vendor() . '/autoload.php')) {
+        fwrite(STDERR, 'there is no ' . vendor() . '/autoload.php: ' . INSTALL . "\n"); // seen where tests cannot begin without it
+    }
     $left_out = array_map(function (string $case): string {
         [$method, $set] = [...explode(' set=', $case, 2), null];
         return '(?:' . filter([$method], $set === null ? '$' : exactly($set)) . ')';
