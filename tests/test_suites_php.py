@@ -91,6 +91,7 @@ def test_subjects_of_phpbench_are_listed_at_the_values_that_tell_their_sets_apar
     assert (objects.parameters, list(objects.points)) == (("set",), [("one",), ("two\\n",)])
     assert repeatable(listing.benchmarks[f"{NAMES}benchOnce"]) == {(): False}
     assert {f"{NAMES}named", f"{NAMES}benchInherited"} < listing.benchmarks.keys()
+    assert "perf/script.php" not in listing.failures
     assert listing.start_s > 0
 
 
@@ -216,15 +217,14 @@ def test_tests_that_end_the_process_or_never_end_are_told_and_the_others_listed(
 
 
 @needs_phpunit
-def test_a_test_in_a_process_of_its_own_is_called_once_a_run(project: Makes) -> None:
+def test_a_test_in_a_process_of_its_own_has_one_for_each_call(project: Makes) -> None:
     apart = TESTS.replace("public function testFirst", "/** @runInSeparateProcess */ public function testFirst").replace(
         "@depends testFirst", ""
     )
     project({**files_of(""), "tests/NotesTest.php": apart})
     first = listed("phpunit").benchmarks["NotesTest::testFirst"]
-    assert repeatable(first) == {(): False}
     assert first.points[()][0] > 0.005  # a process took part
-    assert ran(first.command, calls=1) == ["set up", "first"]
+    assert ran(first.command, calls=2) == ["set up", "first"] * 2
 
 
 @needs_phpunit
@@ -249,11 +249,16 @@ def test_a_project_without_phpunit_is_told_how_to_get_it(project: Makes, monkeyp
 
 
 @needs_phpunit
-def test_what_phpunit_says_of_its_arguments_is_told(project: Makes) -> None:
-    project(files_of(""))
+def test_what_phpunit_says_where_it_cannot_begin_is_told_with_what_to_do(project: Makes) -> None:
+    place = project({**files_of(""), "composer.json": "{}"})
     ended = asked("phpunit", "--no-such-option")
     assert ended.returncode == 1
     assert "no-such-option" in ended.stderr
+    (place / "vendor/autoload.php").unlink()
+    ended = asked("phpunit")
+    assert ended.returncode == 1
+    assert "Cannot open file" in ended.stderr
+    assert '[build] command = "composer install"' in ended.stderr
 
 
 def files_of(phpunit: str) -> dict[str, str]:

@@ -12,6 +12,9 @@ declare(strict_types=1);
 
 namespace Perfdiff;
 
+const INSTALL = 'run `composer install` in your checkout, whose packages both revisions then have, or let each revision have its own: '
+    . '[build] command = "composer install"';
+
 function tell(array $event): void
 {
     static $file = null;
