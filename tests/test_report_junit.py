@@ -10,7 +10,6 @@ from hypothesis import given
 
 import findings as made
 import hostile_texts
-from perfdiff.analysis.acceptances import Acceptance
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.records.differences import Skipped
 from perfdiff.report import json_report, junit, terminal
@@ -105,13 +104,6 @@ def test_slower_runs_that_no_function_explains_fail_as_well() -> None:
         .startswith("whole run sort n=1000, base 2.1 ms, head 8.4 ms, ratio of CPU time ×4.0 [3.9, 4.1]")
     )
     assert next(case.attrib["name"] for case in suite(made.findings(Verdict.UNCHANGED, made.others())).iter("testcase")) != "whole runs"
-
-
-def test_an_accepted_regression_passes_with_what_was_accepted() -> None:
-    entry = Acceptance("insert", "src/list.c", "wall_ns", 331.0, 318.0, 346.0, "wanted")
-    known = replace(made.regressed(), accepted=(entry,))
-    case = next(suite(replace(made.findings(functions=(known,)), verdict=Verdict.UNCHANGED)).iter("testcase"))
-    assert (case[0].tag, (case[0].text or "").endswith("; accepted: wall_ns ×331: wanted")) == ("system-out", True)
 
 
 def test_the_order_of_functions_does_not_change_their_names() -> None:

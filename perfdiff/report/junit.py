@@ -72,7 +72,7 @@ def _case(suite: ET.Element, finding: FunctionFinding, section: FunctionSection,
         case Verdict.INCONCLUSIVE:
             ET.SubElement(test, "skipped", message=shortened(f"inconclusive: {say(finding.reason)}", _MOST_TEXT))
         case _:
-            accepted = [f"accepted: {fact.text}" for fact in section.facts.facts if fact.label == "accepted"]
+            accepted = [f"accepted: {entry.reason}" for entry in finding.accepted]
             ET.SubElement(test, "system-out").text = shortened("; ".join([section.headline, *accepted]), _MOST_TEXT)
 
 

@@ -147,6 +147,8 @@ class Ledger:
 
     def judging_function(self, config: CompareConfig, function: int) -> CompareConfig:
         """Return how to judge what a function shows: at the points where it is called."""
+        if not self.min_effects:  # as a rule, and programs have thousands of functions
+            return config
         column = self.place[function]
         called = {point for (point, _), book in self.books.items() if book.calls[:, column].any()}
         return self.judging(config, called or self.points)
