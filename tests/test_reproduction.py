@@ -73,7 +73,9 @@ configs: st.SearchStrategy[Config] = st.builds(
     languages=st.fixed_dictionaries(
         {},
         optional={
-            "python": st.builds(PythonConfig, words, st.lists(words, max_size=2).map(tuple), st.booleans()),
+            "python": st.builds(
+                PythonConfig, words, st.lists(words, max_size=2).map(tuple), st.booleans(), st.lists(words, max_size=2).map(tuple)
+            ),
             "java": st.builds(JavaConfig, st.none() | words),
             "php": st.builds(PhpConfig, st.none() | words),
         },

@@ -19,8 +19,8 @@ class PythonConfig:
 
     interpreter: str | None = None  # by name or path; None: `python3`, as it is found on PATH
     requirements: tuple[str, ...] = ()
-    optional: tuple[str, ...] = ()
     editable: bool | None = None
+    optional: tuple[str, ...] = ()
 
 
 _VAGUE_CAUSES = (

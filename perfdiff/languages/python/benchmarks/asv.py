@@ -78,12 +78,12 @@ class Benchmark:
             for _ in range(number):
                 self.function(*values)
 
-    def trial(self, values: Sequence[object]) -> tuple[float, bool]:
+    def trial(self, values: Sequence[object], trial_s: float) -> tuple[float, bool]:
         """Return the seconds of a call, and whether it can be made again."""
         if self.first("number", 0) > 0:
-            return took(lambda: self.run(values, 1))
+            return took(lambda: self.run(values, 1), trial_s)
         for _ in self._portions(values, 1):
-            found = took(lambda: self.function(*values))
+            found = took(lambda: self.function(*values), trial_s)
         return found
 
     def _portions(self, values: Sequence[object], calls: int) -> Iterator[int]:
@@ -176,7 +176,7 @@ def _try(report: Report, benchmark: Benchmark, folder: str, before: str, caches:
             continue
         with Attempt() as attempt:
             cached = [_cached(report, benchmark, caches)] if benchmark.setup_cache else []
-            seconds, again = benchmark.trial([*cached, *values])
+            seconds, again = benchmark.trial([*cached, *values], report.trial_s)
             report.point(description, names, seconds, again=again)
         if attempt.failure and not attempt.failure.startswith(_SKIPPED):
             report.fail(name, attempt.failure)

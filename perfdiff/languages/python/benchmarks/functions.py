@@ -42,7 +42,7 @@ def try_all(report: Report, target: str, text: str) -> None:
         if not report.begin(name):
             continue
         with Attempt() as attempt:
-            seconds, again = took(partial(function, **dict(zip(parameters, values, strict=True))))
+            seconds, again = took(partial(function, **dict(zip(parameters, values, strict=True))), report.trial_s)
             report.point(benchmark, values, seconds, again=again)
         if attempt.failure:
             report.fail(name, attempt.failure)

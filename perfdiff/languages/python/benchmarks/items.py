@@ -160,7 +160,7 @@ class _Trying:
 
     def call(self, item: Any, call: Callable[[], object]) -> None:
         """Time the calls of a test's function: a test's second one, as there may be thousands of tests."""
-        self._call = took(call, is_test=not _is_benchmark(item))
+        self._call = took(call, self._report.trial_s, is_test=not _is_benchmark(item))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_make_collect_report(self, collector: Any) -> CollectReport | None:

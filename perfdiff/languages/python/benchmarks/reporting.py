@@ -13,13 +13,24 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from .trials import TRIAL_S
+
 STEPS = "PERFDIFF_LISTING_STEPS"  # the variable that names the file
+LISTING_S = "PERFDIFF_LISTING_S"
+LIMIT_S = 60.0  # of a listing, where the environment names none
+_SHARE = 0.125  # of that time in which calls are timed for themselves: looking for how many fit takes three times as long at most
+
+
+def limit_s() -> float:
+    """Return in how many seconds a listing has to end."""
+    return float(os.environ.get(LISTING_S, LIMIT_S))
 
 
 class Report:
     """Tells of trials, and knows what processes before this one have begun and given up."""
 
     def __init__(self, file: Path) -> None:
+        self.trial_s = TRIAL_S  # in which calls of a benchmark are timed: less where there are many
         self._begun: set[str] = set()
         self._given_up: set[str] = set()
         for line in file.read_text().splitlines() if file.exists() else ():
@@ -42,7 +53,9 @@ class Report:
 
     def plan(self, names: Iterable[str]) -> None:
         """Tell what will be tried."""
-        self._write({"planned": list(names)})
+        planned = list(names)
+        self.trial_s = min(TRIAL_S, _SHARE * limit_s() / max(1, len(planned)))
+        self._write({"planned": planned})
 
     def enter(self, name: str) -> bool:
         """Tell that code is about to be imported; return whether it is to be: no process hung or crashed in it before."""

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any
 
 MODULE = __package__  # as it is called where it was copied to
-TRIAL_S = 0.02  # in which calls are timed: how often a benchmark is called is a round number that follows from it
+TRIAL_S = 0.02  # in which calls are timed at most: how often a benchmark is called is a round number that follows from it
 LONG_S = 1.0  # a call that takes so long fills a run by itself, so that nobody asks whether it can be made again
 LONG_TEST_S = 0.25  # a test that takes so long is run once: starting pytest takes not much longer, and a listing is to take one run of all
 _LONGEST = 60  # characters of a value as it is shown
@@ -43,7 +43,7 @@ class Attempt:
         return True
 
 
-def took(call: Callable[[], object], *, is_test: bool = False) -> tuple[float, bool]:
+def took(call: Callable[[], object], trial_s: float = TRIAL_S, *, is_test: bool = False) -> tuple[float, bool]:
     """Return the seconds of a call, and whether it can be made again: of several trials the least, as the machine may be busy.
 
     A short test is called a second time and no more, as there may be thousands. What the first call raises is the caller's.
@@ -61,7 +61,7 @@ def took(call: Callable[[], object], *, is_test: bool = False) -> tuple[float, b
         if again.failure:
             return first, False
         least = min(least, spent / calls)
-        if is_test or spent >= TRIAL_S:
+        if is_test or spent >= trial_s:
             return least, True
         calls *= 2
     return first, not is_test

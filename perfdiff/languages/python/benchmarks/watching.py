@@ -14,24 +14,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .reporting import STEPS
+from .reporting import STEPS, limit_s
 
-LISTING, LISTING_S = "PERFDIFF_LISTING", "PERFDIFF_LISTING_S"
-LIMIT_S = 60.0  # of a listing, where the environment names none
+LISTING = "PERFDIFF_LISTING"
 # What takes longer than this part of the time that is left is given up: however many hang, some time remains for those behind them.
 _SHARE = 0.25
+_START_S = 1.0  # that a process of pytest takes to start on a busy machine: with less time left, none is
 _LOOK_S = 0.02  # between two looks at a process
 _CANNOT_LIST = 70  # exit code where a process was ended before it tried anything: EX_SOFTWARE
 
 
 def write_listing(words: Sequence[str]) -> int:
     """Write what there is of a kind of benchmarks; return 0, or the exit code of a process that could not begin."""
-    limit_s = float(os.environ.get(LISTING_S, LIMIT_S))
     with tempfile.TemporaryDirectory() as folder:
-        trials = Trials(words, Path(folder) / "steps", time.monotonic() + limit_s)
+        trials = Trials(words, Path(folder) / "steps", time.monotonic() + limit_s())
         code = trials.make()
     if code == 0:
-        Path(os.environ.get(LISTING, "/dev/stderr")).write_text(json.dumps(trials.listing(f"not tried within {limit_s:g} s")))
+        Path(os.environ.get(LISTING, "/dev/stderr")).write_text(json.dumps(trials.listing(f"not tried within {limit_s():g} s")))
     return code
 
 
@@ -64,6 +63,9 @@ class Trials:
             if self._current is None:
                 sys.stderr.write(f"nothing was tried: what lists {why}\n")
                 return code if code > 0 else _CANNOT_LIST
+            if self._deadline - time.monotonic() < _START_S:
+                self._begun -= set() if self._is_told else {self._current}
+                break
             if not self._is_told:
                 self._failures.setdefault(self._current, why)
             with self._steps.open("a") as steps:
