@@ -61,6 +61,12 @@ def test_the_programs_of_a_command_are_known_whatever_stands_around_them(command
         (["pom.xml", "mvnw"], "java -jar a.jar", "pom.xml", "./mvnw -o -q -DskipTests package"),
         (["settings.gradle.kts"], "./bench.sh", "settings.gradle.kts", "gradle --offline --no-daemon -q assemble"),
         (["build.gradle", "gradlew"], "./bench.sh", "build.gradle", "./gradlew --offline --no-daemon -q assemble"),
+        (
+            ["settings.gradle", "app/src/test/java/TillTest.java"],
+            "./bench.sh",
+            "settings.gradle",
+            "gradle --offline --no-daemon -q assemble testClasses",
+        ),
         (["build.xml"], "./bench.sh", "build.xml", "ant -q"),
         (
             ["src/shop/Till.java"],
@@ -80,6 +86,14 @@ def test_a_java_project_is_known_and_its_build_is_guessed(tmp_path: Path, files:
     config = configuration.load(tmp_path, overrides=Overrides(command=command), environment={})
     assert config.languages["java"] == JavaConfig()
     assert (config.build.command, config.build_guessed_from) == (build, sign)
+
+
+def test_a_build_by_gradle_makes_the_jar_of_the_benchmarks_that_its_plugin_for_jmh_has(tmp_path: Path) -> None:
+    write_file(tmp_path, "settings.gradle.kts")
+    write_file(tmp_path, "bench/build.gradle.kts", 'plugins { id("me.champeau.jmh") version "0.7.2" }')
+    system = JavaProject().build_system(tmp_path)
+    assert system is not None
+    assert system.command == "gradle --offline --no-daemon -q assemble jmhJar"
 
 
 @pytest.mark.parametrize(

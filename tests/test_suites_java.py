@@ -20,6 +20,7 @@ from perfdiff.languages.java import counting
 from perfdiff.languages.java.frameworks import Jmh, JUnit
 from perfdiff.languages.java.jdks import Jdk, find
 from perfdiff.languages.java.suites import gradle, jmh, junit, launchers, maven, partners
+from perfdiff.languages.java.suites.courses import Course
 from perfdiff.languages.listing import LISTING_S, Benchmark, Listing
 from programs import environment
 
@@ -314,6 +315,7 @@ public class Four%s {
     @Test public void exits() { System.exit(3); }
     @Test public void hangs() throws Exception { Thread.sleep(1_000_000); }
     @Test public void opens() { new java.awt.Frame(); }
+    @Test public void isHeadless() { assertEquals("true", System.getProperty("java.awt.headless")); }
     @Test public void once() { assertNull(System.setProperty("once", "done")); }
     @Ignore @Test public void ignored() { }
 }
@@ -342,6 +344,7 @@ class FiveTest {
 """
 BROKEN = "package shop; class BrokenTest { @org.junit.jupiter.api.BeforeAll static void open() { throw new IllegalStateException("
 BROKEN += '"no server"); } @org.junit.jupiter.api.Test void waits() { } }'
+ONE = "package shop; public class {}Test {{ @org.junit.Test public void passes() {{ }} }}"
 OF_FOUR = [f"{JARS}/junit4.jar"]
 OF_FIVE = [f"{JARS}/{name}.jar" for name in ("junit-jupiter-api", "junit-jupiter-params", "apiguardian-api")]
 
@@ -359,7 +362,7 @@ def test_tests_of_junit_4_are_listed_but_those_that_fail_exit_hang_or_need_a_dis
     monkeypatch.setenv(LISTING_S, "20")
     tree = compiled(tree, {"test/shop/FourTest.java": FOUR % "Test"}, OF_FOUR)
     listing = junit.listed("", *tree.given())
-    assert set(listing.benchmarks) == {"shop.FourTest.passes", "shop.FourTest.once"}
+    assert set(listing.benchmarks) == {"shop.FourTest.isHeadless", "shop.FourTest.once", "shop.FourTest.passes"}
     assert listing.failures["shop.FourTest.fails"] == "java.lang.AssertionError: expected:<7> but was:<6>"
     assert listing.failures["shop.FourTest.exits"] == "it ended the process, exit code 3"
     assert listing.failures["shop.FourTest.hangs"].startswith("it takes longer than ")
@@ -409,11 +412,22 @@ def test_a_test_runs_as_often_as_asked_and_several_in_one_process_without_output
 @needs_junit
 @pytest.mark.parametrize(("pattern", "names"), [("On?Test", {"One"}), ("shop.Two*, *ThreeTest", {"Two", "Three"}), ("Nothing", set())])
 def test_classes_are_chosen_by_patterns_of_names(tree: Tree, pattern: str, names: set[str]) -> None:
-    source = "package shop; public class {}Test {{ @org.junit.Test public void passes() {{ }} }}"
-    tree = compiled(tree, {f"test/shop/{name}Test.java": source.format(name) for name in ("One", "Two", "Three")}, OF_FOUR)
+    tree = compiled(tree, {f"test/shop/{name}Test.java": ONE.format(name) for name in ("One", "Two", "Three")}, OF_FOUR)
     listing = junit.listed(pattern, *tree.given())
     assert set(listing.benchmarks) == {f"shop.{name}Test.passes" for name in names}
     assert listing.failures == ({} if names else {"tests": "no test class has such a name"})
+
+
+def test_what_ran_before_a_test_that_ends_the_process_does_not_run_again() -> None:
+    course = Course()
+    for line in ("begin engine JUnit false", "begin a shop.A.a true", "end a 2000 ", "begin b shop.A.b true"):
+        course.hear(line)
+    course.stop("it ended the process, exit code 3")
+    assert list(course.tried) == ["a", "b"]
+    assert not course.is_over
+    course.hear("begin b shop.A.b true")
+    course.stop("it ended the process, exit code 3")
+    assert course.is_over, "it runs again although it is left out"
 
 
 def test_a_tree_without_compiled_tests_says_so(tree: Tree) -> None:
@@ -480,6 +494,8 @@ def test_maven_tells_the_class_paths_of_modules_and_what_their_jvms_are_given_an
     })  # fmt: skip
     subprocess.run(build, shell=True, cwd=tree.folder, check=True)
     tree = Tree(tree.folder, tree.jdk, build)
+    for source in tree.folder.rglob("*.java"):
+        source.touch()  # newer than its class, as checkouts may be
     before = {path: path.stat().st_mtime_ns for path in tree.folder.rglob("*.class")}
     listing = junit.listed("", *tree.given())
     assert not listing.failures
@@ -498,6 +514,17 @@ def test_a_maven_that_fails_is_told_with_its_error(tree: Tree, monkeypatch: pyte
     assert junit.listed("", *tree.given()).failures == {
         "tests": "Maven does not tell its class path: the artifact a:b:1 has not been downloaded"
     }
+
+
+@needs_junit
+def test_without_mavens_answer_the_jars_that_the_build_names_are_the_class_path(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tree = compiled(tree, {"test/shop/OneTest.java": ONE.format("One")}, OF_FOUR)
+    tree.write({"pom.xml": POM, "../bin/mvn": "#!/bin/sh\nexit 1\n"})
+    (tmp_path / "bin/mvn").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    assert set(junit.listed("", *tree.given()).benchmarks) == {"shop.OneTest.passes"}
 
 
 GRADLE = f"""

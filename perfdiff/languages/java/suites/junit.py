@@ -29,7 +29,7 @@ from perfdiff.languages.listing import CALLS, CASES, Batch, Benchmark, Listing
 _DRIVER = Path(__file__).parent / "driver"
 _ANY = {"*": ".*", "?": "."}
 _ALL = "tests"
-_AGAIN = 0.5  # of the time, for running tests once more
+_AGAIN = 0.5  # of the time: running tests once more ends by then
 
 
 @dataclass(frozen=True, slots=True)

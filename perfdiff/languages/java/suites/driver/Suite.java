@@ -12,10 +12,11 @@ import java.util.Set;
  * Lists the tests of a module, or runs some of them.
  *
  * <p>{@code list REPORT SECONDS FOLDER NAMES EXCLUDED...} runs all tests of the classes in a folder whose names match a pattern, then those that
- * passed once again, for as many seconds as all of it has. {@code run CALLS ID...} runs tests so often.
+ * passed once again, for as long as the first time took, or until as many seconds have passed. {@code run CALLS ID...} runs tests so often.
  */
 abstract class Suite {
     private static final int ROUNDS = 2; // what the first tests call of JUnit is compiled in the second one
+    private static final long SHORT = 2_000_000_000; // nanoseconds, beside what a comparison takes
     private static final long LONG_ENOUGH = 50_000_000; // nanoseconds, as runs are at least
 
     /** Runs all tests but those excluded, and tells of each; returns the nanoseconds of those that passed. */
@@ -41,15 +42,17 @@ abstract class Suite {
     }
 
     private void list(List<String> given) throws Exception {
-        long end = System.nanoTime() + (long) (Double.parseDouble(given.get(2)) * 1e9);
+        long start = System.nanoTime();
         Report report = new Report(given.get(1));
         Map<String, Long> passed = all(given.get(3), given.get(4), new HashSet<>(given.subList(5, given.size())), report);
         report.tell("all");
+        long now = System.nanoTime();
+        long end = Math.min(start + (long) (Double.parseDouble(given.get(2)) * 1e9), now + Math.max(now - start, SHORT));
         List<String> shortestFirst = new ArrayList<>(passed.keySet());
         shortestFirst.sort((one, other) -> Long.compare(passed.get(one), passed.get(other)));
         for (int round = ROUNDS; round > 0; round--) {
             for (int index = 0; index < shortestFirst.size(); index++) {
-                long now = System.nanoTime();
+                now = System.nanoTime();
                 long share = (end - now) / (shortestFirst.size() * round - index);
                 if (passed.get(shortestFirst.get(index)) > share) {
                     break;
