@@ -145,6 +145,14 @@ def test_of_points_that_do_not_all_fit_those_that_do_have_the_fewest_pairs_that_
     assert deadline.left_s >= 0
 
 
+def test_the_last_point_goes_on_where_no_point_has_what_tells_anything() -> None:
+    maker = Uneven(dict.fromkeys(range(3), 30.0), Clock(95.0))
+    with pytest.raises(CutShortError):
+        pairs_in(110.0, maker, 3)
+    assert sorted(maker.order.count(point) for point in range(3))[-1] >= 3
+    assert maker.clock.now >= 195.0
+
+
 def test_a_point_whose_runs_are_too_long_is_left_to_others_that_are_not() -> None:
     maker = Simulated({0: 1.0, 1: 40.0}, Clock())
     _, deadline = pairs_in(100.0, maker, 2)

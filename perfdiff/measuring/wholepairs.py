@@ -102,7 +102,10 @@ class WholePairs:
         self.bench.progress.know(f"whole runs: {at}; {decided} of {points} points decided")
 
     def _leave_out_what_ends_too_late(self, deadline: Deadline) -> None:
-        """Close points at which the fewest pairs that tell anything would take longer than is left, unless they have these."""
+        """Close points at which the fewest pairs that tell anything would take longer than is left, unless they have these.
+
+        One is left where no point has them yet.
+        """
         if not deadline.is_limited:
             return
         turns, fewest = self._turns, FEWEST_PAIRS * self.maker.count
@@ -110,6 +113,8 @@ class WholePairs:
         for point in sorted(turns.open, key=lambda point: (turns.pairs[point.id] > 0, -turns.expected_s(point))):
             own_s = max(0, fewest - turns.pairs[point.id]) * turns.expected_s(point) / self.maker.count
             begun_s = own_s if turns.pairs[point.id] else 0.0
+            if turns.open == (point,) and max(turns.pairs.values()) < fewest:
+                return  # nothing tells more, and what pairs took may be amiss
             if own_s and not deadline.allows(missing_s - begun_s + own_s):
                 turns.close(point)
                 missing_s -= begun_s
