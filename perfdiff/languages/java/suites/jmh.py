@@ -19,7 +19,7 @@ from pathlib import Path
 from perfdiff import temporary
 from perfdiff.languages import listing
 from perfdiff.languages.java.suites import built
-from perfdiff.languages.java.suites.following import follow
+from perfdiff.languages.java.suites.following import complaint, follow
 from perfdiff.languages.java.suites.launchers import BuiltRevision, Launcher
 from perfdiff.languages.java.suites.modules import files
 from perfdiff.languages.listing import CALLS, Benchmark, Listing
@@ -169,8 +169,9 @@ def _listed(holder: _Benchmarks, listed_before: Mapping[str, Benchmark], seconds
     asked = listing.tried(holder.words("-l"), max(seconds, 1.0))
     names = [name for name in _NAME.findall(asked.output) if name not in listed_before]
     if not names:
-        lines = (asked.output + asked.errors).strip().splitlines()
-        return {}, {} if listed_before else {"": f"it lists no benchmark: {lines[-1] if lines else f'exit code {asked.code}'}"}
+        return {}, {} if listed_before else {
+            "": f"it lists no benchmark: {complaint(asked.output + asked.errors) or f'exit code {asked.code}'}"
+        }
     benchmarks: dict[str, Benchmark] = {}
     failures: dict[str, str] = {}
     for is_single in (False, True):

@@ -156,7 +156,10 @@ def _try(report: Report, script: str, name: str, calls: Calls) -> None:
     if not report.begin(shown):
         return
     with Attempt() as attempt:
-        seconds, again = took(partial(calls, 1))
+        try:
+            seconds, again = took(partial(calls, 1))
+        except SystemExit as end:
+            raise RuntimeError(f"it exits with {end.code}") from end
         report.point(described(shown, "pyperf", script, name), (), seconds, again=again)
     if attempt.failure:
         report.fail(shown, attempt.failure)
