@@ -217,7 +217,7 @@ function load(): void
 
 function loads(string $autoload): bool
 {
-    (static fn () => require_once $autoload)();
+    (static fn () => require_once realpath($autoload))();
     $is_there = class_exists('PHPUnit\Runner\Version');
     if ($is_there) {
         define('PHPUNIT_COMPOSER_INSTALL', realpath($autoload)); // tests in processes of their own load it
@@ -254,8 +254,7 @@ final class Loaded extends \Exception
 function vendor(): string
 {
     $composer = is_file('composer.json') ? json_decode(file_get_contents('composer.json'), true) : null;
-    $folder = rtrim($composer['config']['vendor-dir'] ?? 'vendor', '/');
-    return str_starts_with($folder, '/') ? $folder : getcwd() . "/$folder";
+    return rtrim($composer['config']['vendor-dir'] ?? 'vendor', '/');
 }
 
 function on_path(): ?string
