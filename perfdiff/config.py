@@ -31,6 +31,7 @@ class BuildConfig:
     command: str
     overlay: tuple[str, ...] = ()
     timeout_s: float = 1800.0
+    fuzz_targets: tuple[str, ...] = ()  # linked with a main of perfdiff's own when the command has ended: a source, and its seeds
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +263,7 @@ class MeasureConfig:
     thorough: bool = False  # run with probes even where whole runs and exact counts answer
     layouts: int = 40  # builds of each side at most, different in the places of code and data alone; whole runs are spread over them
     wait_s: float = HOUR_S  # for another perfdiff that is at work with the same cache
+    time_s: float | None = None  # that a whole comparison may take, builds included; None: as long as it needs
 
     def budget_for(self, built_s: float) -> float:
         """Return how many seconds whole runs may take, and the same again for runs with probes, where the builds took `built_s`."""

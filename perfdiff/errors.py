@@ -62,8 +62,16 @@ class MeasurementError(PerfdiffError):
     """Something needed for the measurement failed (exit code 3)."""
 
 
+class OutOfTimeError(MeasurementError):
+    """The time that a comparison may take was over before anything was known (exit code 4)."""
+
+
 class BuildError(MeasurementError):
     """A build failed on one side."""
+
+
+class TooLittleTimeError(BuildError):
+    """A stage was not begun, as it would not end in the time that is left."""
 
 
 class WorkloadError(MeasurementError):

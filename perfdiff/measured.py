@@ -28,7 +28,7 @@ def measured(asked: storage.Asked, request: Request, bench: Callable[[BuildCache
             if found is None:
                 at_work = bench(builds, room)
                 with clustered.makers(at_work) as makers:
-                    measure(at_work, folder, makers)
+                    folder = measure(at_work, folder, makers)
     found = found or recorded.load(folder)
     return replace(found, experiment=asked.names(found.experiment))
 

@@ -1,32 +1,37 @@
-"""What a comparison would do, and how long that should take, without doing any of it."""
+"""What a comparison would do, and how long that should take, without doing any of it but a run of each point where a build is kept."""
 
 from __future__ import annotations
 
 import itertools
 import math
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 
 from perfdiff import storage
-from perfdiff.build.builder import build, is_kept
+from perfdiff.build.builder import Built, build, is_kept
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.variants import BuildRequest
 from perfdiff.collect.choosing.subjects import Subjects
+from perfdiff.collect.execution.executor import Executor, ProcessExecutor
 from perfdiff.collect.runs import schedule, workloads
 from perfdiff.collect.runs.schedule import Slot
-from perfdiff.config import BUDGETS, MeasureConfig
-from perfdiff.errors import RecordingError
+from perfdiff.config import BUDGETS
+from perfdiff.errors import RecordingError, WorkloadError
 from perfdiff.languages.packs import Packs
+from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.surveying import SURVEY_ROUNDS
-from perfdiff.progress import Progress
+from perfdiff.progress import Progress, Stopwatch
 from perfdiff.records import store
 from perfdiff.records.schema import Change, FunctionInfo, Phase, Point, Revision, Side
 from perfdiff.request import Request, experiment_key
 from perfdiff.revisions.pins import PinnedPair, resolve
 from perfdiff.revisions.repository import Repository, find_repository
-from perfdiff.statistics.pairs import FIRST_LOOK, MOST_PAIRS
+from perfdiff.statistics.pairs import FEWEST_PAIRS, FIRST_LOOK, MOST_PAIRS
 
+TRIED_S = 30.0  # that running each point once may take: who asks how long something takes does not wait for it
 COUNTINGS = 2  # all functions are counted first, and the chosen ones where that leaves a question; each has the budget
 
 
@@ -38,7 +43,8 @@ class Outlook:
     how many there would be at most, `build_s` how long one took, None where none was made. `functions` are those that could be probed,
     None where that is not known before both sides are built. `fewest` and `most` are the runs by phase, but for counted ones: where whole
     runs answer at the first look, and all that there may be; `fewest_s` and `most_s` how long they should take, None where these workloads
-    never ran. Counted runs take up to `counting_s`. Each of the `suites` is one point, as its benchmarks are not known before all is built.
+    never ran. Counted runs take up to `counting_s`. `tried` tells how many points were run for that, 0 where it was known before, `failure`
+    why one of these runs failed. Each of the `suites` is one point, as its benchmarks are not known before all is built.
     """
 
     base: Revision
@@ -54,6 +60,8 @@ class Outlook:
     fewest_s: float | None
     most_s: float | None
     counting_s: float
+    tried: int = 0
+    failure: str = ""
     suites: tuple[str, ...] = ()
 
     @property
@@ -62,8 +70,17 @@ class Outlook:
         return Counter(info.change for info in self.functions or ())
 
 
-def outlook(request: Request, progress: Progress, *, packs: Packs | None = None) -> Outlook:
-    """Say what `pipeline.compare` would do; nothing is built or run, but builds that are kept are read."""
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """How long one run took, in s, by its command, at so many `points`; or why one failed."""
+
+    took: Mapping[str, float]
+    points: int = 0
+    failure: str = ""
+
+
+def outlook(request: Request, progress: Progress, *, packs: Packs | None = None, executor: Executor | None = None) -> Outlook:
+    """Say what `pipeline.compare` would do; nothing is built, and only workloads that did not run before are, in builds that are kept."""
     progress.stage("resolving revisions", None)
     repository = find_repository(request.repository)
     config, tools = request.config, packs or request.packs
@@ -82,17 +99,26 @@ def outlook(request: Request, progress: Progress, *, packs: Packs | None = None)
             subjects = Subjects.number(tools.match(base, head))
             functions = subjects.infos(subjects.probeable(config.probes.exclude).keys())
         points = workloads.points(config.workloads)
-        took = _took(request, repository)
+        is_measured, suites = _is_measured(request, pins), tuple(workload.name for workload in config.workloads if workload.suite)
+        trial = Trial(_took(request, repository))
+        if kept and not is_measured and not suites and _seconds(_whole(request, points, 1), trial.took) is None:
+            with storage.at_work(request.cache, progress, wait_s=config.measure.wait_s) as room:
+                side, runner = next(iter(kept)), executor or ProcessExecutor()
+                trial = _tried(Bench(request, pins, cache, room, tools, runner, Stopwatch(progress), (side,)), kept[side])
+        took = trial.took
         survey, again = _survey(points, config.compare.seed)
         built_s = sum(each.duration_s for each in kept.values())
-        whole, longest, timed = *(_whole(request, points, pairs) for pairs in (FIRST_LOOK, MOST_PAIRS)), _timed(request, points)
+        budget_s, whole = config.measure.budget_for(built_s), _whole(request, points, FIRST_LOOK)
+        if (_seconds(whole, took) or 0.0) > max(budget_s, config.measure.first_look_s):
+            whole = _whole(request, points, FEWEST_PAIRS)
+        longest, timed = _whole(request, points, MOST_PAIRS), _timed(request, points)
         fewest = whole if _may_be_spared(request) else [*survey, *whole]
         counting = config.counters.software and tools.counts
         variants = 3 + COUNTINGS * counting if tools.rebuilds else 1  # plain, survey, timed, counted
         return Outlook(
             base=pins.base.revision,
             head=pins.head.revision,
-            measured=_is_measured(request, pins),
+            measured=is_measured,
             built=built,
             builds=variants * len(Side) - sum(built.values()),
             build_s=max((each.duration_s for each in kept.values()), default=None),
@@ -103,11 +129,43 @@ def outlook(request: Request, progress: Progress, *, packs: Packs | None = None)
             fewest_s=_seconds(fewest, took),
             most_s=_most_s(
                 (_seconds([*survey, *again], took), math.inf),
-                (_seconds(longest, took), _longest_s(config.measure, built_s, _seconds(whole, took) or 0.0)),
-                (_seconds(timed, took), config.measure.budget_for(built_s)),
+                (_seconds(longest, took), max(BUDGETS * budget_s, _seconds(whole, took) or 0.0)),
+                (_seconds(timed, took), budget_s),
             ),
             counting_s=COUNTINGS * config.counters.budget_s if counting else 0.0,
+            tried=trial.points,
+            failure=trial.failure,
+            suites=suites,
         )
+
+
+def _tried(bench: Bench, built: Built) -> Trial:
+    """Run each point once in the kept build of the bench's side, as long as that takes no more than `TRIED_S` in all.
+
+    What is not run, or is ended for that, is taken to last as long as the longest of the others.
+    """
+    (side,), points = bench.sides, bench.points
+    collector = bench.collector(bench.workshop.targets(Phase.PLAIN, {side: built}, {}, {}))
+    end, longest_s, took = time.monotonic() + TRIED_S, 0.0, dict[str, float]()
+    bench.progress.stage(f"running each point once, as {side}", len(points))
+    with closing(bench.upkeep), closing(bench.services):
+        for point in points:
+            started = time.monotonic()
+            if started >= end:
+                break
+            workload = collector.workloads[point.workload]
+            brief = replace(workload, timeout_s=min(workload.timeout_s, end - started))
+            runner = replace(collector, workloads={workload.name: brief}, slow=None)
+            try:
+                ((run, _),) = runner.collect([Slot(Phase.PLAIN, point, side, 0)], bench.progress.advance)
+            except WorkloadError as error:
+                if error.slug != "workload-timeout" or brief.timeout_s == workload.timeout_s:
+                    return Trial({}, failure=str(error))
+                longest_s = max(longest_s, time.monotonic() - started)
+                break
+            took[point.command] = run.took_ns / 1e9
+    longest_s = max([longest_s, *took.values()])
+    return Trial({point.command: took.get(point.command, longest_s) for point in points}, len(took))
 
 
 def _is_measured(request: Request, pins: PinnedPair) -> bool:
@@ -136,11 +194,6 @@ def _timed(request: Request, points: Sequence[Point]) -> list[Slot]:
     """Return all runs with probes that may be made; a workload has no more blocks than it has runs."""
     runs = workloads.runs_at(request.config.workloads, points)
     return list(itertools.chain.from_iterable(schedule.timed_blocks(points, runs, request.config.compare.seed)))
-
-
-def _longest_s(measure: MeasureConfig, built_s: float, first_look_s: float) -> float:
-    """Return how long whole runs may take, of which those up to the first look take `first_look_s`."""
-    return max(BUDGETS * measure.budget_for(built_s), first_look_s if first_look_s <= measure.first_look_s else 0.0)
 
 
 def _most_s(*stages: tuple[float | None, float]) -> float | None:

@@ -8,13 +8,17 @@ cache (`measured`, `outcome`) and a cluster (`clustered`) are beside it.
 
 from __future__ import annotations
 
-from perfdiff import storage
+from perfdiff import latest, storage, units
+from perfdiff.analysis.findings import Findings
 from perfdiff.clustered import judges
 from perfdiff.collect.execution.executor import Executor, ProcessExecutor
+from perfdiff.deadline import CutShortError, Ending
+from perfdiff.errors import OutOfTimeError
 from perfdiff.languages.packs import Packs
+from perfdiff.latest import NamedFunction
 from perfdiff.measured import measured
 from perfdiff.measuring.bench import Bench
-from perfdiff.outcome import Outcome, judged
+from perfdiff.outcome import Outcome, analysed, judged
 from perfdiff.progress import Progress, Stopwatch
 from perfdiff.records.recorded import Recorded
 from perfdiff.records.schema import Side
@@ -33,14 +37,39 @@ def compare(request: Request, progress: Progress, *, packs: Packs | None = None,
         notes = (*pins.notes, *left_out(repository, pins, request.taken_from_checkout))
         asked = storage.Asked(experiment_key(request, pins), pins.base.revision, pins.head.revision, notes)
         tools = packs or request.packs, executor or ProcessExecutor(), Stopwatch(progress)
-        found = measured(asked, request, lambda builds, room: Bench(request, pins, builds, room, *tools), progress)
+        try:
+            with request.deadline.enforced():
+                found = measured(asked, request, lambda builds, room: Bench(request, pins, builds, room, *tools), progress)
+        except CutShortError as cut:
+            if cut.ending is Ending.TIME:
+                raise _nothing_known(request, tools[-1]) from cut
+            raise
         engines = judges(request.config.cluster, found, progress)
+        if request.deadline.is_cut:  # it is not in the cache
+            return analysed(found, request.config.compare, progress, engines=engines)
         outcome = judged(found, storage.experiment(cache, asked), cache, request.config.compare, progress, engines)
         try:
             storage.remember(cache, repository.name, asked)
+            latest.keep(cache, repository.name, _named(outcome.findings))
         except OSError as error:
             progress.note(f"`perfdiff explain` will not know of this comparison: {error}")
     return outcome
+
+
+def _named(findings: Findings) -> tuple[NamedFunction, ...]:
+    measured = (NamedFunction(finding.info.name, finding.info.file, finding.verdict.value) for finding in findings.functions)
+    return (*measured, *(NamedFunction(skip.name, skip.file, None) for skip in findings.skipped))
+
+
+def _nothing_known(request: Request, watch: Stopwatch) -> OutOfTimeError:
+    """Return the error that the time was over before base and head had run."""
+    time_s, stage = request.deadline.time_s or 0.0, watch.current or "waiting for another perfdiff"
+    return OutOfTimeError(
+        f"its time of {units.duration(time_s * 1e9)} was over in the stage '{stage}', before base and head had run, so that "
+        "nothing is known; plain builds, and the first runs, cannot be made shorter: give more with --time, or none once, as what is "
+        "built is kept",
+        slug="out-of-time",
+    )
 
 
 def record(request: Request, progress: Progress, *, packs: Packs | None = None, executor: Executor | None = None) -> Recorded:

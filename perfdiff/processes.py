@@ -20,7 +20,7 @@ from perfdiff import watchdog
 
 MARK = watchdog.MARK  # the variable by which daemons are known that a command of an outer block left
 _SET_CHILD_SUBREAPER, _GET_CHILD_SUBREAPER = 36, 37  # prctl(2)
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 _CPU_CLOCK = 2  # of the kernel's three of a process: user and system time, in ns
 _LOOK_S = 0.002  # between two looks whether processes have ended
 _PAUSE_S = 0.01  # the same of commands, where the kernel does not tell

@@ -22,6 +22,10 @@ class Progress(Protocol):
         """Tell something that the reader should know while waiting."""
         ...
 
+    def know(self, text: str) -> None:
+        """Keep in sight what is known of the answer by now, in place of what was before."""
+        ...
+
 
 class Silent:
     """A `Progress` that says nothing."""
@@ -34,6 +38,9 @@ class Silent:
 
     def note(self, text: str) -> None:
         """Ignore the note."""
+
+    def know(self, text: str) -> None:
+        """Ignore what is known."""
 
 
 class Within:
@@ -53,6 +60,9 @@ class Within:
     def note(self, text: str) -> None:
         """Pass over what the ends' comparison has told."""
 
+    def know(self, text: str) -> None:
+        """Pass over what is known of one comparison of many."""
+
 
 class Stopwatch:
     """Passes everything on, and keeps how long each stage took."""
@@ -71,6 +81,11 @@ class Stopwatch:
         name, since = self._running
         return {**self._seconds, name: self._seconds.get(name, 0.0) + self._clock() - since}
 
+    @property
+    def current(self) -> str:
+        """Return the stage that runs, "" where none was begun."""
+        return self._running[0] if self._running else ""
+
     def stage(self, name: str, total: int | None) -> None:
         """Begin a stage; the one before it is done, unless it is the same, of an unknown number of steps, which goes on."""
         if total is None and self._running is not None and self._running[0] == name:
@@ -86,3 +101,7 @@ class Stopwatch:
     def note(self, text: str) -> None:
         """Pass a note on."""
         self._progress.note(text)
+
+    def know(self, text: str) -> None:
+        """Pass on what is known."""
+        self._progress.know(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from perfdiff.collect.hosts import machine
 from perfdiff.collect.runs import inputs, workloads
 from perfdiff.collect.serving.services import Services
 from perfdiff.config import Config
+from perfdiff.deadline import Deadline
 from perfdiff.languages import registry
 from perfdiff.languages.packs import Packs
 from perfdiff.records import codec
@@ -28,7 +29,8 @@ from perfdiff.revisions.pins import Pin, PinnedPair
 class Request:
     """What the user asked for. `environment` is handed to builds and workloads; for `followed` see `Subjects.number`.
 
-    `is_counted` has a lone revision's calls counted without a clock as well, which two revisions' are anyway.
+    `is_counted` has a lone revision's calls counted without a clock as well, which two revisions' are anyway. Measuring ends at the
+    `deadline` where it stands.
     """
 
     repository: Path
@@ -38,6 +40,7 @@ class Request:
     environment: Mapping[str, str]
     followed: frozenset[tuple[str, int]] = frozenset()
     is_counted: bool = False
+    deadline: Deadline = field(default_factory=Deadline, compare=False)
 
     @property
     def inherited(self) -> dict[str, str]:
@@ -79,7 +82,7 @@ def experiment_key(request: Request, pins: PinnedPair, sides: tuple[Side, ...] =
         pins.head.repository.folder.as_posix(),
         overlay_digest(pins.head.repository, config.build.overlay),
         codec.encode((config.build, config.workloads, config.services, config.links)),
-        codec.encode((config.probes, config.counters, replace(config.measure, wait_s=0.0), config.compare.seed)),
+        codec.encode((config.probes, config.counters, replace(config.measure, wait_s=0.0, time_s=None), config.compare.seed)),
         compiler_identity(environment),
         request.packs.identity,
         keyed(environment),

@@ -8,7 +8,7 @@ import itertools
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -64,15 +64,6 @@ class Verified:
 
     damaged: tuple[Damage, ...] = ()
     builds_in_use: int = 0
-
-
-def folder(environment: Mapping[str, str]) -> Path:
-    """Return the cache where none is given: `$PERFDIFF_CACHE`, else `perfdiff` in the user's cache folder."""
-    if own := environment.get("PERFDIFF_CACHE"):
-        return Path(own).absolute()
-    # The specification says that a relative path in XDG_CACHE_HOME is to be ignored.
-    user = Path(environment.get("XDG_CACHE_HOME", ""))
-    return (user if user.is_absolute() else Path.home() / ".cache") / "perfdiff"
 
 
 @contextmanager

@@ -193,11 +193,30 @@ def test_unknown_revision_offers_the_nearest(place: Place, perfdiff: Run) -> Non
     perfdiff(place, "base", "haed", *QUICK, *WORKLOAD).refuses(2, "unknown-revision", "'haed' is not a revision", "did you mean head?")
 
 
-@pytest.mark.parametrize("arguments", [(*QUICK, *WORKLOAD), ()])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("base", "head", *QUICK, *WORKLOAD),
+        ("base", "head"),
+        ("base", "head", "--dry-run", "-o", "report.unknown"),
+        ("explain", "work", "--build", "make"),
+        ("accept", "work", "--reason", " "),
+        ("annotate", "base"),
+        ("log", "work", "--metric", "unknown"),
+        ("profile",),
+        ("trends", "base", "--format", "html", "-o", "missing/report.html"),
+        ("bisect", "base", "head", "--metric", "unknown"),
+        ("record",),
+    ],
+)
 def test_folder_outside_of_any_repository_is_told_before_all_else(tmp_path: Path, perfdiff: Run, arguments: tuple[str, ...]) -> None:
     place = Place(tmp_path, tmp_path / "cache")
-    perfdiff(place, "base", "head", *arguments).refuses(2, "not-a-repository", str(tmp_path))
-    assert not place.cache.exists()
+    perfdiff(place, *arguments).refuses(2, "not-a-repository", str(tmp_path))
+    assert not list(tmp_path.iterdir())
+
+
+def test_bisect_step_outside_of_any_repository_says_so_and_ends_the_search(tmp_path: Path, perfdiff: Run) -> None:
+    perfdiff(Place(tmp_path, tmp_path / "cache"), "bisect-step", "--metric", "unknown").refuses(128, "not-a-repository", str(tmp_path))
 
 
 def test_shallow_clone_says_how_to_deepen_it(place: Place, perfdiff: Run, tmp_path: Path) -> None:

@@ -286,6 +286,17 @@ def test_build_that_calls_its_compiler_by_path_is_refused(project: Project, cach
     assert trees(cache) == []
 
 
+def test_build_that_compiles_nothing_tells_which_of_its_options_are_off(project: Project, cache: BuildCache) -> None:
+    lists = (
+        'project(headers CXX)\noption(HEADERS_BUILD_BENCH "" OFF)\nif(HEADERS_BUILD_BENCH)\n  add_executable(bench bench.cpp)\nendif()\n'
+    )
+    folder = project({"CMakeLists.txt": f"cmake_minimum_required(VERSION 3.16)\n{lists}", "bench.cpp": "int main() {}\n"})
+    error = failure(folder, cache, "cmake -S . -B build && cmake --build build")
+    assert "switch them on: --build with -DHEADERS_BUILD_BENCH=ON" in str(error)
+    built = build(request(folder, cache, "cmake -S . -B build -DHEADERS_BUILD_BENCH=ON && cmake --build build"), cache)
+    assert sources(built) == ["bench.cpp"]
+
+
 def test_build_whose_compiler_has_a_name_that_nobody_knows_is_refused_with_what_was_chosen(
     project: Project, cache: BuildCache, tmp_path: Path
 ) -> None:

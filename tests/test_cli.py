@@ -6,11 +6,14 @@ import contextlib
 import io
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,12 +26,15 @@ from perfdiff import cli, pipeline
 from perfdiff.analysis.findings import CountFinding, Ratio, Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.cli import comparison, exits, explain, options, waiting
-from perfdiff.config import RUNS_FOR_TIME
-from perfdiff.errors import BuildError, ConfigError, PerfdiffError, RecordingError, RevisionError
+from perfdiff.config import RUNS_FOR_TIME, Suite
+from perfdiff.deadline import Deadline
+from perfdiff.errors import BuildError, ConfigError, OutOfTimeError, PerfdiffError, RecordingError, RevisionError
+from perfdiff.exploring import TriedSuite, Tryout
 from perfdiff.languages.python.traits import PythonConfig
 from perfdiff.outcome import Outcome
 from perfdiff.progress import Progress
 from perfdiff.request import Request
+from programs import git
 
 ROOT = Path(__file__).parent.parent
 HELP_LIMIT_S = 0.4
@@ -48,6 +54,23 @@ pipeline.compare = compare
 cli.main(["-q", "a", "b", "--repo", sys.argv[1], "--build", "true", "--", "./a"])
 """
 
+# One that is ended while it measures, and then takes a minute for its answer.
+ANSWERING = """
+import signal, sys, time
+from perfdiff import cli, pipeline
+from perfdiff.deadline import CutShortError
+def compare(request, progress):
+    try:
+        with request.deadline.enforced():
+            sys.stderr.write("waiting\\n"), sys.stderr.flush()
+            signal.pause()
+    except CutShortError as cut:
+        sys.stderr.write(f"answering, {cut.ending}\\n"), sys.stderr.flush()
+        time.sleep(60)
+pipeline.compare = compare
+cli.main(["-q", "a", "b", "--repo", sys.argv[1], "--build", "true", "--", "./a"])
+"""
+
 
 @dataclass
 class Comparison:
@@ -58,9 +81,11 @@ class Comparison:
     requests: list[Request] = field(default_factory=list)
     counts: dict[str, CountFinding] | None = None
     names: tuple[str, ...] = ()
+    is_short: bool = False
 
     def compare(self, request: Request, progress: Progress) -> Outcome:
         self.requests.append(request)
+        request.deadline.is_short = self.is_short
         progress.stage("measuring", 2)
         progress.advance("first run")
         return self.outcome()
@@ -94,7 +119,7 @@ def counted(factor: float) -> CountFinding:
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a checkout with a Makefile, in which the test stands."""
-    (tmp_path / ".git").mkdir()
+    git(tmp_path, "init", "-q")
     (tmp_path / "Makefile").touch()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user-cache"))
@@ -146,8 +171,20 @@ def test_exit_code_is_the_verdict(seam: Comparison, run: Callable[..., int], ver
 
 
 @pytest.mark.parametrize(
+    ("verdict", "code"), [(Verdict.UNCHANGED, 0), (Verdict.IMPROVEMENT, 0), (Verdict.INCONCLUSIVE, 4), (Verdict.REGRESSION, 1)]
+)
+def test_out_of_time_the_exit_code_is_4_unless_the_answer_is_decided(
+    seam: Comparison, run: Callable[..., int], verdict: Verdict, code: int
+) -> None:
+    seam.verdict, seam.is_short = verdict, True
+    assert run("main", "HEAD", "--time", "2m", "--", "./a") == code
+    assert seam.requests[0].deadline.time_s == 120.0
+
+
+@pytest.mark.parametrize(
     ("error", "code"),
     [
+        (OutOfTimeError("its time was over", slug="out-of-time"), 4),
         (ConfigError("wrong key", slug="config-key"), 2),
         (RevisionError("no such revision", slug="unknown-revision"), 2),
         (BuildError("make failed", slug="build-failed", detail="cc: error\nmake: *** [all]"), 3),
@@ -178,6 +215,23 @@ def test_signal_lets_a_comparison_clear_up(checkout: Path, number: signal.Signal
         process.send_signal(number)
         assert "cleared\n" in process.stderr.read()
         assert process.wait() == code
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_the_first_signal_leaves_time_for_an_answer_and_the_second_does_not(checkout: Path, number: signal.Signals, code: int) -> None:
+    with subprocess.Popen([sys.executable, "-c", ANSWERING, str(checkout)], cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "waiting\n"
+        process.send_signal(number)
+        said = "interrupted" if code == 130 else "terminated"
+        assert process.stderr.readline() == f"perfdiff: {said}: ending with what is known; once more ends at once\n"
+        assert process.stderr.readline() == f"answering, {said}\n"
+        process.send_signal(number)  # as a wrapper passes on what the terminal sent
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.6)
+        process.send_signal(number)
+        assert process.wait(5) == code
+        assert process.stderr.read() == f"perfdiff: {said}\n"
 
 
 def test_crash_of_perfdiff_does_not_read_as_a_regression(checkout: Path) -> None:
@@ -558,22 +612,68 @@ def test_explain_without_a_comparison_says_so(seam: Comparison, run: Callable[..
     assert "[no-comparison]" in capsys.readouterr().err
 
 
-def test_init_writes_a_configuration_that_can_be_read(
-    seam: Comparison, run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str]
+@pytest.fixture
+def tryout(monkeypatch: pytest.MonkeyPatch) -> list[Tryout]:
+    """Return a list whose last element stands in for what `init` sees of a project."""
+    seen = [Tryout(1.0)]
+    monkeypatch.setattr("perfdiff.exploring.explored", lambda *_: seen[-1])
+    return seen
+
+
+def test_init_writes_what_it_has_seen_work(
+    seam: Comparison, run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str], tryout: list[Tryout]
 ) -> None:
+    tryout.append(Tryout(1.0, (TriedSuite(Suite("pytest", "tests -k sort"), 12, "test_sort", 0.25, 1),)))
     assert run("init") == 0
-    assert "built with 'make -j$(nproc)'" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "built with 'make -j$(nproc)'" in out
+    assert "works: 12 cases of pytest; the shortest, test_sort, takes 250 ms a run and calls 1 function of the project" in out
+    assert "next: run `perfdiff BASE HEAD`" in out
     assert run("a", "b") == 0
     config = seam.requests[0].config
     assert config.build.command == "make -j$(nproc)"
-    assert config.workloads[0].command == "./program {n}"
+    assert [workload.suite for workload in config.workloads] == [Suite("pytest", "tests -k sort")]
+
+
+def test_init_writes_no_workload_that_nobody_saw_work(
+    run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str], tryout: list[Tryout]
+) -> None:
+    tryout.append(Tryout(1.0, failures=("asv: no benchmark runs",), programs=("./build/tool",)))
+    assert run("init") == 0
+    out = capsys.readouterr().out
+    assert "does not work: asv: no benchmark runs" in out
+    assert "next: fill in the workload's command" in out
+    text = (checkout / "perfdiff.toml").read_text()
+    assert '# command = "./build/tool {n}"' in text
+    assert tomllib.loads(text).get("workload") is None
+
+
+def test_init_builds_nothing_where_it_is_told_so(run: Callable[..., int], checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("perfdiff.exploring.explored", lambda *_: pytest.fail("tried all the same"))
+    assert run("init", "--no-build") == 0
+    assert '# command = "./program {n}"' in (checkout / "perfdiff.toml").read_text()
+
+
+def test_init_writes_nothing_where_the_build_fails(
+    run: Callable[..., int], checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(*_: object) -> Tryout:
+        raise BuildError("make failed", slug="build-failed")
+
+    monkeypatch.setattr("perfdiff.exploring.explored", fails)
+    assert run("init") == 3
+    assert "--no-build" in capsys.readouterr().err
+    assert not (checkout / "perfdiff.toml").exists()
+
+
+def uncommented(text: str) -> str:
+    """Return a configuration with all its commented keys and tables."""
+    return "\n".join(line.removeprefix("# ") if " = " in line or line == "# [[workload]]" else line for line in text.splitlines())
 
 
 def test_every_commented_key_of_init_is_valid_with_its_default(run: Callable[..., int], seam: Comparison, checkout: Path) -> None:
-    run("init")
-    text = (checkout / "perfdiff.toml").read_text()
-    uncommented = "\n".join(line.removeprefix("# ") if " = " in line else line for line in text.splitlines())
-    (checkout / "perfdiff.toml").write_text(uncommented)
+    run("init", "--no-build")
+    (checkout / "perfdiff.toml").write_text(uncommented((checkout / "perfdiff.toml").read_text()))
     run("a", "b")
     assert seam.requests[0].config.compare.fdr == 0.05
     assert seam.requests[0].config.build.overlay == ("bench/",)
@@ -584,17 +684,24 @@ def test_init_knows_a_python_project_beside_a_makefile(
     seam: Comparison, run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str], sign: str
 ) -> None:
     (checkout / sign).write_text('[project]\nname = "x"\n')
-    assert run("init") == 0
+    assert run("init", "--no-build") == 0
     assert f"a Python project, as {sign} tells" in capsys.readouterr().out
-    assert run("a", "b") == 0
-    config = seam.requests[0].config
-    assert (config.build.command, config.languages["python"]) == ("", PythonConfig())
-    assert config.workloads[0].command == "python benchmark.py {n}"
-    text = (checkout / "perfdiff.toml").read_text()
-    uncommented = "\n".join(line.removeprefix("# ") if " = " in line else line for line in text.splitlines())
-    (checkout / "perfdiff.toml").write_text(uncommented)
+    (checkout / "perfdiff.toml").write_text(uncommented((checkout / "perfdiff.toml").read_text()))
     run("a", "b")
-    assert seam.requests[1].config.languages["python"] == PythonConfig("python3", (".[bench]", "bench/requirements.txt"), editable=True)
+    config = seam.requests[0].config
+    assert config.workloads[0].command == "python benchmark.py {n}"
+    assert config.languages["python"] == PythonConfig("python3", (".[bench]", "bench/requirements.txt"), editable=True)
+
+
+def test_init_outside_of_any_repository_says_so_before_all_else(
+    run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (checkout / "perfdiff.toml").write_text("mine")
+    (checkout / ".git").rename(checkout / "elsewhere")
+    assert run("init") == 2
+    assert "[not-a-repository]" in capsys.readouterr().err
+    assert run("init", "--force") == 2
+    assert (checkout / "perfdiff.toml").read_text() == "mine"
 
 
 def test_init_does_not_overwrite_without_force(run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -602,7 +709,7 @@ def test_init_does_not_overwrite_without_force(run: Callable[..., int], checkout
     assert run("init") == 2
     assert "[config-exists]" in capsys.readouterr().err
     assert (checkout / "perfdiff.toml").read_text() == "mine"
-    assert run("init", "--force") == 0
+    assert run("init", "--force", "--no-build") == 0
     assert (checkout / "perfdiff.toml").read_text().startswith("# What perfdiff builds")
 
 
@@ -675,7 +782,12 @@ def test_lines_of_progress_say_now_and_then_how_far_a_long_stage_is() -> None:
         now[0] += 12
         progress.advance("a run")
     progress.stage("analysing", None)
-    now[0] += 100
+    now[0] += 29
+    progress.look()
+    progress.know("whole runs: ×1.31 [1.22, 1.40] at n=3000, 12 pairs")
+    now[0] += 1
+    progress.look()
+    now[0] += 70
     progress.advance("a step of unknown many")
     assert stream.getvalue().splitlines() == [
         "perfdiff: measuring (10)",
@@ -683,17 +795,36 @@ def test_lines_of_progress_say_now_and_then_how_far_a_long_stage_is() -> None:
         "perfdiff: measuring: 6 of 10, about 48 s left",
         "perfdiff: measuring: 9 of 10, about 12 s left",
         "perfdiff: analysing",
+        "perfdiff: analysing: for 30 s; whole runs: ×1.31 [1.22, 1.40] at n=3000, 12 pairs",
+        "perfdiff: analysing: for 100 s; whole runs: ×1.31 [1.22, 1.40] at n=3000, 12 pairs",
     ]
+
+
+def test_in_a_log_a_stage_without_steps_is_told_every_half_minute_with_the_time_that_is_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(waiting, "_LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(waiting, "_LINE_EVERY_S", 0.2)
+    before = set(threading.enumerate())
+    with waiting.progress(quiet=False, verbose=False, deadline=Deadline(100.0)) as progress:
+        progress.stage("building (plain)", 2)
+        time.sleep(0.3)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "perfdiff: building (plain) (2)"
+    assert re.fullmatch(r"perfdiff: building \(plain\): for \d+ ms; 100 s of 100 s left", lines[1])
+    assert set(threading.enumerate()) <= before
 
 
 def test_progress_on_a_terminal_leaves_a_line_with_the_time_of_each_stage(monkeypatch: pytest.MonkeyPatch) -> None:
     main, other = os.openpty()
     with os.fdopen(other, "w") as terminal:
         monkeypatch.setattr(sys, "stderr", terminal)
-        with waiting.progress(quiet=False, verbose=False) as progress:
+        with waiting.progress(quiet=False, verbose=False, deadline=Deadline(100.0)) as progress:
             progress.stage("building", 2)
             progress.advance("base")
             progress.note("[note] in brackets")
+            progress.know("whole runs: ×1.31 [1.22, 1.40] at n=3000, 12 pairs")
+            time.sleep(0.3)
             progress.stage("measuring", None)
     shown = ""
     with contextlib.suppress(OSError):  # a terminal that nobody writes to any more ends in an error
@@ -703,3 +834,4 @@ def test_progress_on_a_terminal_leaves_a_line_with_the_time_of_each_stage(monkey
     assert "building: " in shown
     assert "measuring: " in shown
     assert "note: [note] in brackets" in shown
+    assert "whole runs: ×1.31 [1.22, 1.40] at n=3000, 12 pairs; 100 s of 100 s left" in shown

@@ -24,7 +24,7 @@ from perfdiff import languages
 from perfdiff.collect.built.reach import reached
 from perfdiff.collect.choosing import calling, census, folding, rates, survey, tally
 from perfdiff.collect.choosing.rates import Rate
-from perfdiff.collect.choosing.subjects import Subjects, is_of_tests
+from perfdiff.collect.choosing.subjects import Subjects
 from perfdiff.collect.choosing.survey import Budget, Fold, Priority, Selection, Survey
 from perfdiff.collect.counts import counting
 from perfdiff.collect.execution import kernel, printed
@@ -830,26 +830,6 @@ def test_what_loads_a_file_counts_as_changed_only_where_nothing_else_changed() -
     loading = Counterpart(module, module, Change.CHANGED, (), ())
     assert reached(Subjects({1: loading, 3: pair("mix", Change.ADDED)}, {}), {1}, {1, 3}) == Reach(1, 0, 0, ("mix",))
     assert reached(Subjects({1: loading}, {}), {1}, {1}) == Reach(1, 1)
-
-
-@pytest.mark.parametrize(
-    ("file", "is_one"),
-    [
-        ("tests/test_sums.py", True),
-        ("src/test/java/org/acme/SumTest.java", True),
-        ("sum_test.c", True),
-        ("tests/helpers.php", True),
-        ("lib/conftest.py", True),
-        ("spec/sum_spec.rb", True),
-        ("lib/testing.py", False),
-        ("src/contest/rank.c", False),
-        ("latest.c", False),
-        ("Fastest.java", False),
-        ("attest/sign.py", False),
-    ],
-)
-def test_tests_are_told_by_folders_and_names_that_are_theirs(file: str, is_one: bool) -> None:
-    assert is_of_tests(file) is is_one
 
 
 def test_what_folded_functions_counted_is_their_hosts_as_well_by_calls() -> None:

@@ -94,7 +94,25 @@ def test_every_value_of_the_configuration_has_a_setting(section: str, values: ty
     names = {field.name for field in fields(values)}
     if section == "workload":  # a suite goes by its kind; what is left out of it, it tells itself
         names = names - {"suite", "left_out"} | set(frameworks())
+    if section == "measure":  # people write it with its unit
+        names = names - {"time_s"} | {"time"}
     assert set(known) == names
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"), [('"2m"', 120.0), ("90", 90.0), ('"90s"', 90.0), ('"1h"', 3600.0), ('"0.5 h"', 1800.0), ('"90"', 90.0)]
+)
+def test_a_time_is_written_as_people_write_it(checkout: Path, written: str, seconds: float) -> None:
+    assert load(checkout, f"{GOOD}[measure]\ntime = {written}\n").measure.time_s == seconds
+    assert load(checkout, GOOD, environment={"PERFDIFF_MEASURE_TIME": written.strip('"')}).measure.time_s == seconds
+    assert load(checkout, GOOD, overrides=Overrides(time=written.strip('"'))).measure.time_s == seconds
+    assert load(checkout, GOOD).measure.time_s is None
+
+
+@pytest.mark.parametrize("written", ["0", "soon", "-2m", "2 days", "0s", ""])
+def test_a_time_that_is_none_is_refused(checkout: Path, written: str) -> None:
+    with pytest.raises(ConfigError, match=r'--time is .*; it must be a time above 0, such as "90s", "2m" or "1h"'):
+        load(checkout, GOOD, overrides=Overrides(time=written))
 
 
 def test_counters_are_read_with_sizes_as_people_write_them(checkout: Path) -> None:
@@ -417,7 +435,7 @@ def test_inputs_are_looked_for_only_where_something_is_measured(corpus: Path) ->
         ('"[x].c"', '"*/.*.h"', "no file is meant by", "config-inputs"),
         ("{input} {mode}", "{mode}", "line 4: parameter 'input' has no place in './parse {{mode}}'; write {{input}}", "config-parameter"),
         ('inputs = ["absent/*"]', "", "has no parameter; list its values in 'parameters', or its files in 'inputs'", "config-parameter"),
-        ('"corpus/**/*.c", "corpus/main.c", "[x].c"', "", "line 6: 'inputs' is []; it must be a list of patterns of files", "config-value"),
+        ('"corpus/**/*.c", "corpus/main.c", "[x].c"', "", "line 6: 'inputs' is []; it must be a pattern of files", "config-value"),
         ("mode = [", "bytes = [", "line 5: 'bytes' in 'parameters' is a name that 'inputs' has; give it another", "config-parameter"),
         ("nodes = '", "input = '", "line 7: 'input' in 'features' is a name that 'inputs' has", "config-parameter"),
         ("nodes = '", "mode = '", "line 7: 'mode' in 'features' is a name that 'parameters' has", "config-parameter"),

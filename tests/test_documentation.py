@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
-import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -27,7 +25,7 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 OURS = re.compile(
     r"(?:perfdiff|scripts|tests|fixtures|docs)/[a-z0-9_./-]+|[a-z0-9_]+(?:/[a-z0-9_]+)+\.(?:py|c|h)"
 )  # of what is cited by its path
-THEIRS = {"benchmarks/hostile.py", "benchmarks/read.py", "perf/array.c", "corpus/a.c"}  # files of the examples' projects
+THEIRS = {"benchmarks/hostile.py", "benchmarks/read.py", "perf/array.c", "corpus/a.c", "fuzz/parse.c"}  # files of the examples' projects
 
 
 def _manual() -> ModuleType:
@@ -162,36 +160,6 @@ def test_the_manual_page_is_read_without_warnings() -> None:
     done = subprocess.run(["groff", "-man", "-Tutf8", "-ww"], input=manual.roff().encode(), capture_output=True, check=True)
     assert done.stderr == b""
     assert b"Print a script that makes the shell complete" in re.sub(rb"\s+", b" ", re.sub(rb".\x08|\x1b\[[0-9;]*m", b"", done.stdout))
-
-
-def completed(*words: str) -> list[str]:
-    """Return what the shell is offered behind some words, the last of which is being typed."""
-    line = " ".join(("perfdiff", *(shlex.quote(word) if word else "" for word in words)))
-    environment = os.environ | {"_PERFDIFF_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words))}
-    done = subprocess.run([sys.executable, "-m", "perfdiff"], env=environment, capture_output=True, text=True, check=True, cwd=ROOT)
-    return done.stdout.split()
-
-
-@pytest.mark.parametrize(
-    ("words", "offered"),
-    [
-        (("lo",), ["log"]),
-        (("cache", "pr"), ["prune"]),
-        (("log", "insert", "--si"), ["--since"]),
-        (("main", "HEAD", "--sav"), ["--save"]),
-        (("log", "--format", "s"), ["svg"]),
-    ],
-)
-def test_shells_complete_commands_options_and_choices(words: tuple[str, ...], offered: list[str]) -> None:
-    assert completed(*words) == offered
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_prints_the_shells_script(shell: str) -> None:
-    done = subprocess.run([sys.executable, "-m", "perfdiff", "completion", shell], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert "_PERFDIFF_COMPLETE" in done.stdout
-    if shell == "bash":
-        assert subprocess.run(["bash", "-n"], input=done.stdout, text=True, check=False).returncode == 0
 
 
 def test_the_methods_list_the_rules_of_the_judge_in_their_order() -> None:

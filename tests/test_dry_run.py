@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Collection
@@ -10,9 +11,16 @@ from pathlib import Path
 import pytest
 
 import runtimes
-from perfdiff import cli
+from perfdiff import cli, configuration
+from perfdiff.build.builder import build
+from perfdiff.build.cache import BuildCache
+from perfdiff.build.variants import BuildRequest
 from perfdiff.languages.packs import Packs
 from perfdiff.processes import running
+from perfdiff.records.schema import Phase, Side
+from perfdiff.request import Request
+from perfdiff.revisions.pins import resolve
+from perfdiff.revisions.repository import find_repository
 from programs import git
 from test_log import SCAN, SCAN_TOML
 
@@ -56,7 +64,9 @@ def test_before_anything_was_built_the_runs_are_known_and_the_rest_is_said_to_be
     # 8 blocks with probes
     assert "of these 40 to 1,280 plain, 8 to 12 survey, 0 to 32 timed" in said
     assert "runs 48 to 1,324 at 2 points" in said
-    assert "runs: unknown, as these workloads were not compared before; builds: unknown, as none is kept" in said
+    assert "runs: known once a side is built: a dry run then runs each point once; " in said
+    assert "; builds: unknown, as none is kept" in said
+    assert "limit 120 s in all: what does not fit is left out" in say("v1", "v2", "--dry-run", "--time", "2m")
     assert not list((place.parent / "cache" / "trees").iterdir())
 
 
@@ -100,3 +110,48 @@ def test_after_a_comparison_probes_builds_and_times_are_known(place: Path, say: 
     low, high = (float(number) * {"ms": 1e-3, "s": 1.0}[unit] for number, unit in (times.group(1, 2), times.group(3, 4)))
     assert 0 < low < high < 120
     assert "if each takes as long as the plain one" in said
+
+
+def seconds(said: str, about: str = "about") -> tuple[float, float]:
+    """Return the time of runs that was said, from and to."""
+    times = re.search(rf"runs: {about} ([\d.]+) (m?s) to ([\d,.]+) (m?s), by ", said)
+    assert times, said
+    low, high = (float(number.replace(",", "")) * {"ms": 1e-3, "s": 1.0}[unit] for number, unit in (times.group(1, 2), times.group(3, 4)))
+    return low, high
+
+
+SLEEPING = """
+[build]
+command = "cc -O1 -g -o scan scan.c"
+[[workload]]
+name = "sleep"
+command = "sleep {s}; ./scan 10"
+parameters = { s = [0.2, 0.4] }
+[counters]
+software = false
+"""
+
+
+@pytest.mark.integration
+def test_where_builds_are_kept_each_point_is_run_once_for_an_estimate(place: Path, say: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    runtimes.lent_to(place.parent / "cache")
+    config = configuration.load(place, environment={})
+    with BuildCache(place.parent / "cache") as builds:
+        request = Request(place, ("v1", "v2"), config, place.parent / "cache", dict(os.environ))
+        pins = resolve(find_repository(place), request.revisions, snapshots=request.cache / "snapshots")
+        for side, pin in ((Side.BASE, pins.base), (Side.HEAD, pins.head)):
+            build(BuildRequest(pin, side, Phase.PLAIN, config.build, request.environment, None, request.packs.workplace), builds)
+    (place / "perfdiff.toml").write_text(SLEEPING)
+    said = say("v1", "v2", "--dry-run")
+    low, high = seconds(said)
+    assert "by a run of each point;" in said
+    assert 10 * 2 * (0.2 + 0.4) <= low <= 3 * 10 * 2 * (0.2 + 0.4)
+    assert low < high < 400
+
+    monkeypatch.setattr("perfdiff.outlook.TRIED_S", 0.5)
+    said = say("v1", "v2", "--dry-run")
+    assert "by a run of 1 of 2 points, as more would take too long now" in said
+    assert seconds(said, "at least")[0] >= 10 * 2 * 2 * 0.2
+
+    (place / "perfdiff.toml").write_text(SLEEPING.replace("; ./scan", "; ./scam"))
+    assert re.search(r"runs: none, as one fails: 'sleep 0.2; ./scam 10' exited 127 \(base, sleep s=0.2\)", say("v1", "v2", "--dry-run"))

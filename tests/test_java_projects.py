@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -131,19 +130,12 @@ def test_init_writes_what_starts_the_program(tmp_path: Path, files: dict[str, st
         write_file(tmp_path, name, text)
     system = JavaProject().build_system(tmp_path)
     assert system is not None
-    write_file(tmp_path, "perfdiff.toml", template(project_in(tmp_path)))
-    config = configuration.load(tmp_path, environment={})
-    assert (config.build.command, config.workloads[0].command) == (system.command, command)
+    text = template(project_in(tmp_path))
+    write_file(tmp_path, "perfdiff.toml", text)
+    config = configuration.load(tmp_path, overrides=Overrides(command=command, parameters={"n": (1,)}), environment={})
+    assert config.build.command == system.command
+    assert f'# command = "{command}"' in text
     assert config.languages["java"] == JavaConfig()
-
-
-@pytest.mark.parametrize(
-    ("text", "says"), [(MAIN, "see whether the workload's command is"), (OTHER, "fill in the workload's command")], ids=["main", "none"]
-)
-def test_init_says_what_is_left_to_do(tmp_path: Path, text: str, says: str) -> None:
-    write_file(tmp_path, "src/shop/Till.java", text)
-    command = [sys.executable, "-m", "perfdiff", "init", "--repo", str(tmp_path)]
-    assert f"next: {says}" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def test_libraries_are_named_with_the_versions_that_build_files_ask_for(tmp_path: Path) -> None:

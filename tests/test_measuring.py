@@ -61,6 +61,7 @@ class Steps:
     made: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     order: list[str] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)
 
     def stage(self, name: str, total: int | None) -> None:
         self.order.append(name)
@@ -72,6 +73,9 @@ class Steps:
 
     def note(self, text: str) -> None:
         self.notes.append(text)
+
+    def know(self, text: str) -> None:
+        self.known.append(text)
 
 
 @pytest.fixture

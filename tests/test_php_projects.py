@@ -10,8 +10,10 @@ import pytest
 
 from perfdiff import configuration
 from perfdiff.cli.init import project_in, template
+from perfdiff.config import WorkloadConfig
 from perfdiff.configuration.recognition import is_led
 from perfdiff.errors import BuildError, ConfigError, StoreError
+from perfdiff.exploring import Tryout
 from perfdiff.languages.dependencies import changes
 from perfdiff.languages.php import homes, packages
 from perfdiff.languages.php.homes import Homes
@@ -96,9 +98,13 @@ def test_a_program_that_is_no_php_must_say_how_it_is_built(tmp_path: Path) -> No
     ("files", "script"),
     [
         ({"composer.json": '{"bin": ["bin/tool", "bin/other"]}', "bin/tool": "", "a.php": ""}, "bin/tool"),
-        ({"composer.json": '{"bin": "missing"}', "benchmarks/run.php": "", "bin/tool": ""}, "benchmarks/run.php"),
-        ({"composer.json": "[", "index.php": "", "run.php": ""}, "run.php"),
+        ({"composer.json": '{"bin": "missing"}', "benchmarks/run.php": "<?php work();", "bin/tool": ""}, "benchmarks/run.php"),
+        ({"composer.json": "[", "index.php": "", "run.php": "<?php new Work();"}, "run.php"),
         ({"index.php": ""}, None),
+        (
+            {"benchmarks/SortBench.php": "<?php class SortBench { function benchSort() { sort_all(); } }", "lib.php": "<?php CONST A = 1;"},
+            None,
+        ),
     ],
 )
 def test_a_script_that_may_be_a_workload_is_found(files: Mapping[str, str], script: str | None, tmp_path: Path) -> None:
@@ -106,7 +112,8 @@ def test_a_script_that_may_be_a_workload_is_found(files: Mapping[str, str], scri
 
 
 def test_init_writes_a_configuration_that_is_read(tmp_path: Path) -> None:
-    text = template(project_in(tree(tmp_path, {"composer.json": '{"bin": "bin/run.php"}', "bin/run.php": ""})))
+    found = project_in(tree(tmp_path, {"composer.json": '{"bin": "bin/run.php"}', "bin/run.php": ""}))
+    text = template(found, tryout=Tryout(0.0, command=WorkloadConfig("main", "php bin/run.php {n}", {"n": (1,)})))
     assert 'command = "php bin/run.php {n}"' in text
     assert "# interpreter = " in text
     tree(tmp_path, {"composer.json": "{}", "perfdiff.toml": text})
@@ -140,9 +147,10 @@ def test_what_a_build_runs_under_is_kept_beside_it(tmp_path: Path, monkeypatch: 
         prepared = made.prepare(beside, place, place, {"PATH": "/usr/bin"})
         made.finish(beside, place, place, {})
         assert homes.read(beside) == homes.PhpHome(program, "8.2.1", {"acme/box": "1.2.0", "acme/tip": "dev-main 0123456"})
-        assert homes.variables(beside, {"PATH": "/usr/bin"}) == prepared.variables
+        drivers = homes.variables(beside, {"PATH": "/usr/bin"}).pop(homes.SUITES)
+        assert homes.variables(beside, {"PATH": "/usr/bin"}) == {**prepared.variables, homes.SUITES: drivers}
         found.append(beside)
-    assert homes.variables(found[0], {}) == {}
+    assert homes.variables(found[0], {}) == {homes.SUITES: drivers}
     folder = Path(homes.variables(found[1], {"PATH": "/usr/bin"})["PATH"].split(":")[0])
     assert (folder / "php").readlink() == program
     (found[1] / "php.json").write_text((found[1] / "php.json").read_text().replace("1.2.0", "2.0.0"))

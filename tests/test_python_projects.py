@@ -121,6 +121,67 @@ def test_requirements_files_are_followed_and_the_project_is_not_required_of_itse
     assert found == Requirements(("a>=1", vendored, "file-like>=1", "b==2 --hash=sha256:00", "c", "d", "--pre", "e"), ("b<3",), "my-pack")
 
 
+GROUPS = """
+[dependency-groups]
+Bench_Marks = ["b>=2 ; python_version > '3'", {include-group = "data"}, "c[x]", {include-group = "data"}]
+data = ["numpy", "My.Pack[Fast]"]
+alone = []
+mistaken = ["b", {include-group = "bench_mark"}]
+round = [{include-group = "Table"}]
+table = ["b", {include-group = "round"}]
+path = ["./vendored"]
+other = [{include = "data"}]
+none = "numpy"
+
+[project.optional-dependencies]
+fast = ["d", "my-pack[Faster]"]
+faster = ["e", "my_pack[fast]"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("configured", "lines"),
+    [
+        (["group:bench-marks"], ("b>=2 ; python_version > '3'", "numpy", "d", "e", "c[x]")),
+        (["b<2", "group: DATA"], ("b<2", "numpy", "d", "e")),
+        (["group:alone"], ()),
+        (["my-pack"], ()),
+        ([".[faster]"], ("e", "d")),
+    ],
+)
+def test_groups_of_dependencies_are_required_with_what_they_include(tmp_path: Path, configured: list[str], lines: tuple[str, ...]) -> None:
+    write(tmp_path, SETUPTOOLS + PROJECT + GROUPS)
+    assert requirements.wanted(tmp_path, projects.read(tmp_path), configured, ()).lines == ("a>=1", *lines)
+
+
+def test_groups_need_no_project_that_can_be_installed(tmp_path: Path) -> None:
+    write(tmp_path, "[dependency-groups]\nbench = ['b']\n")
+    (tmp_path / "requirements.txt").write_text("a\n")
+    assert requirements.wanted(tmp_path, projects.read(tmp_path), ["group:bench"], ()).lines == ("b",)
+
+
+@pytest.mark.parametrize(
+    ("text", "group", "says"),
+    [
+        (GROUPS, "bench-mark", "requirements; did you mean 'Bench_Marks'?"),
+        (GROUPS, "mistaken", "has no group 'bench_mark', which 'mistaken' includes"),
+        (GROUPS, "xyz", "requirements; there are Bench_Marks, data, alone"),
+        (GROUPS, "round", "has groups that include each other: round → table → round"),
+        (GROUPS, "path", "has './vendored' in the group 'path', which is neither a requirement nor"),
+        (GROUPS, "other", "has {'include': 'data'} in the group 'other'"),
+        (GROUPS, "none", "has a group 'none' that is no list"),
+        ("[dependency-groups]\na-b = []\nA_b = []\n", "a-b", "has two groups 'a-b' and 'A_b'"),
+        ("", "bench", "has no group 'bench'; correct it"),
+    ],
+)
+def test_a_group_that_cannot_be_required_is_an_error_that_says_why(tmp_path: Path, text: str, group: str, says: str) -> None:
+    write(tmp_path, SETUPTOOLS + PROJECT + text)
+    with pytest.raises(BuildError) as raised:
+        requirements.wanted(tmp_path, projects.read(tmp_path), [f"group:{group}"], ())
+    assert raised.value.slug == "python-group"
+    assert says in str(raised.value)
+
+
 def test_scripts_have_the_requirements_that_lie_beside_them(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("a\n")
     scripts = projects.read(tmp_path)

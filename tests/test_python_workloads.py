@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Collection, Mapping, Sequence
@@ -135,6 +136,51 @@ def test_rounds(benchmark):
 def test_pedantic(benchmark):
     benchmark.pedantic(count, setup=lambda: ((count("setup") or "target",), {}), rounds=9)
 """
+ONCE = """
+import unittest
+import pytest
+from counted import count
+
+@pytest.fixture(scope="module", autouse=True)
+def module():
+    count("module")
+
+@pytest.fixture
+def made(tmp_path):
+    count("made")
+    return tmp_path / "once"
+
+def test_folder(made):
+    count("called")
+    made.mkdir()
+
+class Old(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        count("class")
+
+    def setUp(self):
+        count("set up")
+
+    def test_old(self):
+        count("old")
+
+class Coroutines:
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem):
+        if pyfuncitem.name == "test_awaited":
+            try:
+                pyfuncitem.obj().send(None)
+            except StopIteration:
+                return True
+
+async def test_awaited():
+    count("awaited")
+
+@pytest.fixture(scope="session", autouse=True)
+def coroutines(request):
+    request.config.pluginmanager.register(Coroutines())
+"""
 # What pytest-benchmark has, as its documentation tells: a fixture that chooses rounds for itself where it is not disabled, to be used once.
 BENCHMARK = """
 import pytest
@@ -227,12 +273,17 @@ def test_a_suite_of_asv_is_listed_as_asv_finds_it(project: Project) -> None:
     found, failures = project.listed("asv", "asv_bench/suite", "")
     assert list(found) == ["times.Inherits.time_it", "times.Fresh.time_fresh", "times.Cached.time_cached", "times.time_one_way"]
     inherits = found["times.Inherits.time_it"]
-    assert inherits["parameters"] == {"n": [10, 1000], "kind_of": ["list", "sorted"]}
+    assert inherits["parameters"] == {"n": [10, 1000], "kind_of": ["sorted", "list"]}
     assert [values for values, _, _ in inherits["points"]] == [[10, "sorted"], [1000, "list"], [1000, "sorted"]]
     assert found["times.Cached.time_cached"]["parameters"] == {"param1": [1, 2]}
     assert not found["times.time_one_way"]["points"][0][2]
     assert found["times.Fresh.time_fresh"]["points"][0][2]
-    assert failures == {"times.time_broken": "ValueError: of no use", "suite.broken": "ModuleNotFoundError: No module named 'nowhere'"}
+    assert failures == {
+        "times.time_broken": "ValueError: of no use",
+        "suite.broken": "ModuleNotFoundError: No module named 'nowhere'",
+        "times.Inherits.track_it": "is no benchmark whose calls are timed",
+        "times.Inherits.peakmem_it": "is no benchmark whose calls are timed",
+    }
 
 
 def test_a_regular_expression_chooses_benchmarks_of_asv(project: Project) -> None:
@@ -269,11 +320,11 @@ def test_tests_of_pytest_are_listed_with_their_parameters(project: Project) -> N
     assert list(found) == [f"tests/test_times.py::{name}" for name in names]
     assert found["tests/test_times.py::test_sort"]["parameters"] == {"sort": ["sorted", "list"], "n": [10, 1000]}
     assert len(found["tests/test_times.py::test_sort"]["points"]) == 4
-    again = {name.rpartition("::")[2]: all(point[2] for point in each["points"]) for name, each in found.items()}
-    assert again == {
-        "test_sort": True, "test_folder": False, "test_method": True, "test_old": False, "test_rounds": True, "test_pedantic": True,
-    }  # fmt: skip
-    assert failures == {"tests/test_times.py::test_wrong": "AssertionError"}
+    assert all(again for each in found.values() for _, _, again in each["points"])
+    assert failures == {
+        "tests/test_times.py::test_wrong": "AssertionError",
+        "tests/test_times.py::test_left_out": "is skipped: unconditional skip",
+    }
     assert not (project.folder / ".pytest_cache").exists()
 
 
@@ -289,6 +340,16 @@ def test_one_test_is_called_as_often_as_is_asked_with_the_same_fixtures(project:
     command = found["tests/test_times.py::test_sort"]["command"].replace("{n}", "1000").replace("{sort}", "list")
     assert project.run(repeated(command, 3)) == ["fixture", *["test list 1000"] * 3]
     assert project.run(repeated(command.replace("=1000", "=999"), 3), status=5) == []
+
+
+def test_a_test_that_cannot_be_called_again_is_run_again_with_new_fixtures(project: Project) -> None:
+    (project.folder / "tests/test_once.py").write_text(ONCE)
+    found, failures = project.listed("pytest", "tests/test_once.py")
+    folder, case, awaited = (found[f"tests/test_once.py::{name}"]["command"] for name in ("test_folder", "Old::test_old", "test_awaited"))
+    assert project.run(repeated(folder, 3)) == ["module", "made", "called", "called", *["made", "called"] * 2]
+    assert project.run(repeated(case, 3)) == ["module", "class", *["set up", "old"] * 3]
+    assert project.run(repeated(awaited, 2)) == ["module", *["awaited"] * 2]
+    assert failures == {}
 
 
 def test_what_a_test_hands_to_the_fixture_benchmark_is_called(project: Project) -> None:
@@ -448,7 +509,7 @@ ASV_FILES = {
 def test_a_project_with_a_suite_of_asv_needs_no_configuration(tmp_path: Path) -> None:
     config = configuration.load(checkout(tmp_path, None, ASV_FILES), environment={})
     (workload,) = config.workloads
-    assert workload == WorkloadConfig("asv", f"python -m {DRIVER} list asv bench/suite ''", suite=Suite("asv", "", guessed=True))
+    assert workload == WorkloadConfig("asv", f"A=1 python -m {DRIVER} list asv bench/suite '' A", suite=Suite("asv", "", guessed=True))
     assert config.build.overlay == ("bench/suite",)
     assert config.languages["python"] == PythonConfig(requirements=("numpy==1.26", "lxml"))
 
@@ -475,7 +536,7 @@ parameters = { n = [1, 2] }
     assert tests == WorkloadConfig(
         "pytest", f"""python -m {DRIVER} list pytest 'tests -k '"'"'a b'"'"''""", runs=5, suite=Suite("pytest", "tests -k 'a b'")
     )
-    assert (sorts.name, sorts.command) == ("sorts", f"python -m {DRIVER} list asv bench/suite time_sort")
+    assert (sorts.name, sorts.command) == ("sorts", f"A=1 python -m {DRIVER} list asv bench/suite time_sort A")
     assert function.name == "package.module:function"
     assert function.command == f"""python -m {DRIVER} list callable package.module:function '{{"n": [1, 2]}}'"""
     assert config.languages["python"] == PythonConfig(requirements=("pytest",))
@@ -513,6 +574,76 @@ def test_a_configuration_of_asv_that_cannot_be_used_is_told(tmp_path: Path, text
     with pytest.raises(ConfigError) as raised:
         configuration.load(checkout(tmp_path, None, {"asv.conf.json": text}), environment={})
     assert raised.value.slug == "config-asv"
+
+
+MATRIX = {"req": {"numpy": ["1.26", "2.0"], "lxml": ["", "5"]}, "env": {"BLAS": ["a b"]}, "env_nobuild": {"LEVEL": [None, "2"]}}
+HERE = {"python": "3.11", "sys_platform": sys.platform, "environment_type": "virtualenv", "req": {"scipy": "1.11"}}
+
+
+@pytest.mark.parametrize(
+    ("text", "required", "variables"),
+    [
+        ({"matrix": MATRIX}, ("numpy==1.26", "lxml"), {"BLAS": "a b"}),
+        ({"matrix": {"numpy": ["1.26"], "pip+lxml": [], "absent": None, "six": ""}}, ("numpy==1.26", "lxml", "six"), {}),
+        (
+            {"matrix": {"req": {"a": [">=1,<2"], "pip+b": ["git+https://x/b"], "c": [1.5]}}},
+            ("a>=1,<2", "b @ git+https://x/b", "c==1.5"),
+            {},
+        ),
+        ({"matrix": MATRIX, "exclude": [{"req": {"numpy": r"1\..*"}}]}, ("numpy==2.0", "lxml"), {"BLAS": "a b"}),
+        ({"matrix": MATRIX, "exclude": [{"req": {"numpy": "1"}}]}, ("numpy==1.26", "lxml"), {"BLAS": "a b"}),
+        ({"matrix": MATRIX, "exclude": [{"env_nobuild": {"LEVEL": None}}]}, ("numpy==1.26", "lxml"), {"BLAS": "a b", "LEVEL": "2"}),
+        ({"matrix": MATRIX, "exclude": [{"req": {"absent": ".*"}}]}, ("numpy==1.26", "lxml"), {"BLAS": "a b"}),
+        (
+            {"pythons": ["3.9", "3.12"], "matrix": MATRIX, "exclude": [{"python": "3.9"}, {"req": {"lxml": ""}}]},
+            ("numpy==1.26", "lxml==5"),
+            {"BLAS": "a b"},
+        ),
+        ({"matrix": {"numpy": ["1.26"]}, "exclude": [{"sys_platform": sys.platform}], "include": [HERE]}, ("scipy==1.11",), {}),
+        ({"include": [{**HERE, "sys_platform": "win32"}, {"python": "3.11", "pip+numpy": "2.0", "six": None}]}, ("numpy==2.0",), {}),
+        ({"include": [{"python": "3.11", "env": {"A": 1}, "req": {"numpy": ""}}], "exclude": [{"python": ".*"}]}, ("numpy",), {"A": "1"}),
+        ({"matrix": {"env": {"A": ["1"]}}}, (), {"A": "1"}),
+        ({"environment_type": "conda", "exclude": [{"environment_type": "virtualenv"}], "matrix": {"numpy": "1"}}, ("numpy==1",), {}),
+        ({}, (), {}),
+    ],
+)
+def test_the_first_environment_of_asv_is_installed(
+    tmp_path: Path, text: dict[str, object], required: tuple[str, ...], variables: dict[str, str]
+) -> None:
+    config = configuration.load(checkout(tmp_path, None, {"asv.conf.json": json.dumps(text), "benchmarks/a.py": ""}), environment={})
+    assert config.languages["python"] == PythonConfig(requirements=required)
+    (workload,) = config.workloads
+    words = shlex.split(workload.command)
+    assert words[: len(variables)] == [f"{name}={value}" for name, value in variables.items()]
+    assert words[len(variables) :] == ["python", "-m", DRIVER, "list", "asv", "benchmarks", "", *variables]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ({"exclude": [{"python": ".*"}], "matrix": {"numpy": "1"}}, "leaves no environment"),
+        ({"exclude": [{"sys_platform": "linux"}], "include": [{"python": "3", "sys_platform": "win32"}]}, "leaves no environment"),
+        ({"include": [{"req": {"numpy": "1"}}]}, "does not say which 'python'"),
+        ({"exclude": [{"req": {"numpy": "("}}], "matrix": {"numpy": "1"}}, "missing ), unterminated subpattern"),
+        ({"exclude": {"python": "3"}}, "'exclude' must be a list of objects"),
+        ({"matrix": ["numpy"]}, "'matrix' must be an object"),
+        ({"matrix": {"req": {"numpy": "1"}, "numpy": ["2"]}}, "'numpy' in 'matrix' must be one of req, env, env_nobuild"),
+        ({"matrix": {"env": {"A B": ["1"]}}}, "'A B' is no name of a variable"),
+    ],
+)
+def test_environments_of_asv_that_cannot_be_made_are_told(tmp_path: Path, text: dict[str, object], says: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        configuration.load(checkout(tmp_path, None, {"asv.conf.json": json.dumps(text), "benchmarks/a.py": ""}), environment={})
+    assert raised.value.slug == "config-asv"
+    assert says in str(raised.value)
+
+
+def test_benchmarks_of_asv_run_with_the_variables_of_their_environment(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BLAS", "a 'b'")
+    found, _ = project.listed("asv", "asv_bench/suite", "Cached", "BLAS")
+    cached = found["times.Cached.time_cached"]
+    for command in (cached["command"], cached["setup"]):
+        assert shlex.split(str(command))[:2] == ["BLAS=a 'b'", "python"]
 
 
 @pytest.mark.integration

@@ -20,11 +20,12 @@ from perfdiff.models.detectors.kinds import DetectorKind
 from perfdiff.outcome import Outcome
 from perfdiff.records.differences import Skipped
 from perfdiff.records.schema import Change, Note, Point, Revision, SampleTable, Side
-from perfdiff.report import counts, html, terminal, wording
+from perfdiff.report import counts, html, markdown, terminal, wording
 from perfdiff.report.blocks import Items
 from perfdiff.report.document import build
 from perfdiff.report.explain import explain
 from perfdiff.report.function import answer_facts, change
+from perfdiff.report.unmeasured import by_folder
 
 
 def text(findings: Findings, width: int = 120) -> str:
@@ -471,3 +472,48 @@ def test_a_function_that_was_not_looked_at_is_refused_with_which_ones_are() -> N
         explanation(outcome, "nothing_like_it")
     with pytest.raises(UsageError, match="did you mean"):
         explanation(outcome, f"{made.regressed().info.name}x")
+
+
+def many_unmeasured() -> tuple[Skipped, ...]:
+    """Return a hundred functions that were not measured: of one folder, of thirty within another, of tests, and beside all folders."""
+    plugins = [Skipped(f"load_{n}", f"src/plugins/p{n}/load.c", f"{'two' if n % 3 else 'one'} of its kind") for n in range(30)]
+    parser = [Skipped(f"parse_{n}", f"src/parser/{n % 4}.c", "never called by any workload") for n in range(40)]
+    tests = [Skipped(f"test_{n}", "src/parser/parser_test.c", "no workload runs anything of its file", whole=True) for n in range(29)]
+    return (*tests, *plugins, *parser, Skipped("main", "main.c", "never called by any workload"))
+
+
+def test_many_functions_that_were_not_measured_stand_by_folder_those_of_tests_last() -> None:
+    document = build(replace(made.findings(), skipped=many_unmeasured()))
+    assert document.skipped is not None
+    assert [[cell.text for cell in row] for row in document.skipped.rows] == [
+        ["40", "src/parser/", "never called by any workload"],
+        ["30", "src/plugins/", "two of its kind (20); one of its kind (10)"],
+        ["1", "./", "never called by any workload"],
+        ["29", "src/parser/", "no workload runs anything of its file"],
+    ]
+    for said in (terminal.render(document, lines=60), markdown.render(document), html.render(document)):
+        assert "src/plugins/" in said
+        assert "Not measured, by folder" in said
+    assert "load_0" not in terminal.render(document, lines=60) + markdown.render(document)
+
+
+def test_each_function_that_was_not_measured_is_in_the_full_text_and_in_html() -> None:
+    document = build(replace(made.findings(), skipped=many_unmeasured()))
+    for said in (terminal.render(document), html.render(document)):
+        assert all(re.search(rf"\b{each.name}\b", said) for each in many_unmeasured() if not each.whole)
+
+
+def test_few_functions_that_were_not_measured_are_named() -> None:
+    document = build(replace(made.findings(), skipped=many_unmeasured()[-12:]))
+    assert document.skipped is document.unmeasured
+    assert "parse_29" in terminal.render(document, lines=60)
+    assert "Function by function" not in html.render(document)
+
+
+def test_folders_are_taken_apart_only_as_far_as_their_rows_are_few() -> None:
+    skipped = [Skipped(f"f{n}", f"lib/a/{n}/x.c", "no") for n in range(50)] + [
+        Skipped(f"g{n}", f"lib/b/{n % 9}/y.c", "no") for n in range(20)
+    ]
+    folders = [row[1].text for row in by_folder(skipped).rows]
+    assert folders[0] == "lib/a/"
+    assert sorted(folders[1:]) == [f"lib/b/{n}/" for n in range(9)]

@@ -54,7 +54,7 @@ def test_what_init_proposes_of_a_server_is_read_once_it_is_no_comment(
     end = next((number for number in range(first, len(lines)) if not lines[number]), len(lines))
     proposed = "\n".join(line for line in lines[first:end] if line != "#")
     tree(tmp_path, {"perfdiff.toml": f"{text}\n{proposed}\n"})
-    found = configuration.load(tmp_path, environment={}).services
+    found = configuration.load(tmp_path, environment={}, measuring=False).services
     assert [service.name for service in found] == names
     assert (found[-1].command if found else None) == command
     assert ("docs/howto/server.md" in text) == bool(names)

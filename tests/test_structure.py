@@ -23,7 +23,7 @@ MOST_LINES = 450
 
 # What each part may import besides itself. Measuring and analysing meet in `records` and the `statistics` of pairs of runs, and in what
 # measuring asks of the analysis while runs go on (`ASKED`).
-_GROUND = {"config", "errors", "units", "progress", "processes", "seals", "locks", "logs", "temporary"}
+_GROUND = {"config", "errors", "units", "progress", "processes", "seals", "locks", "logs", "temporary", "deadline"}
 ALLOWED = {
     "errors": set(),
     "units": set(),
@@ -33,6 +33,7 @@ ALLOWED = {
     "seals": set(),
     "locks": {"config", "errors"},
     "logs": set(),
+    "deadline": set(),
     "temporary": {"watchdog"},
     "config": {"errors", "units"},
     "configuration": _GROUND,
@@ -41,7 +42,7 @@ ALLOWED = {
     "statistics": _GROUND | {"records"},
     "load": _GROUND | {"records"},
     "languages": _GROUND | {"configuration", "records", "revisions"},
-    "build": _GROUND | {"records", "revisions", "languages"},
+    "build": _GROUND | {"configuration", "records", "revisions", "languages"},
     "collect": _GROUND | {"records", "revisions", "languages", "build", "load"},
     "models": _GROUND | {"records"},
     "engines": _GROUND | {"records", "models"},
@@ -50,6 +51,7 @@ ALLOWED = {
     "report": _GROUND | {"records", "models", "analysis"},
     "accepted": _GROUND | {"configuration", "analysis"},
     "reproduction": _GROUND | {"configuration", "records"},
+    "latest": set(),
     "storage": _GROUND | {"records", "build"},
     "request": _GROUND | {"records", "revisions", "languages", "build", "collect"},
     "measuring": _GROUND | {"records", "statistics", "revisions", "languages", "build", "collect", "analysis", "request"},
@@ -60,8 +62,22 @@ ALLOWED = {
     "clustered": _GROUND | {"records", "revisions", "storage", "engines", "cluster", "measuring", "outcome", "request"},
     "measured": _GROUND | {"records", "build", "storage", "measuring", "outcome", "request", "clustered"},
     "pipeline": _GROUND
-    | {"records", "revisions", "languages", "collect", "storage", "measuring", "outcome", "request", "clustered", "measured"},
+    | {
+        "records",
+        "revisions",
+        "languages",
+        "collect",
+        "storage",
+        "analysis",
+        "measuring",
+        "outcome",
+        "request",
+        "clustered",
+        "measured",
+        "latest",
+    },
     "recorder": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "request", "measuring"},
+    "exploring": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "request", "measuring"},
     "trending": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "analysis", "request"},
     "searches": _GROUND
     | {
@@ -129,6 +145,7 @@ ABOVE = {"cli", "__main__", "__init__"}  # may import everything
 # that is measured.
 STANDS_ALONE = {
     "build/compiling.py",
+    "build/fuzzing.py",
     "build/reuse.py",
     "build/wrapper.py",
     "cluster/examination.py",
@@ -138,11 +155,17 @@ STANDS_ALONE = {
     "collect/serving/proxy.py",
     "collect/trees/reported.py",
     "load/__main__.py",
+    "languages/c/suites/testing.py",
     "languages/listing.py",
+    "languages/php/suites/trials.py",
     "languages/python/benchmarks/__main__.py",
     "languages/python/benchmarks/asv.py",
+    "languages/python/benchmarks/cases.py",
     "languages/python/benchmarks/functions.py",
     "languages/python/benchmarks/items.py",
+    "languages/python/benchmarks/reporting.py",
+    "languages/python/benchmarks/scripts.py",
+    "languages/python/benchmarks/watching.py",
     "languages/python/scripts/asking_backend.py",
     "languages/python/scripts/compared_code.py",
     "languages/python/scripts/compiling.py",
@@ -272,6 +295,7 @@ OF_ONE_LANGUAGE = re.compile(
 NAMING_ONE = {
     "build/calls.py": "reads calls of C's compilers, in whose place it is run",
     "build/commands.py": "the same",
+    "build/fuzzing.py": "links fuzz targets, which are C's, with a main",
     "build/kinds.py": "perfdiff's own interpreter",
     "build/links.py": "reads calls of C's compilers",
     "build/masquerade.py": "stands in place of C's compilers, and has its own modules compiled",

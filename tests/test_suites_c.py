@@ -17,7 +17,7 @@ import pytest
 from perfdiff.languages.c.frameworks import FRAMEWORKS
 from perfdiff.languages.c.suites import catch2
 from perfdiff.languages.c.suites.attempts import Attempts
-from perfdiff.languages.c.suites.cases import Outcome
+from perfdiff.languages.c.suites.cases import CaseOutcome
 from perfdiff.languages.c.suites.commands import CommandTest, listing_of
 from perfdiff.languages.c.suites.googlebenchmark import BenchmarkName
 from perfdiff.languages.listing import LISTED_TO, LISTING_S, Listing, tried
@@ -297,9 +297,9 @@ def test_reports_of_catch2_that_end_early_tell_what_ran() -> None:
     report = catch2.read(CATCH_3 + '<TestCase name="crashes">')
 
     assert dict(report.outcomes) == {
-        "passes": Outcome(0.5),
-        "needs a network": Outcome(0.25, "is skipped"),
-        "sorts": Outcome(0.0, sample_s=pytest.approx(1.1e-05)),
+        "passes": CaseOutcome(0.5),
+        "needs a network": CaseOutcome(0.25, "is skipped"),
+        "sorts": CaseOutcome(0.0, sample_s=pytest.approx(1.1e-05)),
     }
     assert (report.running, report.is_complete) == ("crashes", False)
     assert catch2.read(CATCH_3 + "</Catch2TestRun>").is_complete

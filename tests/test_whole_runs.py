@@ -17,8 +17,10 @@ from perfdiff.analysis.verdicts.asbuilt import few_layouts_note, layout_note, wa
 from perfdiff.analysis.verdicts.settling import settled
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
 from perfdiff.config import CompareConfig, MeasureConfig
+from perfdiff.deadline import Deadline
 from perfdiff.measuring.making import Block, Made
 from perfdiff.measuring.wholepairs import WholePairs
+from perfdiff.progress import Silent
 from perfdiff.records.schema import Phase, Point, Run, Side
 from perfdiff.report.sentences.catalogue import noted
 from perfdiff.statistics.pairs import FEWEST_PAIRS, MOST_PAIRS, PairedDifference, next_look, paired_difference
@@ -303,7 +305,7 @@ class Simulated:
 def test_a_point_that_was_decided_has_more_pairs_once_others_show_that_head_waits() -> None:
     maker = Simulated({1: {2, 5, 8}, 2: set(range(100))}, {1: 0.01, 2: 0.1}, most=30)
     config = SimpleNamespace(compare=CompareConfig(), measure=MeasureConfig())
-    bench = SimpleNamespace(points=THREE[:2], request=SimpleNamespace(config=config), progress=SimpleNamespace(stage=lambda *_: None))
+    bench = SimpleNamespace(points=THREE[:2], request=SimpleNamespace(config=config, deadline=Deadline()), progress=Silent())
     made: list[Run] = []
     WholePairs(bench, maker, 60.0).make(made)
     blocks = [run.block for run in made if run.point == 1 and run.side is Side.HEAD]

@@ -188,9 +188,8 @@ def instantiated(*, compared: bool = False) -> TrendFindings:
     return replace(found, experiment=replace(found.experiment, sides=sides))
 
 
-def hostile() -> TrendFindings:
-    """Return findings of two revisions in which every text that a stranger can choose is hostile."""
-    text = made.HOSTILE
+def hostile(text: str = made.HOSTILE) -> TrendFindings:
+    """Return findings of two revisions in which every text that a stranger can choose is `text`, a hostile one."""
 
     def places(side: PlaceCounts) -> PlaceCounts:
         named = tuple(Place(text, text, place.line, text) for place in side.places)

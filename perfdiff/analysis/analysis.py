@@ -131,9 +131,9 @@ def _functions(gathered: Gathered, samples: Samples, points: Sequence[Point]) ->
     found = [replace(_function(case, cases, ruling, metrics, told[case.info.id][1]), first=firsts.get(case.info.id)) for case in cases]
     costs = {case.info.id: _may_cost_ns(case, metrics[case.info.id]) for case in cases}
 
-    def place(each: FunctionFinding) -> tuple[int, int, float, bool, int]:
+    def place(each: FunctionFinding) -> tuple[tuple[bool, int, int], float, bool, int]:
         cost = costs[each.info.id] if each.verdict is Verdict.INCONCLUSIVE else abs(each.extra_ns)
-        return each.verdict.order, each.rank or 0, -cost, not each.info.change.is_suspect, each.info.id
+        return each.order, -cost, not each.info.change.is_suspect, each.info.id
 
     return sorted(found, key=place)
 

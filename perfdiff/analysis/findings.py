@@ -21,6 +21,7 @@ from perfdiff.records.differences import Skipped
 from perfdiff.records.kinds import MachinePart
 from perfdiff.records.reach import Reach
 from perfdiff.records.schema import Environment, FunctionInfo, Note, Point, Revision, Side, Workload
+from perfdiff.records.testfiles import is_of_tests
 
 RUN = "run_ns"  # the metric of a function's time per run, beside those of its calls
 # A figure that is known to a half and to twice of it only does not tell how much, as a median of few calls of two kinds.
@@ -277,11 +278,11 @@ class Anomaly:
 class FunctionFinding:
     """The conclusion on one function.
 
-    `rank` orders regressed functions, 1 = the likeliest root cause, None for the rest. `extra_ns` is the cost attributed to this
-    function's change per run, summed over the workload points, `share` its part of the extra cost of the whole run (0 to 1, None where
-    nothing got slower), `extra_ci_ns` its interval and `first` how often it is the largest of all, where blocks are drawn anew; both None
-    where it is not guilty by time. `chain` tells the way from the change to where the cost shows, step by step. A regression that was
-    `accepted`, by one entry a metric, does not count in the verdict on the whole.
+    `rank` orders regressed functions, 1 = the likeliest root cause, tests behind sources; None for the rest. `extra_ns` is the cost
+    attributed to this function's change per run, summed over the workload points, `share` its part of the extra cost of the whole run (0 to
+    1, None where nothing got slower), `extra_ci_ns` its interval and `first` how often it is the largest of all, where blocks are drawn
+    anew; both None where it is not guilty by time. `chain` tells the way from the change to where the cost shows, step by step. A
+    regression that was `accepted`, by one entry a metric, does not count in the verdict on the whole.
     `lines` run more often, its own or those of functions where its change shows, and `line_counts` is how often each of its lines in head
     ran there, by number. `warm_up` tells how the first calls of a run cost more than later ones, on either side where they do.
     `machines_say` tells where machines disagree on it, None where they do not. `happened` says what came of it, its
@@ -314,6 +315,11 @@ class FunctionFinding:
     rules: tuple[FiredRule, ...] = ()
     tells_cause: bool = False
     also: tuple[Claim, ...] = ()
+
+    @property
+    def order(self) -> tuple[bool, int, int]:
+        """Return its place among all: those of tests behind those of sources, but for slower ones, which go by rank."""
+        return self.rank is None and is_of_tests(self.info.file), self.verdict.order, self.rank or 0
 
     @property
     def headline(self) -> Claim:

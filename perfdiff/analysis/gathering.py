@@ -39,6 +39,7 @@ from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
 from perfdiff.config import CompareConfig
 from perfdiff.records.recorded import Samples
 from perfdiff.records.schema import Experiment, Floats, Phase
+from perfdiff.records.testfiles import sources_first
 
 
 def at_usual_pace(experiment: Experiment, samples: Samples, config: CompareConfig) -> tuple[Ledger, Samples]:
@@ -169,8 +170,15 @@ def gathered(of: Known, studies: Sequence[Study], lines: MatchedLines | None = N
         experiment.outside,
         behaviours(experiment, work, config),
         tuple(run for run in experiment.runs if run.phase is Phase.COUNTED),
+        _unrun(experiment, of.runs),
     )
     return Gathered(cases, q_values, own, attribution, of.counted, of.runs, evidence, Machines(of.names, _q_of_machines(studies)))
+
+
+def _unrun(experiment: Experiment, runs: WholeRuns) -> tuple[str, ...]:
+    """Return the points at which there are no whole runs of both sides although there are some at others."""
+    run = {end.point.id for end in runs.ends}
+    return tuple(point.label for point in experiment.points if run and point.id not in run)
 
 
 def most_favourable(of: Known, study: Study) -> Case:
@@ -274,7 +282,7 @@ def concluded(experiment: Experiment, functions: Sequence[FunctionFinding], evid
         points=experiment.points,
         end_to_end=(),
         functions=tuple(functions),
-        skipped=experiment.skipped,
+        skipped=tuple(sources_first(experiment.skipped, lambda each: each.file)),
         notes=experiment.notes,
         overhead=None,
         confidence=config.confidence,

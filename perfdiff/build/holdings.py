@@ -1,4 +1,4 @@
-"""What lies in the cache, by its names: all else in its folders is somebody else's, and is left alone."""
+"""Where the cache is, and what lies in it, by its names: all else in its folders is somebody else's, and is left alone."""
 
 from __future__ import annotations
 
@@ -22,13 +22,23 @@ HOLDINGS: Mapping[str, Holding] = {
     ),
     "repositories": Holding("repositories of others that are measured here", (KEY,), holds_folders=True),
     "runtime": Holding("runtime libraries", (r"[a-z]+-[\w.-]+",), holds_folders=True),
+    "callmaps": Holding("what benchmarks and tests call", (rf"{KEY}\.json",), holds_folders=False),
     "bisects": Holding("states of bisects", (r"[0-9a-f]+\.(?:json|writing)",), holds_folders=False),
     "logs": Holding("build logs", (rf"{KEY}\.log|service-.+\.log",), holds_folders=False, ageing=False),
     "locks": Holding("other", (rf"{KEY}|in-use|at-work|station",), holds_folders=False, ageing=False),
     "stations": Holding("builds of recordings", (r"[1-9]\d*",), holds_folders=True, ageing=False),
 }
 # What else stands beside such folders.
-_BESIDE = r"\.gitignore|room|removed|last-[0-9a-f]{32}"
+_BESIDE = r"\.gitignore|room|removed|(?:last|names)-[0-9a-f]{32}"
+
+
+def folder(environment: Mapping[str, str]) -> Path:
+    """Return the cache where none is given: `$PERFDIFF_CACHE`, else `perfdiff` in the user's cache folder."""
+    if own := environment.get("PERFDIFF_CACHE"):
+        return Path(own).absolute()
+    # The specification says that a relative path in XDG_CACHE_HOME is to be ignored.
+    user = Path(environment.get("XDG_CACHE_HOME", ""))
+    return (user if user.is_absolute() else Path.home() / ".cache") / "perfdiff"
 
 
 def entries(cache: Path, folder: str) -> tuple[Path, ...]:

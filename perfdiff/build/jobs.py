@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -12,11 +14,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from perfdiff import logs, processes, seals, temporary
-from perfdiff.build import compilers, userhome
+from perfdiff.build import compilers, fuzzing, userhome
 from perfdiff.build.commands import read_compile_log
 from perfdiff.build.failures import read_failure
 from perfdiff.build.masquerade import Flags, Masquerade, set_up_masquerade
 from perfdiff.build.variants import BuildRequest, elsewhere
+from perfdiff.configuration.switches import switched_off
 from perfdiff.errors import BuildError
 from perfdiff.languages.protocol import Prepared
 from perfdiff.records.schema import Note, Phase
@@ -60,7 +63,16 @@ class Job:
             output = stack.enter_context(logs.bounded(self.log))
             userhome.lay_out(self.folder, request.environment)
             environment = {**self.masquerade.environment, **userhome.variables(self.folder / userhome.NAME, request.environment), **ours}
-            yield stack.enter_context(processes.running(request.config.command, self.place, environment, stdout=output, stderr=output))
+            yield stack.enter_context(processes.running(self._command, self.place, environment, stdout=output, stderr=output))
+
+    @property
+    def _command(self) -> str:
+        """Return the shell command that builds, and links the fuzz targets behind it."""
+        config = self.request.config
+        if not config.fuzz_targets:
+            return config.command
+        words = [sys.executable, "-P", "-m", fuzzing.__name__, str(self.masquerade.folder.absolute()), *config.fuzz_targets]
+        return f"( {config.command}\n) && {shlex.join(words)}"
 
     def failure(self, status: int | None) -> BuildError:
         """Return what is wrong with a build whose command ended with this status, None where its time was over."""
@@ -134,6 +146,8 @@ class Job:
                 "path or by names that are none of gcc's or clang's (cc, gcc-12, clang++, …), so nothing can be measured; let it take the "
                 f"compiler from CC, CXX or PATH{f' ({told})' if told else ''}"
             )
+            if off := switched_off(self.place):
+                says += f"; where tests or benchmarks are all that it compiles, switch them on: --build with {', '.join(off)}"
         else:
             return
         raise BuildError(f"{says} (log: {self.log})", slug="no-compile-commands", detail=read_failure(self.log, self.tree).tail)

@@ -7,6 +7,7 @@ a level of its own, above the run).
 
 from __future__ import annotations
 
+import math
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -26,6 +27,7 @@ from perfdiff.records.schema import Note
 MOST_BYTES = 2e9  # of all layouts of a build; what 40 layouts of 50 MB of programs hold, which take a second to copy
 DISK_SHARE = 0.25  # of the free space that layouts may take
 LEAST_S = 30.0  # that making layouts may take, usually a second; where the build itself took longer, as long as that
+_OTHER_SIDE = "the other side's cannot be linked again"
 _SHOWN = 3  # names that a note lists before it only counts
 _OTHERS = frozenset((".git", "CMakeFiles", "meson-private", "meson-info"))  # folders with programs that build systems made for themselves
 
@@ -43,6 +45,7 @@ class Layouts:
     environment: Mapping[str, str]
     room: Path
     most: int
+    most_s: float = math.inf  # that making some may take, where that is less than what it may take as a rule
     why: str = ""
     is_compiled: bool = field(init=False)
     _refused: dict[Path, str] = field(default_factory=dict)
@@ -79,7 +82,7 @@ class Layouts:
     @property
     def limit_s(self) -> float:
         """Return how long it may take to make some layouts."""
-        return max(LEAST_S, self.built.duration_s)
+        return min(max(LEAST_S, self.built.duration_s), self.most_s)
 
     def make(self, seed: str, deadline: float) -> bool:
         """Link everything again in the build's tree, as `seed` draws it, before a time of the monotonic clock; return whether it was done.
@@ -97,7 +100,7 @@ class Layouts:
             self._end(1, f"its programs cannot be written: {error}")
             return False
         if linker.is_late:
-            self.why = f"linking again takes longer than {self.limit_s:.0f} s"
+            self.why = f"linking again takes longer than {units.duration(1e9 * self.limit_s)}"
             return False
         self._refused |= failed
         return len(failed) < len(self._pattern.links)
@@ -126,13 +129,13 @@ class Layouts:
             return ()
         reasons = [*dict.fromkeys(self._refused.values())]
         if count == 1:
-            why = self.why or next(iter(reasons), "the other side's cannot be linked again")
+            why = self.why or next(iter(reasons), _OTHER_SIDE)
             return (
                 Note("one-layout", f"the build could be had in one layout only, so that what layout makes of times is not known: {why}"),
             )
         notes = []
         if count < asked:
-            notes.append(Note("fewer-layouts", f"{count} layouts of the build were made and not {asked}: {self.why}"))
+            notes.append(Note("fewer-layouts", f"{count} layouts of the build were made and not {asked}: {self.why or _OTHER_SIDE}"))
         reasons += [
             f"{path.relative_to(self.built.tree)} was not seen to be linked" for path in self._strangers if path not in self._refused
         ]

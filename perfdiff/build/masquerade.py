@@ -85,7 +85,7 @@ def set_up_masquerade(
     """
     stand_ins = folder / "bin"
     stand_ins.mkdir(parents=True)
-    for records in ("calls", "links"):
+    for records in ("calls", "links", "linked"):
         (folder / records).mkdir()
     if partner is not None:
         lines = (str(partner.folder.resolve()), str(partner.tree.resolve()), str(partner.claims or ""))

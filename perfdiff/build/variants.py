@@ -99,6 +99,7 @@ def build_key(request: BuildRequest, compilers: str, cache: Path) -> str:
         pin.repository.folder.as_posix(),
         overlay_digest(pin.repository, request.config.overlay),
         request.config.command,
+        *request.config.fuzz_targets,
         compilers,
         request.variant.value,
         *((instrumentation.digest, str(instrumentation.runtime)) if instrumentation else ("", "")),

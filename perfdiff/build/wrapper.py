@@ -2,8 +2,9 @@
 
 Runs on its own with NAME FOLDER TREE HEADER RUNTIME KIND ARGUMENTS…, once per compiler call, in a bare interpreter (`python -I -S`), so it
 imports nothing that is slow to start, and of perfdiff only what `masquerade.py` lays beside it. HEADER and RUNTIME are empty in a plain
-build; KIND is one of `calls.py`. Writes one JSON file a compile to FOLDER/calls, in a plain build one a link to FOLDER/links, and one an
-object that may serve the other side to FOLDER/objects; FOLDER/bin is the masquerade itself.
+build; KIND is one of `calls.py`. Writes one JSON file a compile to FOLDER/calls, one a link to FOLDER/links in a plain build (in others,
+with its words alone, to FOLDER/linked), and one an object that may serve the other side to FOLDER/objects; FOLDER/bin is the masquerade
+itself.
 """
 
 # Importing pathlib would take longer than all the rest.
@@ -56,6 +57,8 @@ def main(name: str, build: Build, arguments: list[str]) -> int:
     status, dropped, plain = Reuse(call, compiler, directory, build, words).run(compile_, path)
     if status == 0 and call.links and build.is_plain:
         record_link(call, name, compiler, directory, build)
+    elif status == 0 and call.links:
+        record(os.path.join(build.folder, "linked"), {"directory": directory, "arguments": call.arguments})
     if (call.sources and call.compiles) or any(is_inside(file, build.tree) for file in plain):
         sources = [{"file": os.path.join(directory, file), "language": language} for file, language in call.sources]
         content = {"directory": directory, "name": name, "compiler": compiler, "arguments": call.arguments, "sources": sources}

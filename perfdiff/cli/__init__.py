@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import math
 import os
 import re
 import signal
 import sys
-import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from types import TracebackType
@@ -18,6 +15,7 @@ from typer import BadParameter
 from typer.main import get_command
 
 from perfdiff.cli.exits import ExitCode
+from perfdiff.cli.leaving import CODES, Leave
 
 # Each module has a Typer application `app`; only the chosen one is imported.
 COMMANDS = (
@@ -43,19 +41,17 @@ COMPARISON = "comparison"
 COMPLETE = "_PERFDIFF_COMPLETE"  # set by a shell that asks what could follow, to its own name
 
 _TERMS = re.compile(r"^Value error, |, unable to parse .*$")
-_STDERR = 2
-_CLEARING_S = 5.0  # clearing away takes less, but for huge trees; whoever asks again later than this is not kept
-_CODES = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED, signal.SIGHUP: ExitCode.TERMINATED}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command that `arguments` ask for and exit with its code."""
     if COMPLETE in os.environ:
-        import_module("perfdiff.cli.whole").complete()
+        import_module("perfdiff.cli.completing").complete(os.environ[COMPLETE], os.environ)
+        return
     given = list(sys.argv[1:] if arguments is None else arguments)
     sys.excepthook = _crash
-    leave = _Leave()
-    for number in _CODES:
+    leave = Leave()
+    for number in CODES:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, leave)
     # What follows the first `--` belongs to the workload's program, options and all.
@@ -63,12 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     own, command = given[:end], given[end + 1 :]
     if own == ["version"]:
         own = ["--version"]
-    place = _first_word(own)
-    if place is not None and own[place] in COMMANDS:
-        name, program = own[place], f"perfdiff {own[place]}"
-        del own[place]
-    else:
-        name, program = COMPARISON, "perfdiff"
+    name, own = command_of(own)
+    program = "perfdiff" if name == COMPARISON else f"perfdiff {name}"
     chosen = loaded(name)
     chosen.make_context = _in_plain_words(chosen.make_context)
     chosen(args=own, prog_name=program, obj=command)
@@ -79,7 +71,15 @@ def loaded(name: str) -> Any:
     return get_command(import_module(f"perfdiff.cli.{name.replace('-', '_')}").app)
 
 
-def _first_word(own: Sequence[str]) -> int | None:
+def command_of(words: Sequence[str]) -> tuple[str, list[str]]:
+    """Return which command the words of a command line choose, and the words without its name."""
+    place = first_word(words)
+    if place is None or words[place] not in COMMANDS:
+        return COMPARISON, list(words)
+    return words[place], [*words[:place], *words[place + 1 :]]
+
+
+def first_word(own: Sequence[str]) -> int | None:
     """Return the place of the first argument that is neither an option nor the value of one that comparisons take."""
     if not own or not own[0].startswith("-"):
         return 0 if own else None
@@ -104,23 +104,6 @@ def _in_plain_words(make_context: Callable[..., Any]) -> Callable[..., Any]:
             raise
 
     return made
-
-
-class _Leave:
-    """Leaves as from any other exit, so that folders and child processes are cleared away; impatient signals do not disturb that."""
-
-    def __init__(self) -> None:
-        self._since = -math.inf
-
-    def __call__(self, number: int, _frame: object) -> None:
-        """Exit with the signal's code."""
-        if time.monotonic() - self._since < _CLEARING_S:
-            return
-        self._since = time.monotonic()
-        code = _CODES[signal.Signals(number)]
-        with contextlib.suppress(OSError):
-            os.write(_STDERR, f"perfdiff: {code.name.lower()}\n".encode())  # not by the stream, which may be in use just now
-        sys.exit(code)
 
 
 def _crash(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

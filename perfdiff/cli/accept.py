@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff import configuration, units
-from perfdiff.cli import acceptances, exits, options, output, waiting
+from perfdiff.cli import acceptances, exits, options, output, suggestions, waiting
 from perfdiff.cli.explain import is_named, last
 from perfdiff.errors import UsageError
 
@@ -36,7 +36,12 @@ the day that --until names, it is a regression again. A function that is slower 
 
 @app.command(help=_HELP)
 def accept(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
-    function: Annotated[str, typer.Argument(metavar="FUNCTION", help="Its name, or FILE:NAME if several share the name.")],
+    function: Annotated[
+        str,
+        typer.Argument(
+            metavar="FUNCTION", autocompletion=suggestions.regressions, help="Its name, or FILE:NAME if several share the name."
+        ),
+    ],
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why this cost is acceptable; reports repeat it.")],
     until: Annotated[
         str | None, typer.Option("--until", metavar="DATE", help="The last day on which the acceptance holds, such as 2027-06-30.")
@@ -52,7 +57,7 @@ def accept(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     verbose: options.Verbose = False,
 ) -> None:
     """Write what the last comparison found of a function to the file of known costs."""
-    with exits.exceptions_become_codes():
+    with exits.exceptions_become_codes(repository):
         if not reason.strip():
             raise UsageError("--reason is empty; say why this cost is fine, since reports repeat it", slug="accept-reason")
         day = _day(until)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import comparison, exits, groups, options, output, recordings, samples
+from perfdiff.cli import comparison, exits, groups, options, output, recordings, samples, suggestions
 from perfdiff.cli.explain import is_named
 from perfdiff.configuration import Overrides
 from perfdiff.errors import UsageError
@@ -64,7 +64,10 @@ class _Chosen(StrEnum):
 @groups.expanded
 def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
-    subjects: Annotated[list[str] | None, typer.Argument(metavar="REV | SAMPLES", help="A revision, or recorded calls.")] = None,
+    subjects: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="REV | SAMPLES", autocompletion=suggestions.revisions, help="A revision, or recorded calls."),
+    ] = None,
     output_file: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the annotations here.")] = None,
     form: Annotated[Form, typer.Option("--format", help="Form of the annotations.")] = Form.TEXT,
     plots: Annotated[Path | None, typer.Option("--plots", metavar="FOLDER", help="Draw each annotation as an SVG in this folder.")] = None,
@@ -72,7 +75,10 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         list[str] | None, typer.Option("--metric", metavar="NAME", help="Annotate this metric (may be repeated), or `all`.")
     ] = None,
     function: Annotated[
-        list[str] | None, typer.Option("--function", metavar="NAME", help="Annotate only this function (may be repeated).")
+        list[str] | None,
+        typer.Option(
+            "--function", metavar="NAME", autocompletion=suggestions.functions, help="Annotate only this function (may be repeated)."
+        ),
     ] = None,
     side: Annotated[_Chosen | None, typer.Option("--side", help="Which side to use of an experiment with two sides.")] = None,
     save: options.Save = None,

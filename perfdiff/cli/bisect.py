@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import comparison, destinations, exits, groups, options, output, trends
+from perfdiff.cli import comparison, destinations, exits, groups, options, output, suggestions, trends
 from perfdiff.cli.destinations import Destination
 from perfdiff.cli.explain import is_named
 from perfdiff.errors import UsageError
@@ -55,9 +55,12 @@ Exit codes:
 @groups.expanded
 def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
-    good: Annotated[str, typer.Argument(metavar="GOOD", help="A revision that is not slow yet.")],
-    bad: Annotated[str, typer.Argument(metavar="BAD", help="A later revision that is slow.")],
-    function: Annotated[str | None, typer.Option("--function", metavar="NAME", help="Follow this function, NAME or FILE:NAME.")] = None,
+    good: Annotated[str, typer.Argument(metavar="GOOD", autocompletion=suggestions.revisions, help="A revision that is not slow yet.")],
+    bad: Annotated[str, typer.Argument(metavar="BAD", autocompletion=suggestions.revisions, help="A later revision that is slow.")],
+    function: Annotated[
+        str | None,
+        typer.Option("--function", metavar="NAME", autocompletion=suggestions.functions, help="Follow this function, NAME or FILE:NAME."),
+    ] = None,
     metric: Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Follow this metric or counter, or `growth`.")] = None,
     confidence: Annotated[float, typer.Option("--confidence", metavar="SHARE", help="Stop when the culprit is this certain.")] = 0.95,
     first_parent: Annotated[bool, typer.Option("--first-parent", help="Treat each merge as one commit.")] = False,
@@ -75,7 +78,7 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     project: groups.Project,
 ) -> None:
     """Bisect and exit with the code of what was found."""
-    with exits.exceptions_become_codes():
+    with exits.exceptions_become_codes(project.repository):
         places = destinations.chosen(report_format, output_files, full=full)
         by_growth = metric == options.GROWTH
         if by_growth:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from perfdiff.cli import comparison, exits, groups, options, output
+from perfdiff.cli import comparison, exits, groups, options, output, suggestions
 from perfdiff.cli.bisect import check_metric
 from perfdiff.cli.explain import is_named
 from perfdiff.config import RUNS_FOR_TIME
@@ -84,9 +84,18 @@ def _crash(kind: type[BaseException], error: BaseException, trace: TracebackType
 def bisect_step(  # noqa: PLR0913 (each is an option of the command line)
     context: typer.Context,
     good: Annotated[
-        str | None, typer.Option("--good", metavar="REV", help="Compare with this revision, not with git bisect's good one.")
+        str | None,
+        typer.Option(
+            "--good",
+            metavar="REV",
+            autocompletion=suggestions.revisions,
+            help="Compare with this revision, not with git bisect's good one.",
+        ),
     ] = None,
-    function: Annotated[str | None, typer.Option("--function", metavar="NAME", help="Judge this function, NAME or FILE:NAME.")] = None,
+    function: Annotated[
+        str | None,
+        typer.Option("--function", metavar="NAME", autocompletion=suggestions.functions, help="Judge this function, NAME or FILE:NAME."),
+    ] = None,
     metric: Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Judge this metric or counter.")] = None,
     *,
     workloads: groups.Workload,
@@ -94,7 +103,7 @@ def bisect_step(  # noqa: PLR0913 (each is an option of the command line)
     project: groups.Project,
 ) -> None:
     """Compare HEAD with the good commit and exit with git's code."""
-    with exits.exceptions_become_codes():
+    with exits.exceptions_become_codes(project.repository):
         check_metric(metric)
         overrides = comparison.overridden(context, project, workloads, repeats)
         with project.progress() as progress:

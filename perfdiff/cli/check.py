@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from perfdiff.cli import comparison, exits, groups, options, output, recordings, samples
+from perfdiff.cli import comparison, exits, groups, options, output, recordings, samples, suggestions
 from perfdiff.cli.annotate import recorded_calls
 from perfdiff.configuration import Worse, links
 from perfdiff.errors import UsageError
@@ -78,7 +78,10 @@ _SUFFIXES = {".json": Form.JSON, ".svg": Form.SVG}
 def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What `perfdiff annotate` or `perfdiff trends` wrote.")],
-    subjects: Annotated[list[str] | None, typer.Argument(metavar="REV | SAMPLES", help="A revision, or recorded calls.")] = None,
+    subjects: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="REV | SAMPLES", autocompletion=suggestions.revisions, help="A revision, or recorded calls."),
+    ] = None,
     output_file: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the outcome here; .json and .svg choose the format.")
     ] = None,

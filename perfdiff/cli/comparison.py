@@ -16,10 +16,12 @@ import typer
 from typer.core import TyperCommand
 
 from perfdiff import __version__, configuration
-from perfdiff.cli import COMMANDS, acceptances, destinations, exits, groups, options, output, samples, ticket, waiting
+from perfdiff.cli import COMMANDS, acceptances, destinations, exits, groups, options, output, samples, suggestions, ticket, waiting
 from perfdiff.cli.destinations import Destination
+from perfdiff.cli.leaving import Answering
 from perfdiff.config import PLACE, RUNS_FOR_TIME, Config
 from perfdiff.configuration import Overrides
+from perfdiff.deadline import Deadline
 from perfdiff.errors import ConfigError, RevisionError
 from perfdiff.languages.installed import installed
 from perfdiff.progress import Progress
@@ -65,7 +67,7 @@ Other commands:
   perfdiff compare A B        compare two sets of samples without sources, or the recordings of a fleet
   perfdiff record [REV]       record a program in use: the times and inputs of its functions
   perfdiff cache              show, clear or verify the cache
-  perfdiff completion SHELL   print a script that makes the shell complete commands and options
+  perfdiff completion SHELL   print a script that makes the shell complete commands, revisions and names
   perfdiff help [WORD]        explain a command, or the slug behind a message
 
 \b
@@ -74,9 +76,9 @@ Exit codes:
   1    regression
   2    the command line, the configuration or a revision is wrong
   3    could not measure: a build or a workload failed
-  4    inconclusive, with --strict
-  130  interrupted
-  143  terminated
+  4    inconclusive, with --strict; or the time was over and nothing is decided
+  130  interrupted: what is known by then is told all the same
+  143  terminated, the same
 """
 
 
@@ -98,7 +100,7 @@ def _version(asked: bool) -> None:
 @groups.expanded
 def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
-    revisions: Annotated[list[str], typer.Argument(metavar="BASE", hidden=True)],
+    revisions: Annotated[list[str], typer.Argument(metavar="BASE", autocompletion=suggestions.revisions, hidden=True)],
     output_files: options.Outputs = None,
     report_format: options.ReportFormat = None,
     full: options.Full = False,
@@ -111,6 +113,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         ),
     ] = None,
     thorough: options.Thorough = False,
+    time: options.Time = None,
     cluster: options.Cluster = None,
     *,
     workloads: groups.Workload,
@@ -122,31 +125,35 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     _version_asked: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")] = False,
 ) -> None:
     """Compare two revisions and exit with the code of the verdict."""
-    with exits.exceptions_become_codes(), _commands_suggested(revisions):
+    with exits.exceptions_become_codes(project.repository), _commands_suggested(revisions):
         places = destinations.chosen(report_format, output_files, full=full)
         if save:
             samples.check(save)
         if ticket_folder:
             ticket.check(ticket_folder)
         overrides = overridden(context, project, workloads, repeats)
-        overrides = replace(overrides, thorough=thorough, cluster=cluster)
+        overrides = replace(overrides, thorough=thorough, time=time, cluster=cluster)
         if dry_run:
             _rehearse(tuple(revisions), project.repository, project.cache_folder, overrides, quiet=project.quiet)
             raise typer.Exit
-        with project.progress() as progress:
-            asked = request(tuple(revisions), project.repository, project.cache_folder, overrides, progress)
-            uncommitted = ticket.changes(asked, ticket_folder, progress) if ticket_folder else None
-            outcome = answered(asked, project.repository, overrides, progress)
-            if ticket_folder:
-                progress.stage("writing the ticket", None)
-                ticket.write(ticket_folder, outcome, asked, uncommitted)
-        deliver(outcome, places)
-        if save and outcome.recorded:
-            samples.save(save, outcome.recorded)
-        if project.verbose:
-            output.tell_stages(outcome.findings.stages)
-        output.tell(headline(outcome), *destinations.written(places), quiet=project.quiet, ticket=ticket_folder)
-        raise typer.Exit(exits.of_verdict(outcome.findings.verdict, strict=strict))
+        deadline = Deadline()
+        with Answering(deadline) as answering:
+            with project.progress(deadline) as progress:
+                asked = replace(request(tuple(revisions), project.repository, project.cache_folder, overrides, progress), deadline=deadline)
+                deadline.time_s = asked.config.measure.time_s
+                uncommitted = ticket.changes(asked, ticket_folder, progress) if ticket_folder else None
+                outcome = answered(asked, project.repository, overrides, progress)
+                if ticket_folder:
+                    progress.stage("writing the ticket", None)
+                    ticket.write(ticket_folder, outcome, asked, uncommitted)
+            deliver(outcome, places)
+            if save and outcome.recorded:
+                samples.save(save, outcome.recorded)
+            if project.verbose:
+                output.tell_stages(outcome.findings.stages)
+            output.tell(headline(outcome), *destinations.written(places), quiet=project.quiet, ticket=ticket_folder)
+        code = exits.of_verdict(outcome.findings.verdict, strict=strict or deadline.is_cut)
+        raise typer.Exit(code if answering.code is None else answering.code)
 
 
 @contextmanager
@@ -200,11 +207,8 @@ def request(revisions: tuple[str, ...], directory: Path, cache: Path, overrides:
     """Return what is asked of the pipeline, by the configuration that holds in `directory`."""
     from perfdiff.revisions.repository import find_repository
 
-    try:
-        config = configuration.load(directory.absolute(), overrides=overrides, environment=os.environ)
-    except ConfigError:
-        find_repository(directory)  # outside of any repository nothing else is worth mending
-        raise
+    find_repository(directory)  # outside of one, no configuration is worth mending
+    config = configuration.load(directory.absolute(), overrides=overrides, environment=os.environ)
     if config.build_guessed_from:
         progress.note(_guess(config))
     from perfdiff.request import Request

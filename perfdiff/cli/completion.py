@@ -1,20 +1,20 @@
-"""`perfdiff completion SHELL`: the script that makes a shell complete commands and options."""
+"""`perfdiff completion SHELL`: the script that makes a shell complete commands, options, revisions and names."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+from importlib import resources
 from typing import Annotated
 
 import typer
-from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
-from perfdiff.cli import COMPLETE, options, output
-from perfdiff.cli.whole import PROGRAM
+from perfdiff.cli import options, output
 
 app = options.application()
 
 _HELP = """
-Print a script that makes the shell complete perfdiff's commands and options. Evaluate it in the shell's start-up file:
+Print a script that makes the shell complete perfdiff's commands and options, revisions, workloads, and functions of the last comparison.
+Evaluate it in the shell's start-up file:
 
 \b
   eval "$(perfdiff completion bash)"       in ~/.bashrc
@@ -34,4 +34,4 @@ class Shell(StrEnum):
 @app.command(help=_HELP)
 def completion(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> None:
     """Print the script."""
-    output.write(get_completion_script(prog_name=PROGRAM, complete_var=COMPLETE, shell=shell.value))
+    output.write((resources.files("perfdiff.cli") / "pages" / f"completion.{shell.value}").read_text(encoding="utf-8"))

@@ -6,11 +6,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from perfdiff.errors import PerfdiffError, UsageError
+from perfdiff.deadline import CutShortError, Ending
+from perfdiff.errors import OutOfTimeError, PerfdiffError, UsageError
 
 if TYPE_CHECKING:
     from perfdiff.analysis.findings import Verdict
@@ -46,16 +48,31 @@ def of_standing(standing: Standing, *, strict: bool) -> ExitCode:
 
 
 @contextmanager
-def exceptions_become_codes() -> Iterator[None]:
-    """Run the body of a command: tell expected failures on standard error and exit with their codes."""
+def exceptions_become_codes(within: Path | None = None) -> Iterator[None]:
+    """Run the body of a command: tell expected failures on standard error and exit with their codes.
+
+    A command that works `within` a repository fails first where there is none: outside of one, nothing else is worth mending.
+    """
     try:
+        if within is not None:
+            from perfdiff.revisions.repository import find_repository
+
+            find_repository(within)
         yield
     except PerfdiffError as error:
         _tell(error)
-        raise typer.Exit(ExitCode.USAGE if isinstance(error, UsageError) else ExitCode.NOT_MEASURED) from error
+        raise typer.Exit(_of_error(error)) from error
+    except CutShortError as cut:  # before anything was known
+        raise typer.Exit(ExitCode.INTERRUPTED if cut.ending is Ending.INTERRUPTED else ExitCode.TERMINATED) from cut
     except KeyboardInterrupt as interrupt:
         typer.echo("perfdiff: interrupted", err=True)
         raise typer.Exit(ExitCode.INTERRUPTED) from interrupt
+
+
+def _of_error(error: PerfdiffError) -> ExitCode:
+    if isinstance(error, OutOfTimeError):
+        return ExitCode.INCONCLUSIVE
+    return ExitCode.USAGE if isinstance(error, UsageError) else ExitCode.NOT_MEASURED
 
 
 def _tell(error: PerfdiffError) -> None:

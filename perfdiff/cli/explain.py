@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import acceptances, comparison, exits, options, output, waiting
+from perfdiff.cli import acceptances, comparison, exits, options, output, suggestions, waiting
 from perfdiff.configuration import Overrides
 from perfdiff.errors import UsageError
 from perfdiff.progress import Progress
@@ -38,9 +38,13 @@ Show everything that a comparison found out about a function: for which inputs, 
 @app.command(help=_HELP)
 def explain(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
-    function: Annotated[str, typer.Argument(metavar="FUNCTION", help="Its name, or FILE:NAME or a FILE:LINE of its code.")],
+    function: Annotated[
+        str,
+        typer.Argument(metavar="FUNCTION", autocompletion=suggestions.functions, help="Its name, or FILE:NAME or a FILE:LINE of its code."),
+    ],
     revisions: Annotated[
-        list[str] | None, typer.Argument(metavar="[BASE] [HEAD]", help="The comparison; without it, the last one.")
+        list[str] | None,
+        typer.Argument(metavar="[BASE] [HEAD]", autocompletion=suggestions.revisions, help="The comparison; without it, the last one."),
     ] = None,
     build: options.Build = None,
     param: options.Parameters = None,
@@ -51,7 +55,7 @@ def explain(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     verbose: options.Verbose = False,
 ) -> None:
     """Tell what the last comparison, or another one, knows of a function."""
-    with exits.exceptions_become_codes():
+    with exits.exceptions_become_codes(repository):
         folder, command = options.cache_folder(cache), comparison.command_text(context.obj or [])
         if not revisions and (command or build or param):
             raise UsageError(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 from perfdiff.cli import options, waiting
 
 if TYPE_CHECKING:
+    from perfdiff.deadline import Deadline
     from perfdiff.progress import Progress
 
 
@@ -51,9 +52,9 @@ class Project:
         """Return the folder of builds and recordings."""
         return options.cache_folder(self.cache)
 
-    def progress(self) -> AbstractContextManager[Progress]:
-        """Show progress for the length of a `with` block."""
-        return waiting.progress(quiet=self.quiet, verbose=self.verbose)
+    def progress(self, deadline: Deadline | None = None) -> AbstractContextManager[Progress]:
+        """Show progress for the length of a `with` block, with the time that is left where one is limited."""
+        return waiting.progress(quiet=self.quiet, verbose=self.verbose, deadline=deadline)
 
 
 _GROUPS = (Workload, Repeats, Project)

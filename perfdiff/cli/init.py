@@ -1,25 +1,34 @@
-"""`perfdiff init`: write a commented configuration for the project one stands in."""
+"""`perfdiff init`: try the project one stands in, and write a commented configuration with what was seen to work."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perfdiff import configuration
-from perfdiff.cli import exits, options, output
+from perfdiff import configuration, temporary, units
+from perfdiff.cli import exits, options, output, waiting
 from perfdiff.config import TEMPLATE_COMMAND, BuildConfig, CompareConfig, ProbeConfig, WorkloadConfig
-from perfdiff.configuration import buildsystem, recognition, servers
+from perfdiff.configuration import Overrides, buildsystem, recognition, servers
 from perfdiff.configuration.buildsystem import BuildSystem
 from perfdiff.configuration.recognition import Draft
 from perfdiff.configuration.servers import Hint
-from perfdiff.errors import UsageError
+from perfdiff.errors import BuildError, ConfigError, UsageError
+from perfdiff.languages.frameworks import frameworks
+from perfdiff.progress import Progress
+
+if TYPE_CHECKING:
+    from perfdiff.exploring import TriedSuite, Tryout
 
 app = options.application()
+
+PARAMETERS: Mapping[str, tuple[float | str, ...]] = {"n": (1000, 3000, 10000, 30000)}
+_VALUES = ", ".join(map(str, PARAMETERS["n"]))
 
 _TEMPLATE = """\
 # What perfdiff builds and runs. All keys: docs/configuration.md of perfdiff.
@@ -32,11 +41,7 @@ _TEMPLATE = """\
 # timeout_s = {build_timeout:g}
 
 # One or more workloads, run in the built tree of each revision. Small and large inputs let perfdiff say how cost grows.
-[[workload]]
-name = "main"
-command = "{workload}"
-parameters = {{ n = [1000, 3000, 10000, 30000] }}
-# runs = {runs}                 # of each side at each point, at most
+{workloads}# runs = {runs}                 # of each side at each point, at most
 # setup = "./bench/generate {{n}} > input"   # once before the runs of a point; what it leaves in the tree stays for them
 # prepare = "sync"              # before each run, outside its time
 # warmup = {warmup}               # runs of each side at each point that are thrown away
@@ -75,29 +80,92 @@ class ProjectFound:
 
 
 @app.command()
-def init(
+def init(  # noqa: PLR0913 (each is an option of the command line)
     force: Annotated[bool, typer.Option("--force", help="Replace an existing perfdiff.toml.")] = False,
+    no_build: Annotated[bool, typer.Option("--no-build", help="Build and run nothing; the workload is left to fill in.")] = False,
+    *,
     repository: options.Repository = Path(),
+    cache: options.Cache = None,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
-    """Find the build system and write a commented perfdiff.toml to fill in."""
-    with exits.exceptions_become_codes():
+    """Build the project once, try its benchmarks and tests, and write a perfdiff.toml with what works.
+
+    Benchmarks and tests of frameworks that perfdiff knows are listed, and the shortest that calls functions of the project is run; of
+    several kinds the most telling is written. Where none works, the workload stands there as a comment, to be filled in.
+    """
+    with exits.exceptions_become_codes(repository):
         here = repository.absolute()
         folder = here if project_in(here) else configuration.project(here)
         target = folder / configuration.FILE
         if target.exists() and not force:
             raise UsageError(f"{target} is there already; --force replaces it", slug="config-exists")
         found = project_in(folder)
+        tryout = None
+        if found is not None and not no_build:
+            with waiting.progress(quiet=quiet, verbose=verbose) as progress:
+                tryout = _tried(folder, found, options.cache_folder(cache), progress)
         try:
-            target.write_text(template(found, servers.hints(folder)), encoding="utf-8")
+            target.write_text(template(found, servers.hints(folder), tryout), encoding="utf-8")
         except OSError as error:
             raise UsageError(f"{target} cannot be written: {error.strerror}", slug="output-unwritable") from error
-        if found is None:
-            built = _no_build()
-        else:
-            built = f"built with '{found.system.command}'" if found.system else f"a {found.title} project, as {found.sign} tells"
-        is_guessed = found is not None and found.draft is not None and found.draft.is_guessed
-        next_step = "see whether the workload's command is what you want to compare" if is_guessed else "fill in the workload's command"
-        output.write(f"wrote {target} ({built})\nnext: {next_step}, then run `perfdiff BASE HEAD`")
+        output.write("\n".join([f"wrote {target} ({_built(found)})", *_seen(tryout), f"next: {_next(tryout)}"]))
+
+
+def _tried(folder: Path, project: ProjectFound, cache: Path, progress: Progress) -> Tryout:
+    """Build the project and return what works of it; raise PerfdiffError where it cannot be built."""
+    from perfdiff.exploring import explored
+    from perfdiff.request import Request
+
+    draft = project.draft
+    commands = [WorkloadConfig("main", draft.workload, PARAMETERS)] if draft and draft.is_guessed else []
+    with temporary.folder() as room:
+        empty = room / configuration.FILE  # whatever is configured now is not asked
+        empty.touch()
+        overrides = Overrides(file=empty)
+        try:
+            config = configuration.load(folder, overrides=overrides, environment=os.environ)
+        except ConfigError as error:
+            if error.slug != "config-no-workload":
+                raise
+            command = replace(overrides, command=draft.workload if draft else TEMPLATE_COMMAND, parameters=PARAMETERS)
+            config = configuration.load(folder, overrides=command, environment=os.environ)
+    try:
+        return explored(Request(folder, (), config, cache, dict(os.environ)), commands, progress)
+    except BuildError as error:
+        text = f"{error}; nothing was written: `perfdiff init --no-build` writes a file to fill in without building"
+        raise BuildError(text, slug=error.slug, detail=error.detail) from error
+
+
+def _built(project: ProjectFound | None) -> str:
+    if project is None:
+        return _no_build()
+    return f"built with '{project.system.command}'" if project.system else f"a {project.title} project, as {project.sign} tells"
+
+
+def _seen(tryout: Tryout | None) -> Iterator[str]:
+    """Yield what was seen to work, and where nothing was, why."""
+    if tryout is None:
+        return
+    for tried in tryout.suites:
+        yield f"works: {_told(tried)}"
+    if tryout.command:
+        yield f"works: `{tryout.command.command}`"
+    if not tryout.suites and not tryout.command:
+        yield from (f"does not work: {failure}" for failure in tryout.failures)
+
+
+def _next(tryout: Tryout | None) -> str:
+    if tryout is not None and (tryout.suites or tryout.command):
+        return "run `perfdiff BASE HEAD`"
+    return "fill in the workload's command, then run `perfdiff BASE HEAD`"
+
+
+def _told(tried: TriedSuite) -> str:
+    title = frameworks()[tried.suite.kind].framework.title
+    cases = f"{tried.cases} {'case' if tried.cases == 1 else 'cases'} of {title}"
+    took, functions = units.duration(tried.run_s * 1e9), "1 function" if tried.functions == 1 else f"{tried.functions} functions"
+    return f"{cases}; the shortest, {tried.shortest}, takes {took} a run and calls {functions} of the project"
 
 
 def project_in(folder: Path) -> ProjectFound | None:
@@ -130,8 +198,8 @@ def _no_build() -> str:
     return f"no build system was found: fill in the build command, or remove it from what is {_unbuilt()} alone"
 
 
-def template(found: ProjectFound | None, hints: Sequence[Hint] = ()) -> str:
-    """Return the text of a configuration for a project; `hints` are of services.
+def template(found: ProjectFound | None, hints: Sequence[Hint] = (), tryout: Tryout | None = None) -> str:
+    """Return the text of a configuration for a project; `hints` are of services, `tryout` tells what works.
 
     Where nothing is known of it, what builds the program is to be filled in.
     """
@@ -150,7 +218,7 @@ def template(found: ProjectFound | None, hints: Sequence[Hint] = ()) -> str:
         says=says,
         command=command,
         languages=_services(hints) + (draft.section if draft else ""),
-        workload=draft.workload if draft else TEMPLATE_COMMAND,
+        workloads=_workloads(tryout, draft.workload if draft else TEMPLATE_COMMAND),
         build_timeout=build.timeout_s,
         runs=workload.runs,
         warmup=workload.warmup,
@@ -159,6 +227,22 @@ def template(found: ProjectFound | None, hints: Sequence[Hint] = ()) -> str:
         min_effect=compare.min_effect,
         fdr=compare.fdr,
     )
+
+
+def _workloads(tryout: Tryout | None, drafted: str) -> str:
+    """Return the tables of the workloads that work; where none does, one as a comment, with a program that the build made."""
+    if tryout is not None and tryout.suites:
+        return "\n".join(
+            f"[[workload]]\n# {_told(tried)}\n{tried.suite.kind} = {json.dumps(tried.suite.what)}\n" for tried in tryout.suites
+        )
+    command = drafted
+    if tryout is not None and tryout.programs:
+        command = f"{tryout.programs[0]} {{n}}"
+    table = f'[[workload]]\nname = "main"\ncommand = {json.dumps(command)}\nparameters = {{ n = [{_VALUES}] }}\n'
+    if tryout is not None and tryout.command:
+        return table
+    others = [f"# The build made {', '.join(tryout.programs)}.\n"] if tryout is not None and tryout.programs else []
+    return "".join([*others, *(f"# {line}\n" for line in table.splitlines())])
 
 
 def _services(hints: Sequence[Hint]) -> str:

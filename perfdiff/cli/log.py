@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import comparison, exits, groups, options, output, recordings
+from perfdiff.cli import comparison, exits, groups, options, output, recordings, suggestions
 from perfdiff.cli.annotate import chosen_metrics
 from perfdiff.cli.explain import is_named
 from perfdiff.config import CompareConfig
@@ -61,8 +61,13 @@ class Form(StrEnum):
 @groups.expanded
 def log(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
-    function: Annotated[str, typer.Argument(metavar="FUNCTION", help="Its name, or FILE:NAME if several share the name.")],
-    revisions: Annotated[list[str] | None, typer.Argument(metavar="REV… | A..B", help="The revisions.")] = None,
+    function: Annotated[
+        str,
+        typer.Argument(metavar="FUNCTION", autocompletion=suggestions.functions, help="Its name, or FILE:NAME if several share the name."),
+    ],
+    revisions: Annotated[
+        list[str] | None, typer.Argument(metavar="REV… | A..B", autocompletion=suggestions.revisions, help="The revisions.")
+    ] = None,
     tags: options.Tags = False,
     since: options.Since = None,
     most: options.Most = options.MOST_REVISIONS,
@@ -78,7 +83,7 @@ def log(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     project: groups.Project,
 ) -> None:
     """Record revisions and tell the history of a function."""
-    with exits.exceptions_become_codes():
+    with exits.exceptions_become_codes(project.repository):
         by_growth = _is_growth(metric or [])
         metrics = () if by_growth else chosen_metrics(metric or [])
         chosen = chosen_form(form, output_file)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from perfdiff.cli import suggestions
 from perfdiff.configuration import settings
 from perfdiff.errors import UsageError
 
@@ -53,7 +54,10 @@ ConfigFile = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="Read this configuration, not the nearest perfdiff.toml.")
 ]
 Build = Annotated[str | None, typer.Option("--build", metavar="COMMAND", help="Build each revision with this shell command.")]
-Workloads = Annotated[list[str] | None, typer.Option("--workload", metavar="NAME", help="Run only this workload (may be repeated).")]
+Workloads = Annotated[
+    list[str] | None,
+    typer.Option("--workload", metavar="NAME", autocompletion=suggestions.workloads, help="Run only this workload (may be repeated)."),
+]
 Parameters = Annotated[
     list[str] | None, typer.Option("--param", metavar="NAME=V,V,…", help="Values for {NAME} in a command (may be repeated).")
 ]
@@ -89,7 +93,10 @@ Save = Annotated[
     ),
 ]
 Tags = Annotated[bool, typer.Option("--tags", help="Only revisions with a tag, of the history of HEAD.")]
-Since = Annotated[str | None, typer.Option("--since", metavar="REV", help="Only revisions since this one, itself included.")]
+Since = Annotated[
+    str | None,
+    typer.Option("--since", metavar="REV", autocompletion=suggestions.revisions, help="Only revisions since this one, itself included."),
+]
 Most = Annotated[int, typer.Option("--most", metavar="N", min=2, help="Use at most this many revisions of a range, spread evenly over it.")]
 Cluster = Annotated[
     str | None,
@@ -105,6 +112,10 @@ Full = Annotated[bool, typer.Option("--full", help="Show all of the report on th
 Thorough = Annotated[
     bool, typer.Option("--thorough", help="Run with probes even if whole runs and exact counts already show that nothing is slower.")
 ]
+Time = Annotated[
+    str | None,
+    typer.Option("--time", metavar="TIME", help="Answer within this time, builds included: 90s, 2m, 1h; the most telling evidence first."),
+]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Report every step.")]
 
 
@@ -119,9 +130,9 @@ def application(**settings: Any) -> typer.Typer:
 
 def cache_folder(given: Path | None) -> Path:
     """Return the cache: as given, else `$PERFDIFF_CACHE`, else `perfdiff` in the user's cache folder."""
-    from perfdiff import storage
+    from perfdiff.build import holdings
 
-    return given.absolute() if given else storage.folder(os.environ)
+    return given.absolute() if given else holdings.folder(os.environ)
 
 
 def report_format(given: FormT | None, output: Path | None, suffixes: Mapping[str, FormT]) -> FormT:

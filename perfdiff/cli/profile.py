@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perfdiff.cli import comparison, exits, groups, options, output, recordings
+from perfdiff.cli import comparison, exits, groups, options, output, recordings, suggestions
 from perfdiff.cli.log import Form, chosen_form
 
 if TYPE_CHECKING:
@@ -40,7 +40,9 @@ the same time, as by `perfdiff log`.
 @groups.expanded
 def profile(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
-    revisions: Annotated[list[str] | None, typer.Argument(metavar="REV… | A..B", help="The revision, or revisions.")] = None,
+    revisions: Annotated[
+        list[str] | None, typer.Argument(metavar="REV… | A..B", autocompletion=suggestions.revisions, help="The revision, or revisions.")
+    ] = None,
     tags: options.Tags = False,
     since: options.Since = None,
     most: options.Most = options.MOST_REVISIONS,
@@ -53,7 +55,7 @@ def profile(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     project: groups.Project,
 ) -> None:
     """Record one revision or several and show their profile."""
-    with exits.exceptions_become_codes():
+    with exits.exceptions_become_codes(project.repository):
         chosen = chosen_form(form, output_file)
         overrides = comparison.overridden(context, project, workloads, repeats)
         overrides = replace(overrides, cluster=cluster)

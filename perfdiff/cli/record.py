@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import comparison, exits, groups, options, output, waiting
+from perfdiff.cli import comparison, exits, groups, options, output, suggestions, waiting
 from perfdiff.config import PLACE
 from perfdiff.configuration import Overrides
 from perfdiff.errors import UsageError
@@ -49,7 +49,10 @@ _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 def record(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
     revision: Annotated[
-        str | None, typer.Argument(metavar="REV", help="The revision to build and run; by default the working tree.")
+        str | None,
+        typer.Argument(
+            metavar="REV", autocompletion=suggestions.revisions, help="The revision to build and run; by default the working tree."
+        ),
     ] = None,
     to: Annotated[Path, typer.Option("--to", metavar="FOLDER", help="Write parts below this folder.")] = Path("perfdiff-parts"),
     host: Annotated[str | None, typer.Option("--host", metavar="NAME", help="Record this name for the host, not its own.")] = None,
@@ -76,7 +79,7 @@ def record(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     project: groups.Project,
 ) -> None:
     """Record a command and exit with its code."""
-    with exits.exceptions_become_codes():
+    with exits.exceptions_become_codes(project.repository):
         words: list[str] = context.obj or []
         if not words:
             raise UsageError(

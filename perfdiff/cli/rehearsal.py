@@ -26,7 +26,15 @@ def rehearsed(request: Request, progress: Progress, *, width: int, colour: bool)
 
     found: Outlook = printable_values(outlook(request, progress))
     title = f"Would compare {wording.revision(found.base)} with {wording.revision(found.head)}"
-    return render_blocks([Sentence(title), Facts(tuple(_facts(found)))], width=width, colour=colour)
+    facts = [*_facts(found), *_limit(request.config.measure.time_s)]
+    return render_blocks([Sentence(title), Facts(tuple(facts))], width=width, colour=colour)
+
+
+def _limit(time_s: float | None) -> Iterator[Fact]:
+    from perfdiff.report.blocks import Fact
+
+    if time_s is not None:
+        yield Fact("limit", f"{units.duration(time_s * 1e9)} in all: what does not fit is left out, the most telling evidence first")
 
 
 def _facts(found: Outlook) -> Iterator[Fact]:
@@ -56,11 +64,14 @@ def _builds(found: Outlook) -> str:
 
 
 def _probes(found: Outlook) -> str:
+    from perfdiff.records.testfiles import sources_first
+
     if found.functions is None:
         return "known once both sides are built"
     kinds = ", ".join(f"{count} {change.value}" for change, count in found.changes.most_common())
-    suspects = [info.name for info in found.functions if info.change.is_suspect]
-    names = f": {', '.join(suspects[:_MOST_NAMES])}{' and more' if len(suspects) > _MOST_NAMES else ''}" if suspects else ""
+    suspects = sources_first((info for info in found.functions if info.change.is_suspect), lambda info: info.file)
+    shown = ", ".join(info.name for info in suspects[:_MOST_NAMES])
+    names = f": {shown}{' and more' if len(suspects) > _MOST_NAMES else ''}" if suspects else ""
     return f"{len(found.functions)} functions ({kinds}){names}; the survey drops those that never run or cost too much to probe"
 
 
@@ -68,13 +79,25 @@ def _between(fewest: int, most: int) -> str:
     return f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
 
 
+def _by(outlook: Outlook) -> str:
+    if not outlook.tried:
+        return "the longest runs of the last comparison"
+    points = len(outlook.points)
+    which = "each point" if outlook.tried == points else f"{outlook.tried} of {points} points, as more would take too long now"
+    return f"a run of {which}"
+
+
 def _time(found: Outlook) -> str:
     """Say how long it should take; what is not known is said."""
-    if found.fewest_s is None or found.most_s is None:
-        runs = "runs: unknown, as these workloads were not compared before"
+    if found.failure:
+        runs = f"runs: none, as one fails: {found.failure}"
+    elif found.fewest_s is None or found.most_s is None:
+        when = "once both sides are built" if found.suites else "once a side is built: a dry run then runs each point once"
+        runs = f"runs: known {when}; `perfdiff BASE HEAD --time 2m` builds, and answers within a time"
     else:
         low, high = units.duration(found.fewest_s * 1e9), units.duration((found.most_s + found.counting_s) * 1e9)
-        runs = f"runs: about {low} to {high}, by the longest runs of the last comparison"
+        about = "at least" if 0 < found.tried < len(found.points) else "about"
+        runs = f"runs: {about} {low} to {high}, by {_by(found)}"
     if found.build_s is None:
         return f"{runs}; builds: unknown, as none is kept"
     builds = units.duration(found.build_s * found.builds * 1e9)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perfdiff.cli import comparison, exits, groups, options, output
+from perfdiff.cli import comparison, exits, groups, options, output, suggestions
 from perfdiff.cli.explain import is_named
 
 if TYPE_CHECKING:
@@ -50,7 +50,10 @@ _SUFFIXES = {suffix: Form(form) for suffix, form in options.SUFFIXES.items() if 
 def trends(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
     revisions: Annotated[
-        list[str] | None, typer.Argument(metavar="[REV | BASE HEAD]", help="One or two revisions; by default the working tree.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[REV | BASE HEAD]", autocompletion=suggestions.revisions, help="One or two revisions; by default the working tree."
+        ),
     ] = None,
     output_file: Annotated[
         Path | None,
@@ -62,7 +65,12 @@ def trends(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     ] = 0.02,
     calls: Annotated[
         list[str] | None,
-        typer.Option("--calls", metavar="FUNCTION", help="Use the number of calls of this function as a feature (may be repeated)."),
+        typer.Option(
+            "--calls",
+            metavar="FUNCTION",
+            autocompletion=suggestions.functions,
+            help="Use the number of calls of this function as a feature (may be repeated).",
+        ),
     ] = None,
     instances: Annotated[bool, typer.Option("--instances", help="Count the instances of C++ templates separately.")] = False,
     strict: options.Strict = False,
@@ -71,7 +79,7 @@ def trends(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     project: groups.Project,
 ) -> None:
     """Count places of one revision or two and tell their trends."""
-    with exits.exceptions_become_codes():
+    with exits.exceptions_become_codes(project.repository):
         if output_file:
             output.check(output_file)
         chosen = options.report_format(form, output_file, _SUFFIXES)

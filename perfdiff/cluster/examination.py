@@ -8,7 +8,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from perfdiff import storage
+from perfdiff.build import holdings
 from perfdiff.collect.hosts import doctor
 
 
@@ -16,7 +16,7 @@ def main() -> None:
     """Write the checks of this machine as JSON, without the variables that Dask's nanny sets."""
     nannys = json.loads(sys.argv[1])
     environment = {name: value for name, value in os.environ.items() if nannys.get(name) != value}
-    checks = doctor.examine(storage.folder(environment), environment, Path())
+    checks = doctor.examine(holdings.folder(environment), environment, Path())
     json.dump([asdict(check) for check in checks], sys.stdout)
 
 

@@ -16,8 +16,7 @@ import weakref
 from dataclasses import replace
 from multiprocessing.connection import Connection
 
-from perfdiff import storage
-from perfdiff.build import cache, parcels
+from perfdiff.build import cache, holdings, parcels
 from perfdiff.build.kinds import kind_of
 from perfdiff.build.parcels import Parcel
 from perfdiff.cluster import protocol
@@ -91,7 +90,7 @@ def fetched(parcel: Parcel | None) -> Parcel | None:
 
 def packed(key: str) -> Parcel | None:
     """Return a build of this worker's cache, None where it cannot be handed on."""
-    return parcels.packed(cache.place(storage.folder(os.environ), key))
+    return parcels.packed(cache.place(holdings.folder(os.environ), key))
 
 
 async def shelf() -> bytes:
@@ -100,7 +99,7 @@ async def shelf() -> bytes:
 
 
 def _shelf() -> bytes:
-    folder, nannys = storage.folder(os.environ), _nannys()
+    folder, nannys = holdings.folder(os.environ), _nannys()
     environment = {name: value for name, value in os.environ.items() if nannys.get(name) != value}
     return pickle.dumps(Shelf(kind_of(folder, environment), cache.kept(folder)))
 

@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from perfdiff import storage, temporary
-from perfdiff.build import parcels
+from perfdiff.build import holdings, parcels
 from perfdiff.build.cache import BuildCache, remove_folder
 from perfdiff.cluster import protocol
 from perfdiff.cluster.deliveries import delivered
@@ -262,7 +262,7 @@ def main() -> None:
     with ExitStack() as stack, contextlib.suppress(KeyboardInterrupt):
         connection = Connection(descriptor)
         try:
-            serve(connection, Station(environment, storage.folder(os.environ), stack, partial(exchanged, connection)))
+            serve(connection, Station(environment, holdings.folder(os.environ), stack, partial(exchanged, connection)))
         finally:
             # Clearing away, which begins now, is not left in the middle: trees would stay marked as in use.
             signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -21,6 +21,7 @@ class Overrides:
     runs: int | None = None
     seed: int | None = None
     thorough: bool = False
+    time: str | None = None
     setup: str | None = None
     prepare: str | None = None
     warmup: int | None = None

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from perfdiff import units
 from perfdiff.config import (
     BuildConfig,
     ClusterConfig,
@@ -32,6 +33,7 @@ from perfdiff.configuration.links import links, require_services, swept
 from perfdiff.configuration.overrides import Overrides
 from perfdiff.configuration.tomlfile import Keys, TomlFile
 from perfdiff.errors import ConfigError
+from perfdiff.languages.frameworks import frameworks
 
 FILE = "perfdiff.toml"
 PYPROJECT = "pyproject.toml"
@@ -57,6 +59,8 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         values["compare"]["seed"] = checked(overrides.seed, settings.SEED, COMMAND_LINE, "--seed")
     if overrides.cluster is not None:
         values["cluster"]["address"] = checked(overrides.cluster, settings.ADDRESS, COMMAND_LINE, "--cluster")
+    if overrides.time is not None:
+        values["measure"]["time"] = checked(settings.parse(settings.TIME, overrides.time), settings.TIME, COMMAND_LINE, "--time")
     if overrides.thorough:
         values["measure"]["thorough"] = True
     place = project(directory, overrides.file)
@@ -86,7 +90,7 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         probes=ProbeConfig(**values["probes"]),
         compare=CompareConfig(**values["compare"]),
         counters=CountersConfig(**values["counters"]),
-        measure=MeasureConfig(**values["measure"]),
+        measure=_measure(values["measure"]),
         cluster=ClusterConfig(**values["cluster"]),
         source=str(source.path) if source else None,
         languages={name: language.settings(**values[name]) for name, language in programs.languages.items()},
@@ -178,6 +182,11 @@ def _require_library(detector: str | None) -> None:
         )
 
 
+def _measure(values: dict[str, Any]) -> MeasureConfig:
+    """Return how long to measure: what people write as `time` is a number of seconds."""
+    return MeasureConfig(**{("time_s" if key == "time" else key): value for key, value in values.items()})
+
+
 def _services(source: TomlFile) -> Iterator[ServiceConfig]:
     known: list[ServiceConfig] = []
     for index, table in enumerate(tables(source, "service")):
@@ -188,5 +197,7 @@ def _services(source: TomlFile) -> Iterator[ServiceConfig]:
 
 def _no_workload(source: TomlFile | None) -> str:
     missing = f"{source.path}: no [[workload]] is configured" if source else f"no {FILE} was found, so there is no workload to run"
+    titles = [offered.framework.title for offered in frameworks().values() if not offered.framework.takes_parameters]
+    looked = f"the project's files tell of no benchmarks, tests or fuzz targets of {units.listed(titles, len(titles))}"
     given = "perfdiff BASE HEAD --param n=1000,3000,10000 -- ./program {n}"
-    return f"{missing}; give a command behind `--`, as in `{given}`, or run `perfdiff init` and fill it in"
+    return f"{missing}, and {looked}; give a command behind `--`, as in `{given}`, or run `perfdiff init` and fill it in"

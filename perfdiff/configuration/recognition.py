@@ -11,6 +11,7 @@ from typing import Protocol
 from perfdiff.config import ServiceConfig, WorkloadConfig
 from perfdiff.configuration import buildsystem
 from perfdiff.configuration.buildsystem import BuildSystem
+from perfdiff.languages.frameworks import frameworks
 from perfdiff.languages.installed import installed, loaded
 from perfdiff.languages.traits import Traits
 
@@ -95,20 +96,25 @@ def is_led(folder: Path, kind: ProjectKind) -> bool:
 
 def recognised(tree: Path, workloads: Sequence[WorkloadConfig], offered: Sequence[ServiceConfig], named: Collection[str]) -> Programs:
     """Return what a project is written in: the languages `named` in its configuration, and those that its files and commands tell."""
-    commands = [
-        *(workload.command for workload in workloads if not workload.requests),
-        *(service.command.removeprefix("exec ") for service in offered if not service.outside),
-    ]
+    served = [service.command.removeprefix("exec ") for service in offered if not service.outside]
     languages: dict[str, Recognised] = {}
     signs: dict[str, str | None] = {}
+    commands: dict[str, list[str]] = {}
     for traits, kind in kinds():
-        sign = kind.recognise(tree, commands, is_led=is_led(tree, kind))
+        own = commands[traits.name] = [*(_command(workload, traits.name) for workload in workloads if not workload.requests), *served]
+        sign = kind.recognise(tree, own, is_led=is_led(tree, kind))
         if traits.settings is not None and (traits.name in named or sign is not None):
             languages[traits.name] = Recognised(traits.settings, kind)
             signs[traits.name] = sign
     is_ready = any(
-        language.kind.is_ready(tree, signs[name], commands, [other.kind for other in languages.values() if other is not language])
+        language.kind.is_ready(tree, signs[name], commands[name], [other.kind for other in languages.values() if other is not language])
         for name, language in languages.items()
     )
     sign = next((signs[name] for name, language in languages.items() if signs[name] and not language.kind.needs_build), None)
     return Programs(languages, sign, is_ready)
+
+
+def _command(workload: WorkloadConfig, language: str) -> str:
+    """Return a workload's command as it tells a language: what lists the suites of another one may run in perfdiff's own interpreter."""
+    is_foreign = workload.suite is not None and frameworks()[workload.suite.kind].language != language
+    return "perfdiff" if is_foreign else workload.command

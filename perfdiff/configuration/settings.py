@@ -21,6 +21,8 @@ from perfdiff.languages.traits import Key, KeyKind
 
 _CACHE_SIZE = re.compile(r"([0-9]{1,9}) ?([KMG]iB)/([0-9]{1,9})")
 _OWN_HOST = r"http://(?:127\.0\.0\.1|localhost):"
+_TIME = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?(s|m|min|h|)")
+_TIME_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 # What a recording names at most, less those that the runtime itself has, and the bytes of a name (recording.h).
 _MOST_EVENTS = 20
@@ -141,6 +143,12 @@ def _drawn(value: object) -> dict[str, tuple[float | str, ...]] | None:
     return _parameters({name: [each] if isinstance(each, str) else each for name, each in value.items()})
 
 
+def _patterns(value: object) -> tuple[str, ...] | None:
+    """Return patterns, of which one may stand by itself."""
+    patterns = _texts([value] if isinstance(value, str) else value)
+    return patterns or None
+
+
 def _signal(value: object) -> str | None:
     return value if isinstance(value, str) and f"SIG{value}" in signal.Signals.__members__ else None
 
@@ -159,7 +167,17 @@ def _cache_size(value: object) -> CacheSize | None:
     return CacheSize(int(found[1]) * _UNITS[found[2]], int(found[3]))
 
 
-_SECONDS = Setting("a number of seconds above 0, such as 300", of_type(Annotated[float, Meta(gt=0)]))
+_positive = of_type(Annotated[float, Meta(gt=0)])
+
+
+def _time(value: object) -> float | None:
+    """Return the seconds of `90`, `90s`, `2m` or `1h`."""
+    written = _TIME.fullmatch(value.strip()) if isinstance(value, str) else None
+    seconds: float | None = _positive(float(written[1]) * _TIME_UNITS[written[2]] if written else value)
+    return seconds
+
+
+_SECONDS = Setting("a number of seconds above 0, such as 300", _positive)
 _SHARE = Setting("a share between 0 and 1, such as 0.05", of_type(Annotated[float, Meta(gt=0, lt=1)]))
 _TRUTH = Setting("true or false", of_type(bool))
 _PATHS = Setting('a list of paths, such as ["bench/"]', _texts)
@@ -172,6 +190,7 @@ SEED = Setting("a whole number of at least 0, such as 1", _integer(0))
 SETUP = Setting('a shell command, such as "./bench/generate {n} > input"', _text, text=True)
 PREPARE = Setting('a shell command, such as "rm -f cache.db"', _text, text=True)
 WARMUP = Setting("a whole number of at least 0, such as 1", _integer(0))
+TIME = Setting('a time above 0, such as "90s", "2m" or "1h"', _time)
 ADDRESS = Setting('the address of a Dask scheduler, such as "tcp://lab1:8786"', of_type(_matching(r"[a-z]+://\S+")), text=True)
 BUILD_COMMAND = Setting('a shell command, such as "make -j2"', _text, text=True)
 
@@ -191,7 +210,12 @@ LANGUAGES: Mapping[str, Mapping[str, Setting]] = {
     traits.name: {name: _of_language(key) for name, key in traits.keys.items()} for traits in installed() if traits.settings is not None
 }
 SECTIONS: Mapping[str, Mapping[str, Setting]] = {
-    "build": {"command": BUILD_COMMAND, "overlay": _PATHS, "timeout_s": _SECONDS},
+    "build": {
+        "command": BUILD_COMMAND,
+        "overlay": _PATHS,
+        "fuzz_targets": Setting('a list of sources with their seeds, such as ["fuzz/parse.c fuzz/corpus/*"]', _texts),
+        "timeout_s": _SECONDS,
+    },
     **LANGUAGES,
     "probes": {
         "overhead": _SHARE,
@@ -204,6 +228,7 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
         "thorough": _TRUTH,
         "layouts": Setting("a whole number of at least 1, such as 6", _integer(1)),
         "wait_s": _SECONDS,
+        "time": TIME,
     },
     "cluster": {"address": ADDRESS},
     "compare": {
@@ -234,7 +259,7 @@ WORKLOAD: Mapping[str, Setting] = {
     "command": Setting('a command, such as "./bench/sort {n}"', _text, text=True),
     "requests": Setting('a file of requests, such as "requests.toml"', _text, text=True),
     **{name: Setting(offered.framework.wanted, offered.framework.read) for name, offered in frameworks().items()},
-    "inputs": Setting('a list of patterns of files, such as ["corpus/**/*.c"]', of_type(_some(TEXT))),
+    "inputs": Setting('a pattern of files, such as "corpus/**/*.c", or a list of them', _patterns),
     "features": Setting("a table of regular expressions, such as { nodes = 'nodes: ([0-9]+)' }", of_type(_table(_NAME, TEXT))),
     "parameters": Setting("a table of lists of numbers or texts, such as { n = [1000, 3000, 10000] }", _parameters),
     "runs": RUNS,

@@ -57,11 +57,14 @@ def languages(workloads: Collection[WorkloadConfig]) -> frozenset[str]:
 def asked(sections: Mapping[str, dict[str, Any]], workloads: Collection[WorkloadConfig], project: Path) -> dict[str, dict[str, Any]]:
     """Return sections of the configuration with what suites need."""
     values = {section: dict(keys) for section, keys in sections.items()}
-    for kind in dict.fromkeys(workload.suite.kind for workload in workloads if workload.suite):
+    suites = [workload.suite for workload in workloads if workload.suite]
+    for kind in dict.fromkeys(suite.kind for suite in suites):
         offered = frameworks()[kind]
-        needs = offered.framework.needs(project)
+        needs = offered.framework.needs_of(project, [suite.what for suite in suites if suite.kind == kind])
         if needs.overlay:
             values["build"]["overlay"] = tuple(dict.fromkeys((*values["build"].get("overlay", ()), *needs.overlay)))
         for key, value in needs.settings.items():
             values[offered.language].setdefault(key, value)
+        for key, value in needs.build.items():
+            values["build"].setdefault(key, value)
     return values

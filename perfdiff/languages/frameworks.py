@@ -7,7 +7,7 @@ runs in the built trees, and writes a `listing`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
@@ -28,13 +28,14 @@ class Material(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What running a suite asks of the configuration: files of the checkout for both revisions, and keys of the language's section.
+    """What a suite asks of the configuration: files of the checkout for both revisions, keys of the language's section and of `[build]`.
 
     A key that the configuration has stays as it is there.
     """
 
     overlay: tuple[str, ...] = ()
     settings: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    build: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
 
 class Framework:
@@ -64,6 +65,10 @@ class Framework:
     def needs(self, project: Path) -> Needs:
         """Return what running suites of a project asks of its configuration."""
         return Needs()
+
+    def needs_of(self, project: Path, values: Sequence[str]) -> Needs:
+        """Return what running these values of the key asks; raise ConfigError where one of them cannot be run."""
+        return self.needs(project)
 
 
 @dataclass(frozen=True, slots=True)

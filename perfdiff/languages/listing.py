@@ -117,34 +117,29 @@ def limit_s() -> float:
 def tried(words: Sequence[str], timeout_s: float, directory: Path | None = None) -> TriedCommand:
     """Run a command without a shell, and return what came of it; one that cannot be started has the shell's code for that.
 
-    What is over its time ends with all processes that it started.
+    One that takes too long is ended with all that it started.
     """
     before, started = _cpu_s(), time.perf_counter()
-    pipe = subprocess.PIPE
+    code: int | None
     try:
         with subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, cwd=directory, text=True, errors="replace", start_new_session=True
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=directory, start_new_session=True
         ) as process:
             try:
                 output, errors = process.communicate(timeout=timeout_s)
                 code = process.returncode
             except subprocess.TimeoutExpired as error:
-                code, (output, errors) = None, (_text(error.stdout), _text(error.stderr))
-            finally:
-                if process.returncode is None:
-                    os.killpg(process.pid, signal.SIGKILL)
+                os.killpg(process.pid, signal.SIGKILL)
+                code, output, errors = None, error.stdout or b"", error.stderr or b""
     except OSError as error:
-        code, output, errors = 127, "", error.strerror or str(error)
-    return TriedCommand(code, output, errors, time.perf_counter() - started, _cpu_s() - before)
+        code, output, errors = 127, b"", (error.strerror or str(error)).encode()
+    seconds = time.perf_counter() - started
+    return TriedCommand(code, output.decode(errors="replace"), errors.decode(errors="replace"), seconds, _cpu_s() - before)
 
 
 def _cpu_s() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
-
-
-def _text(output: bytes | str | None) -> str:
-    return output.decode(errors="replace") if isinstance(output, bytes) else output or ""
 
 
 def main(words: Sequence[str]) -> None:

@@ -104,8 +104,9 @@ class FunctionDefinition:
     symbols that it may become in an object (several for constructors), none of a template and of what stands in one. `language` is the
     name of the pack that found it. `above` lines of the text, such as decorators, stand above `line`. `no_code` are stretches of lines of
     the file, first and last, that are no code of its own: comments, docstrings, functions inside it that are told of by themselves. One
-    that `loads` runs when a part of the program is loaded, once in a process, and pays for what it is the first to load. `written` is what
-    a tool made it of, which people are shown. `made` is where the body stands of one that a macro makes, whose extent is the macro's use.
+    that `loads` runs when a part of the program is loaded, once in a process, and pays for what it is the first to load; one that also
+    `declares` calls nothing itself, and repeats nothing. `written` is what a tool made it of, which people are shown. `made` is where the
+    body stands of one that a macro makes, whose extent is the macro's use.
     """
 
     key: str
@@ -131,6 +132,7 @@ class FunctionDefinition:
     above: int = 0
     no_code: tuple[tuple[int, int], ...] = ()
     loads: bool = False
+    declares: bool = False
     written: Written | None = None
     made: MacroBody | None = None
 

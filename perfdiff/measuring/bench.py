@@ -81,4 +81,5 @@ class Bench:
             plans=self.room,
             packs=self.packs,
             progress=self.progress,
+            deadline=self.request.deadline,
         )

@@ -1,22 +1,194 @@
-"""Suites of benchmarks, as workloads: which there are, the builds tell."""
+"""Suites of benchmarks and tests, as workloads: which there are, the builds tell, and which of them are run, what changed."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
-from perfdiff.collect.runs.suites import Suites
+from perfdiff import units
+from perfdiff.collect.choosing import witnesses
+from perfdiff.collect.choosing.witnesses import Candidate
+from perfdiff.collect.runs.suites import LEAST_S, SuiteCase, Suites, apart, in_processes, together
+from perfdiff.config import WorkloadConfig
+from perfdiff.errors import BuildError, DiskFilledError, WorkloadError
+from perfdiff.languages.frameworks import frameworks
 from perfdiff.measuring.bench import Bench
+from perfdiff.measuring.reaching import Calls, Reaching, sought
 from perfdiff.measuring.site import Site
-from perfdiff.records.schema import Phase
+from perfdiff.records.schema import Note, Phase
+
+_RUNS = 20  # that a comparison makes of each point, as a rule: ten of each side
+_SHOWN = 8  # names of cases in a note
+# Of the time that a user gives: whole runs answer first, and counts, calls and lines come after them.
+_RUN_SHARE, _LOOK_SHARE = 1 / 3, 1 / 10
 
 
 def with_benchmarks(bench: Bench, site: Site) -> tuple[Bench, Site]:
-    """Return the bench with suites replaced by their benchmarks; raise WorkloadError if there are none."""
+    """Return the bench with suites replaced by those of their cases that tell most of the change, as many as the time allows.
+
+    Raises WorkloadError where a configured suite cannot be listed, or nothing is in it, or none is found that runs.
+    """
     config = bench.request.config
     if not any(workload.suite for workload in config.workloads):
         return bench, site
     bench.progress.stage("listing benchmarks", None)
-    suites = Suites({side: site.targets[Phase.PLAIN, side] for side in bench.sides}, bench.request.inherited, bench.room, bench.upkeep)
-    workloads, notes = suites.expanded(config.workloads, bench.executor)
+    selecting = Selecting(bench, site)
+    for suites in _turns(config.workloads):
+        if not selecting.is_complete:
+            selecting.add(suites)
+    written = [workload for workload in config.workloads if workload.suite is None]
+    chosen = selecting.chosen()
+    workloads = tuple(apart([*written, *(case.workload(case.calls) for case in chosen)]))
+    for note in selecting.notes:
+        bench.progress.note(note.text)
     request = replace(bench.request, config=replace(config, workloads=workloads))
-    return replace(bench, request=request), replace(site, notes=(*site.notes, *notes))
+    return replace(bench, request=request), replace(site, notes=(*site.notes, *selecting.notes))
+
+
+def _turns(workloads: Sequence[WorkloadConfig]) -> Iterator[list[WorkloadConfig]]:
+    """Yield the suites that are configured, and then those that are guessed, what is alike together and the most telling first."""
+    suites = [(workload, workload.suite) for workload in workloads if workload.suite is not None]
+    yield [workload for workload, suite in suites if not suite.guessed]
+    guessed = [(workload, frameworks()[suite.kind].framework.material) for workload, suite in suites if suite.guessed]
+    for _, alike in itertools.groupby(guessed, key=lambda each: each[1]):
+        yield [workload for workload, _ in alike]
+
+
+@dataclass(slots=True)
+class Selecting:
+    """Chooses among what is in suites, as they are listed: all cases where the user named the suites and there is time for it."""
+
+    bench: Bench
+    site: Site
+    notes: list[Note] = field(default_factory=list)
+    _listed: list[SuiteCase] = field(default_factory=list)
+    _reaching: list[tuple[SuiteCase, Calls]] = field(default_factory=list)
+    _missing: list[str] = field(default_factory=list)
+    _failing: int = 0
+    _wanted: frozenset[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        compares = len(self.bench.sides) > 1
+        self._wanted = sought(self.site.subjects, self.bench.request.config.probes.exclude) if compares else frozenset()
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether the cases that were listed reach all that changed; where no function did, any case will do."""
+        reached = {function for _, calls in self._reaching for function in calls}
+        return bool(self._listed) and self._wanted <= reached
+
+    def add(self, suites: Sequence[WorkloadConfig]) -> None:
+        """List suites, and see which of their cases reach the change; one that was guessed may have nothing."""
+        bench = self.bench
+        plain = {side: self.site.targets[Phase.PLAIN, side] for side in bench.sides}
+        lists = Suites(plain, bench.request.inherited, bench.room, bench.upkeep)
+        fresh: list[SuiteCase] = []
+        for workload in suites:
+            assert workload.suite is not None, "only suites are listed"
+            try:
+                cases, told = lists.cases(workload, bench.executor, limit_s=self._patience_s)
+            except DiskFilledError:
+                raise
+            except WorkloadError as error:
+                if not workload.suite.guessed:
+                    raise
+                self._missing.append(f"{_title(workload)}: {error.detail or error}")
+                continue
+            fresh += cases
+            self.notes += told
+        self._listed += fresh
+        if fresh and self._wanted and (self._are_guessed or not self._fit):
+            self._look(fresh)
+
+    def _look(self, cases: Sequence[SuiteCase]) -> None:
+        """See which cases reach the change; where no probes can be had, all are as good as others."""
+        reaching = Reaching(self.bench, self.site, self._wanted, self._patience_s)
+        try:
+            self._reaching += reaching.of(cases)
+        except BuildError as error:
+            self._wanted = frozenset()
+            self.bench.progress.note(f"which cases reach the change is not known: {error}")
+            return
+        self._failing += len(reaching.failing)
+        if reaching.failing:
+            text = f"in a run with probes, these cases failed or had no time, and are left out: {units.listed(reaching.failing, _SHOWN)}"
+            self.notes.append(Note("benchmarks-left-out", text))
+
+    def chosen(self) -> list[SuiteCase]:
+        """Return the cases that are run, tests of one process together, and tell of the choice; raise WorkloadError without any."""
+        if not self._listed:
+            raise WorkloadError(self._nothing(), slug="no-benchmarks")
+        if self._fit and not self._are_guessed:
+            return self._listed
+        candidates = self._reaching or [(case, {}) for case in self._listed]
+        named = {str(index): candidate for index, candidate in enumerate(candidates)}
+        names = witnesses.chosen(
+            [Candidate(name, case.run_s, _in_all(case, calls)) for name, (case, calls) in named.items()], self._affordable_s
+        )
+        cases = list(_joined([named[name][0] for name in names]))
+        text = self._told(cases)
+        if sum(case.size for case in cases) < len(self._listed):
+            self.notes.append(Note("cases-chosen", text))
+        elif self._are_guessed:
+            self.bench.progress.note(text)
+        return cases
+
+    def _told(self, cases: Sequence[SuiteCase]) -> str:
+        suites = units.listed(list(dict.fromkeys(_title(case.suite) for case in self._listed)), _SHOWN)
+        tried = len(self._listed) - self._failing
+        all_cases = f"{tried} {'case' if tried == 1 else 'cases'} of {suites}"
+        count = sum(case.size for case, _ in self._reaching)
+        seen = f"{count} of {all_cases} {'reaches' if count == 1 else 'reach'} the change" if self._wanted else f"there are {all_cases}"
+        text = f"{seen}; what is run: {units.listed([case.name for case in cases], _SHOWN)}"
+        return f"{text}; `perfdiff init` writes this down" if self._are_guessed else text
+
+    def _nothing(self) -> str:
+        looked = "; ".join(self._missing)
+        return (
+            f"nothing to run was found in what was built ({looked}); write what a user of the program runs, as `perfdiff BASE HEAD --param "
+            "n=1000,3000,10000 -- ./program {n}`, or a [[workload]]"
+        )
+
+    @property
+    def _are_guessed(self) -> bool:
+        return any(case.suite.suite is not None and case.suite.suite.guessed for case in self._listed)
+
+    @property
+    def _affordable_s(self) -> float:
+        """Return how many seconds a run of every point may take, all together, so that whole runs keep within their time."""
+        return min(self._budget_s, _RUN_SHARE * self.bench.request.deadline.left_s) / _RUNS
+
+    @property
+    def _fit(self) -> bool:
+        return sum(case.run_s for case in self._listed) <= self._affordable_s
+
+    @property
+    def _patience_s(self) -> float:
+        """Return how long listing a side may take, and looking what its cases reach."""
+        return min(self._budget_s, _LOOK_SHARE * self.bench.request.deadline.left_s)
+
+    @property
+    def _budget_s(self) -> float:
+        return self.bench.request.config.measure.budget_for(self.site.built_s)
+
+
+def _in_all(case: SuiteCase, calls: Calls) -> Calls:
+    """Return how often runs of all points of a case call functions that one call of it calls so often."""
+    return {function: number * case.calls * case.points for function, number in calls.items()}
+
+
+def _joined(cases: Sequence[SuiteCase]) -> Iterator[SuiteCase]:
+    """Yield cases with short tests of one process together: each alone is too short to be timed."""
+    short = [case for case in cases if case.batch is not None and case.call_s < LEAST_S]
+    yield from (case for case in cases if case not in short)
+    for tests in in_processes(short):
+        yield tests[0] if len(tests) == 1 else together(tests, f"{tests[0].suite.name}: {len(tests)} tests")
+
+
+def _title(workload: WorkloadConfig) -> str:
+    """Return what people call a suite."""
+    suite = workload.suite
+    assert suite is not None, "only suites are listed"
+    title = frameworks()[suite.kind].framework.title
+    return f"{suite.what} ({title})" if suite.what else title

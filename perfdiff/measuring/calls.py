@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from perfdiff import processes
 from perfdiff.collect.recordings.assembly import Assembly
 from perfdiff.collect.runs import schedule, workloads
 from perfdiff.measuring.bench import Bench
@@ -51,10 +52,11 @@ class TimedCalls:
             yield from itertools.takewhile(lambda _: not is_over, blocks)
 
         for pair in maker.made(wanted(), planned=len(blocks) * len(points) * len(sides)):
-            for run, recordings in pair.runs:
-                self.runs.append(run)
-                self.incomplete += [run] * (not all(recording.complete for recording in recordings))
-                self.assembly.add(run, recordings)
+            with processes.signals_held():  # what ends measuring finds all of a pair, or nothing
+                for run, recordings in pair.runs:
+                    self.runs.append(run)
+                    self.incomplete += [run] * (not all(recording.complete for recording in recordings))
+                    self.assembly.add(run, recordings)
             missing[pair.pair[0].block] -= 1
             if missing[pair.pair[0].block]:
                 continue

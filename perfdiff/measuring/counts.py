@@ -51,7 +51,7 @@ class CountedRuns:
         `before` are the runs without counts. Shorter ones come first, as counts that differ mostly do so at small inputs, too: nothing is
         kept from the first that do, or where all points would take longer than the budget at the pace of those before.
         """
-        points, budget_s = self.bench.points, self.bench.request.config.counters.budget_s
+        points, budget_s = self.bench.points, self._budget_s
         if self._affordable(site, before.runs) != points:
             return None
         variant = variants.census(self.bench, site)
@@ -75,10 +75,10 @@ class CountedRuns:
 
     def of_chosen(self, site: Site, before: Sequence[Run]) -> tuple[CountsOfRuns | None, tuple[Note, ...]]:
         """Count the chosen functions within the budget, until counts of a single thread repeat; discard all if a run fails."""
+        budget_s, points = self._budget_s, self._affordable(site, before)
         variant = variants.counted(self.bench, site)
         if not variant.targets:
             return None, variant.notes
-        budget_s, points = self.bench.request.config.counters.budget_s, self._affordable(site, before)
         notes = (*variant.notes, *counting.left_out(self.bench.points, points, budget_s, site.slowdown))
         if not points:
             return None, notes
@@ -95,8 +95,18 @@ class CountedRuns:
 
     def _affordable(self, site: Site, runs: Sequence[Run]) -> tuple[Point, ...]:
         """Return the points whose counted runs the budget allows."""
-        plain_runs, budget_s = site.slowdown * counting.LEAST_ROUNDS, self.bench.request.config.counters.budget_s
-        return counting.affordable(self.bench.points, runs, budget_s, len(self.bench.sides), plain_runs)
+        config_s, plain_runs = self.bench.request.config.counters.budget_s, site.slowdown * counting.LEAST_ROUNDS
+        usual, points = (
+            counting.affordable(self.bench.points, runs, budget_s, len(self.bench.sides), plain_runs)
+            for budget_s in (config_s, self._budget_s)
+        )
+        self.bench.request.deadline.is_short |= len(points) < len(usual)
+        return points
+
+    @property
+    def _budget_s(self) -> float:
+        """Return how many seconds counted runs may take, now."""
+        return min(self.bench.request.config.counters.budget_s, max(0.0, self.bench.request.deadline.left_s))
 
     def _slots(self, points: Sequence[Point], block: int) -> Sequence[Slot]:
         return schedule.counted_block(points, block, self.bench.request.config.compare.seed, self.bench.sides)

@@ -20,6 +20,7 @@ from perfdiff.measuring.site import Site
 from perfdiff.records.schema import Note, Phase, Point, Side
 
 LONG_S = 10.0  # runs that last so long are ended, and their workload is not tried
+LONG_SHARE = 0.05  # of a limited time; the same, as there are up to a dozen of these runs
 _EARLIER = 2  # runs that a later one comes behind: some things are kept when they are asked for again
 _TRIALS = 2  # that must both show another time: the machine may make one of them
 _LEAST_NS = 1e6  # by which times must differ as well: less is a start of a process that was disturbed
@@ -57,7 +58,8 @@ def _behind_others(workload: WorkloadConfig) -> WorkloadConfig:
 
 def _remembers(bench: Bench, site: Site, workload: WorkloadConfig, again: WorkloadConfig) -> bool:
     """Return whether runs of a workload write in their tree, and take another time behind others at its first or last point."""
-    brief = tuple(replace(variant, timeout_s=min(variant.timeout_s, LONG_S)) for variant in (workload, again))
+    long_s = min(LONG_S, LONG_SHARE * max(bench.request.deadline.left_s, 0.0))
+    brief = tuple(replace(variant, timeout_s=min(variant.timeout_s, long_s)) for variant in (workload, again))
     both = replace(bench, request=replace(bench.request, config=replace(bench.request.config, workloads=brief)))
     points = [tuple(point for point in both.points if point.workload == name) for name in (workload.name, again.name)]
     pairs = list(zip(*points, strict=True))

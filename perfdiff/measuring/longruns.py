@@ -19,13 +19,13 @@ AFFORDED = 4.0
 _SHOWN = 3
 
 
-def spared(points: Sequence[Point], runs: Sequence[Run], judged: WholeRuns, budget_s: float, fewest: int) -> tuple[Point, ...]:
+def spared(points: Sequence[Point], runs: Sequence[Run], judged: WholeRuns, limit_s: float, fewest: int) -> tuple[Point, ...]:
     """Return the points, those with the longest runs, beyond what locating may take with `fewest` runs of each side with probes.
 
     None where head is not `judged` slower at one of the others.
     """
     each = 1 + SURVEY_ROUNDS + fewest
-    kept = counting.affordable(points, runs, AFFORDED * budget_s, len(Side), each)
+    kept = counting.affordable(points, runs, limit_s, len(Side), each)
     if {end.point.id for end in judged.slower}.isdisjoint(point.id for point in kept):
         return ()
     return tuple(point for point in points if point not in kept)

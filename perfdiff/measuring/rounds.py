@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from pathlib import Path
 
+from perfdiff import units
 from perfdiff.analysis import looks
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.collect.choosing import folding
+from perfdiff.collect.counts import counting
 from perfdiff.collect.runs import caveats, workloads
 from perfdiff.collect.runs.collector import Collector
-from perfdiff.errors import BuildError, NothingCalledError, RunFailedError
+from perfdiff.errors import BuildError, NothingCalledError, RunFailedError, TooLittleTimeError
 from perfdiff.measuring import coverage, linecounts, longruns, unaltered, variants
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.calls import FIRST_LOOK, TimedCalls
@@ -24,7 +26,10 @@ from perfdiff.measuring.surveying import surveyed
 from perfdiff.measuring.wholepairs import CONFIRMED_S, WholePairs
 from perfdiff.records import store
 from perfdiff.records.places import PlaceExperiment
-from perfdiff.records.schema import Experiment, Note, Phase, Run, Totals
+from perfdiff.records.schema import Experiment, Note, Phase, Point, Run, Side, Totals
+
+SHOWN_POINTS = 3  # that a sentence lists before it only counts
+FEWEST_TO_CHOOSE = 1 + 1 + counting.LEAST_ROUNDS  # one that counts calls, one that times them, and what makes use of the choice
 
 
 @dataclass(slots=True)
@@ -66,10 +71,16 @@ class Rounds:
             longer = WholePairs(self.bench, maker, CONFIRMED_S).confirm(self.runs)
             self.notes += maker.notes
             if longer is not None:
-                self.notes += (unaltered.contradicted(longer),)
-                self.site, self.runs = replace(self.site, same_code=False), []
+                self._doubt(longer)
+                self.runs = []
         if not self.site.same_code:
             coverage.require_probes(self.bench, self.site)
+
+    def _doubt(self, longer: Point | None) -> None:
+        """Let the proof that nothing differs count no more where runs of a point take clearly longer."""
+        if longer is not None:
+            self.notes += (unaltered.contradicted(longer),)
+            self.site = replace(self.site, same_code=False)
 
     def compare_whole_runs(self) -> None:
         """Run the plain builds in pairs until every point is decided, or patience ends: called again, it goes on where it ended."""
@@ -77,8 +88,12 @@ class Rounds:
 
     @property
     def hang_on_whole_runs(self) -> bool:
-        """Return whether calls and counts leave the answer open, but more whole runs within the time budget would decide it."""
-        return self._pairs.would_decide(self.runs) and self._look().verdict is Verdict.INCONCLUSIVE
+        """Return whether calls and counts leave the answer open, but more whole runs may decide it.
+
+        Within the time budget they would, by those so far; or they were halted as the comparison's time is limited.
+        """
+        may_decide = self._pairs.would_decide(self.runs) or self._pairs.was_halted
+        return may_decide and self._look().verdict is Verdict.INCONCLUSIVE
 
     def count_all(self) -> None:
         """Count all functions if whole runs exclude a slow-down: if all counts are the same, no functions need to be chosen."""
@@ -103,10 +118,27 @@ class Rounds:
             is_answered = not isinstance(error, NothingCalledError) or self._meet_what_differs()
             if len(self.bench.sides) < 2 or not is_answered:
                 raise
-            self.runs = [run for run in self.runs if run.phase is not Phase.TIMED]
+            self.runs = self._untimed_runs
             self._calls = TimedCalls(self.bench, self._maker, skipped=self._calls.skipped)
             self.site = coverage.untimed(self.site)
             self.notes += (caveats.calls_not_timed(error),)
+
+    @property
+    def _untimed_runs(self) -> list[Run]:
+        return [run for run in self.runs if run.phase is not Phase.TIMED]
+
+    @property
+    def tell_something(self) -> bool:
+        """Return whether there are runs of base and head, so that something is known if measuring ends here."""
+        return {run.side for run in self.runs if run.phase is Phase.PLAIN} == set(Side)
+
+    def end_here(self) -> None:
+        """Keep what is known where measuring ends in the middle of a stage: pairs of runs, and counts that were completed."""
+        if self.site.same_code:
+            self._doubt(self._pairs.contradicting(self.runs))
+        self._keep_calls()
+        if not self._calls.runs and not self.site.same_code:
+            self.site = coverage.untimed(self.site)
 
     def _meet_what_differs(self) -> bool:
         """Return whether whole runs are slower and meet files that differ: then they are the project's, though no function is called."""
@@ -118,8 +150,10 @@ class Rounds:
         """Survey all functions, and choose those that are counted and timed."""
         points, plain = self.bench.points, [run for run in self.runs if run.phase is Phase.PLAIN]
         if len(self.bench.sides) > 1 and not self._wants_calls:
-            self._calls.long = longruns.spared(points, plain, self._pairs.judged(plain), self.budget_s, FIRST_LOOK)
+            limit_s = min(longruns.AFFORDED * self.budget_s, self.bench.request.deadline.left_s)
+            self._calls.long = longruns.spared(points, plain, self._pairs.judged(plain), limit_s, FIRST_LOOK)
             self.notes += longruns.note(self._calls.long, plain)
+        self._require_time(FEWEST_TO_CHOOSE, "that choose functions and count them")
         self.site = surveyed(self.bench, self.site, plain, [point for point in points if point not in self._calls.long])
 
     def count(self) -> None:
@@ -156,8 +190,24 @@ class Rounds:
             self.runs = [*before, *runs]
             return self._looking.is_settled(self.experiment(), self._calls.assembly)
 
+        self._require_time(FIRST_LOOK, "with probes")
         self._calls.make(variants.recipe(self.bench, self.site), self.budget_s, is_settled)
-        self.runs = [*before, *self._calls.runs]
+        self._keep_calls()
+
+    def _require_time(self, rounds: int, which: str) -> None:
+        """Raise TooLittleTimeError where so many runs of each side and point, as long as plain ones, would not end in time."""
+        deadline, points = self.bench.request.deadline, [point for point in self.bench.points if point not in self._calls.long]
+        needed_s = rounds * len(self.bench.sides) * counting.plain_s(points, self.runs)
+        if not deadline.allows(needed_s):
+            raise TooLittleTimeError(
+                f"{rounds} runs of each side {which} would take {units.duration(needed_s * 1e9)} or more, and "
+                f"{units.duration(max(deadline.left_s, 0.0) * 1e9)} are left; give the comparison more with --time",
+                slug="too-little-time",
+            )
+
+    def _keep_calls(self) -> None:
+        """Add what runs with probes recorded, without functions of which no call ended."""
+        self.runs = [*self._untimed_runs, *self._calls.runs]
         self._leave_out(self.site.measured & self._calls.unfinished())
         self.notes += caveats.recordings_incomplete(self._calls.incomplete, self.bench.points)
 
@@ -245,6 +295,19 @@ class Rounds:
         yield from caveats.sizes_as_texts(points)
         yield from self.notes
         yield from self._maker.notes
+        if self.bench.request.deadline.is_cut:
+            yield caveats.cut_short(self.bench.request.deadline, self.bench.progress.current, [*self._missing()])
+
+    def _missing(self) -> Iterator[str]:
+        """Yield what is not known that a whole comparison may tell."""
+        run = {(run.point, run.side) for run in self.runs}
+        points = [point.label for point in self.bench.points if not all((point.id, side) in run for side in Side)]
+        if points:
+            yield f"there are no runs of both sides at {units.listed(points, SHOWN_POINTS)}"
+        if self._counts.assembly is None and self.bench.request.config.counters.software:
+            yield "work was not counted"
+        if not self._calls.runs:
+            yield "no calls were timed"
 
     @property
     def _counted(self) -> Totals | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+from perfdiff import temporary
+from perfdiff.deadline import CutShortError
 from perfdiff.errors import DiskFilledError
 from perfdiff.measuring import later, unaltered
 from perfdiff.measuring.bench import Bench
@@ -14,10 +16,12 @@ from perfdiff.measuring.making import Makers, OwnMachine
 from perfdiff.measuring.rounds import Rounds
 
 
-def measure(bench: Bench, folder: Path, makers: Makers = OwnMachine) -> None:
-    """Gather evidence, the cheapest and most certain first, until the question is answered; leave the experiment in `folder`.
+def measure(bench: Bench, folder: Path, makers: Makers = OwnMachine) -> Path:
+    """Gather evidence, the cheapest and most certain first, until the question is answered; return where the experiment was left.
 
-    Where other machines are the `makers` of the pairs of runs, this one counts, and decides.
+    That is `folder`, or where measuring was cut short a temporary one, which lasts as long as this process: nobody shall take it for the
+    whole. Where other machines are the `makers` of the pairs of runs, this one counts, and decides. Raise CutShortError where nothing is
+    known yet.
     """
     try:
         with closing(bench.upkeep):
@@ -25,22 +29,34 @@ def measure(bench: Bench, folder: Path, makers: Makers = OwnMachine) -> None:
             bench, site = with_benchmarks(bench, site_of(bench, bench.workshop.plain()))
             bench, site = later.with_later_runs(bench, site, written)
             rounds = Rounds(bench, unaltered.marked(bench, site), makers)
-            with closing(bench.services):
-                rounds.confirm()
-                if len(bench.sides) > 1 and not rounds.are_answered:
-                    rounds.compare_whole_runs()
-                    rounds.count_all()
-                if not rounds.are_answered:
-                    rounds.locate()
-                    if len(bench.sides) > 1 and rounds.hang_on_whole_runs:
-                        rounds.compare_whole_runs()
-                if len(bench.sides) > 1 and rounds.ask_for_files:
-                    rounds.look_for_files()
-                if len(bench.sides) > 1 and rounds.bring_good_news:
-                    rounds.look_outside()
-                if len(bench.sides) > 1 and rounds.ask_for_lines:
-                    rounds.count_lines()
-                rounds.save(folder)
+            try:
+                with closing(bench.services):
+                    _gather(bench, rounds)
+            except CutShortError:
+                if not rounds.tell_something:
+                    raise
+                rounds.end_here()
+            if bench.request.deadline.is_cut:
+                folder = temporary.make() / folder.name
+            rounds.save(folder)
+            return folder
     except DiskFilledError:
         bench.cache.discard()
         raise
+
+
+def _gather(bench: Bench, rounds: Rounds) -> None:
+    rounds.confirm()
+    if len(bench.sides) > 1 and not rounds.are_answered:
+        rounds.compare_whole_runs()
+        rounds.count_all()
+    if not rounds.are_answered:
+        rounds.locate()
+        if len(bench.sides) > 1 and rounds.hang_on_whole_runs:
+            rounds.compare_whole_runs()
+    if len(bench.sides) > 1 and rounds.ask_for_files:
+        rounds.look_for_files()
+    if len(bench.sides) > 1 and rounds.bring_good_news:
+        rounds.look_outside()
+    if len(bench.sides) > 1 and rounds.ask_for_lines:
+        rounds.count_lines()

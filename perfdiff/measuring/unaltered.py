@@ -9,7 +9,6 @@ from pathlib import Path
 
 from perfdiff import units
 from perfdiff.collect.built.reach import nothing_called
-from perfdiff.collect.choosing.subjects import is_of_tests
 from perfdiff.collect.runs.schedule import Slot
 from perfdiff.collect.trees.accesses import Accesses
 from perfdiff.collect.trees.differences import Differences, elsewhere, is_at_work
@@ -19,9 +18,11 @@ from perfdiff.languages import kept_files
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.site import Site
 from perfdiff.records.schema import Note, Phase, Point, Side
+from perfdiff.records.testfiles import is_of_tests
 
 _COMPILED = (b"\x7fELF", b"\xca\xfe\xba\xbe", b"PK\x03\x04")  # how programs, classes and archives of classes begin
 _LOOKED_AT = 1 << 12  # bytes that tell a text
+PROOF_SHARE = 0.25  # of a limited time, for the runs that may prove that nothing differs: others must answer where these do not
 _SHOWN = 3  # files that a sentence lists before it only counts
 
 
@@ -40,7 +41,7 @@ def marked(bench: Bench, site: Site) -> Site:
     if not may_be_watched(bench):
         return site
     bench.progress.stage("looking which files runs meet", None)
-    met = _met(bench, site, differences, bench.points)
+    met = _met(bench, site, differences, bench.points, PROOF_SHARE * bench.request.deadline.left_s)
     if met is None or met:
         return site
     return replace(site, same_code=True, notes=(*site.notes, _not_met(differences)))
@@ -81,14 +82,21 @@ def may_be_watched(bench: Bench) -> bool:
     return not config.services and not any(workload.setup or workload.prepare or workload.requests for workload in config.workloads)
 
 
-def _met(bench: Bench, site: Site, differences: Differences, points: Sequence[Point]) -> frozenset[str] | None:
+def _met(bench: Bench, site: Site, differences: Differences, points: Sequence[Point], limit_s: float = math.inf) -> frozenset[str] | None:
     """Return what of the differences the first run meets that meets any; None where a run fails, or what it meets cannot be told.
+
+    The same where by the first runs all of them will take longer than `limit_s`.
 
     Raise WorkloadError where a workload's run meets nothing of what was built.
     """
     outside: dict[int, frozenset[str]] = {}  # both sides must open the same
-    for slot, accesses in watched(bench, site, points):
+    deadline, runs = bench.request.deadline, len(points) * len(Side)
+    began_s = deadline.left_s
+    for number, (slot, accesses) in enumerate(watched(bench, site, points), 1):
         if accesses is None:
+            return None
+        if deadline.is_limited and (began_s - deadline.left_s) * runs / number > limit_s:
+            deadline.is_short = True
             return None
         if not is_at_work(site.plain[slot.side], accesses):
             raise nothing_called(slot.point.workload, f"opened a file of {slot.side}'s build")

@@ -10,19 +10,23 @@ from functools import partial
 
 import numpy as np
 
+from perfdiff import units
 from perfdiff.analysis.findings import EndToEnd, PointStanding
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
 from perfdiff.collect.runs import schedule
 from perfdiff.collect.runs.turns import Turns
 from perfdiff.config import BUDGETS
+from perfdiff.deadline import Deadline
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.making import Block, PairMaker
 from perfdiff.measuring.patience import Patience
 from perfdiff.records.schema import Point, Run, Side
-from perfdiff.statistics.pairs import MOST_PAIRS, next_look
+from perfdiff.statistics.pairs import FEWEST_PAIRS, MOST_PAIRS, next_look
 from perfdiff.statistics.sides import logs, pairs_of
 
+FIRST_SHARE = 0.5  # of the time that is left: as much is left for where the cost arises, and for what is still open then
+LONG_S = 1.0  # pairs that take so long are told of one by one; a look takes some milliseconds
 CONFIRMED_S = 4.0  # that pairs may take which confirm a proof: what contradicts one in practice is a multiple, which few pairs show
 MOST_CONFIRMING = 20  # pairs: as many as two looks have
 
@@ -31,12 +35,14 @@ MOST_CONFIRMING = 20  # pairs: as many as two looks have
 class WholePairs:
     """Makes pairs of runs of the plain builds within `budget_s`, and goes on where it ended each time that it is asked again.
 
-    Several machines make as many pairs each as one would alone.
+    Several machines make as many pairs each as one would alone. Where the comparison's time is limited, the first part of the pairs takes
+    no more than `FIRST_SHARE` of it, beyond the fewest that tell anything; points at which these would end too late have none.
     """
 
     bench: Bench
     maker: PairMaker
     budget_s: float
+    was_halted: bool = False  # to leave time for where the cost arises
     _turns: Turns = field(init=False)
 
     def __post_init__(self) -> None:
@@ -45,12 +51,19 @@ class WholePairs:
     def make(self, runs: list[Run]) -> None:
         """Add pairs to `runs` until every point is decided, or patience ends; raise WorkloadError or StoreError."""
         turns, maker = self._turns, self.maker
-        patience = Patience(self.budget_s, self.bench.request.config.measure.first_look_s)
+        deadline = self.bench.request.deadline
+        patience = Patience(self.budget_s, min(self.bench.request.config.measure.first_look_s, deadline.left_s))
+        halt_s = (1 - FIRST_SHARE) * deadline.left_s if deadline.is_limited and not self.was_halted else -math.inf
+        self.was_halted = False
         looks = {point.id: self._next_look(point) for point in turns.points}
         self.bench.progress.stage("comparing whole runs", None)
 
         def pairs() -> Iterator[Block]:
             while turns.open and not patience.is_over:
+                self._leave_out_what_ends_too_late(deadline)
+                self.was_halted = deadline.left_s <= halt_s and turns.fewest >= FEWEST_PAIRS * maker.count
+                if self.was_halted or not turns.open:
+                    return
                 point = turns.next_short_of(self._fewest(patience)) if patience.wants_fewest else turns.next
                 yield self._block(point)
 
@@ -61,7 +74,10 @@ class WholePairs:
             if patience.is_over or point not in turns.open:  # of several machines the others make their pairs to the end
                 continue
             is_look, fewest = turns.pairs[point.id] >= looks[point.id], self._fewest(patience)
-            if is_look or (turns.pairs[point.id] == fewest and patience.wants_fewest):
+            tells_something = is_look or (turns.pairs[point.id] == fewest and patience.wants_fewest)
+            if tells_something or made.seconds >= LONG_S:
+                self._tell(runs)
+            if tells_something:
                 standings = {place: end.standing for place, end in self._ends(runs).items()}
                 if standings[point.id] is PointStanding.SLOWER:
                     patience.saw_slower()
@@ -71,6 +87,32 @@ class WholePairs:
                 turns.open_again(*(point for point in turns.points if self._wants_more(point, standings)))
                 looks[point.id] = self._next_look(point)
             patience.decide(turns.fewest < fewest, partial(self._missing_s, runs))
+
+    def _tell(self, runs: list[Run]) -> None:
+        """Tell what the runs so far show at the point where head seems slowest, or how many there are where these are too few."""
+        ends = [end for end in self.judged(runs).ends if end.ratio is not None]
+        if not ends:
+            self.bench.progress.know(f"whole runs: too few yet ({max(self._turns.pairs.values())} of {FEWEST_PAIRS} pairs)")
+            return
+        shown = max(ends, key=lambda end: (end.standing is PointStanding.SLOWER, end.low))
+        decided = sum(end.standing is not PointStanding.OPEN for end in ends)
+        ratio, points = shown.ratio, len(self._turns.points)
+        assert ratio is not None, "those without are left out"
+        at = f"{units.ratio(ratio.value)} [{ratio.low:.2f}, {ratio.high:.2f}] at {shown.point.label}, {ratio.runs_base} pairs"
+        self.bench.progress.know(f"whole runs: {at}; {decided} of {points} points decided")
+
+    def _leave_out_what_ends_too_late(self, deadline: Deadline) -> None:
+        """Close points at which the fewest pairs that tell anything would take longer than is left, unless they have these."""
+        if not deadline.is_limited:
+            return
+        turns, fewest = self._turns, FEWEST_PAIRS * self.maker.count
+        missing_s = self._seconds(dict.fromkeys(turns.pairs, fewest))  # at points that were run
+        for point in sorted(turns.open, key=lambda point: (turns.pairs[point.id] > 0, -turns.expected_s(point))):
+            own_s = max(0, fewest - turns.pairs[point.id]) * turns.expected_s(point) / self.maker.count
+            begun_s = own_s if turns.pairs[point.id] else 0.0
+            if own_s and not deadline.allows(missing_s - begun_s + own_s):
+                turns.close(point)
+                missing_s -= begun_s
 
     def _wants_more(self, point: Point, standings: Mapping[int, PointStanding]) -> bool:
         """Return whether a point is open and had fewer pairs than most."""
@@ -100,6 +142,10 @@ class WholePairs:
             turns.took(point, made.seconds)
             if turns.pairs[point.id] == MOST_CONFIRMING:
                 turns.close(point)
+        return self.contradicting(runs)
+
+    def contradicting(self, runs: list[Run]) -> Point | None:
+        """Return a point at which head takes clearly longer, None where none does."""
         return next((end.point for end in self.judged(runs).slower), None) or self._doubtful(runs, closed=True)
 
     def _doubtful(self, runs: Sequence[Run], *, closed: bool = False) -> Point | None:

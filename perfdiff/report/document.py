@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -22,12 +21,14 @@ from perfdiff.report.printable import printable, printable_but_files, printable_
 from perfdiff.report.requests import request_table
 from perfdiff.report.sentences.catalogue import noted, say
 from perfdiff.report.tree import CallTree, call_tree
+from perfdiff.report.unmeasured import MOST_ROWS, by_folder, by_function, reasons
 
 SampleLoader = Callable[[int, Side], SampleTable | None]
 
 # Notes that stand right behind the answer, which does not say so itself: runs take longer for another reason, or in one layout or
 # one way to make them, or what changed did not run.
-_BESIDE = ("changes-not-run", "layout-decides", "slower-beside", "waiting-grown", "ways-apart", "workload-grown")
+_CUT_SHORT = "cut-short"
+_BESIDE = ("changes-not-run", _CUT_SHORT, "layout-decides", "slower-beside", "waiting-grown", "ways-apart", "workload-grown")
 # More names than this in one sentence are no longer read.
 _NAMED = 3
 # Findings come guilty first; the plots of these fit a file of 2 MB.
@@ -41,7 +42,8 @@ class Document:
 
     `answer` gives verdict, function, figures and cause at a glance; `overview` one row a function; `functions` the sections behind
     it in the same order; `tree` which calls cost more; `work` what was counted of changed functions; `coverage` what was measured and what
-    an effect must have to be seen; `skipped` what was not measured; `search` how the two revisions were found, where somebody searched.
+    an effect must have to be seen; `unmeasured` what was not measured, and `skipped` the same, by folder where that is a list that nobody
+    reads; `search` how the two revisions were found, where somebody searched.
     `machines` are those of the runs where they are several, `disagreements` what they show where they disagree. `findings` are those it was
     written from, with printable texts; `leading` the same, but with the names of files as they are, which lead programs there.
     """
@@ -57,6 +59,7 @@ class Document:
     end_to_end: Table | None
     requests: Table | None
     skipped: Table | None
+    unmeasured: Table | None
     notes: Items | None
     environment: Facts
     tree: CallTree | None = None
@@ -75,6 +78,7 @@ def build(findings: Findings, samples: SampleLoader | None = None) -> Document:
         function_plot(finding, samples, labels, most) if samples and index < _MOST_DRAWN else None
         for index, finding in enumerate(findings.functions)
     ]
+    unmeasured = by_function(clean.skipped)
     return Document(
         findings=clean,
         leading=printable_but_files(findings),
@@ -86,7 +90,8 @@ def build(findings: Findings, samples: SampleLoader | None = None) -> Document:
         coverage=_coverage(clean),
         end_to_end=_end_to_end(clean.end_to_end),
         requests=request_table(clean.requests),
-        skipped=_skipped(clean),
+        skipped=by_folder(clean.skipped) if unmeasured and len(unmeasured.rows) > MOST_ROWS else unmeasured,
+        unmeasured=unmeasured,
         notes=_notes(clean),
         environment=_environment(clean),
         tree=call_tree(clean),
@@ -96,9 +101,11 @@ def build(findings: Findings, samples: SampleLoader | None = None) -> Document:
 
 
 def headline(findings: Findings) -> str:
-    """Return the answer in one sentence, which begins with the verdict."""
+    """Return the answer in one sentence, which begins with the verdict, behind `So far` where measuring was cut short."""
     verdict, sentence = wording.ANSWERS[findings.verdict], printable(say(findings.sentence))
-    return sentence if sentence.lower().startswith(verdict.lower()) else f"{verdict}: {sentence}"
+    answer = sentence if sentence.lower().startswith(verdict.lower()) else f"{verdict}: {sentence}"
+    is_cut = any(note.slug == _CUT_SHORT for note in map(noted, findings.notes))
+    return f"So far: {answer[0].lower()}{answer[1:]}" if is_cut else answer
 
 
 def _answer(findings: Findings) -> Iterator[Block]:
@@ -191,7 +198,8 @@ def _coverage(findings: Findings) -> Facts:
         facts.append(Fact("visible", f"effects from {_effect(median)} of a function's cost on{at_worst}"))
     facts.append(Fact("threshold", f"shifts under {wording.percent(findings.min_effect)} are not reported as a regression"))
     if findings.skipped:
-        facts.append(Fact("not measured", _not_measured(findings)))
+        functions = wording.plural(len(findings.skipped), "function")
+        facts.append(Fact("not measured", f"{functions}: {reasons(findings.skipped, counted=True)}"))
     if findings.overhead is not None:
         most = max((row.overhead for row in findings.end_to_end if row.overhead is not None), default=findings.overhead)
         facts.append(Fact("probes", _probes(findings.overhead, most, findings.min_effect)))
@@ -221,12 +229,6 @@ def _measured(findings: Findings) -> str:
     if not findings.functions:
         return f"whole runs of {workloads} at {points}"
     return f"{wording.plural(len(findings.functions), 'function')} by {workloads} at {points}"
-
-
-def _not_measured(findings: Findings) -> str:
-    reasons = Counter(skipped.reason for skipped in findings.skipped)
-    says = "; ".join(f"{reason} ({count:,})" for reason, count in reasons.most_common(_NAMED))
-    return f"{wording.plural(len(findings.skipped), 'function')}: {says}{'; …' if len(reasons) > _NAMED else ''}"
 
 
 def _end_to_end(rows: tuple[EndToEnd, ...]) -> Table | None:
@@ -266,27 +268,6 @@ def _counters(findings: Findings) -> str:
     software = "software PMU" if any(finding.counts for finding in findings.functions) else ""
     hardware = "hardware counters" if findings.environment.pmu else "no hardware counters on this machine"
     return ", ".join(filter(None, (software, hardware)))
-
-
-def _skipped(findings: Findings) -> Table | None:
-    if not findings.skipped:
-        return None
-    columns = (Column("function"), Column("file"), Column("reason"))
-    files: dict[str, list[str]] = {}
-    for item in findings.skipped:
-        if item.whole:
-            files.setdefault(item.reason, []).append(item.file)
-    alone = [(item.name, item.file, item.reason) for item in findings.skipped if not item.whole]
-    together = [(wording.plural(len(found), "function"), _files(found), reason) for reason, found in files.items()]
-    rows = tuple((Cell(name, code=True), Cell(file, Tone.MUTED, code=True), Cell(reason)) for name, file, reason in alone)
-    rows += tuple((Cell(count), Cell(which, Tone.MUTED), Cell(reason)) for count, which, reason in together)
-    return Table("Not measured", columns, rows)
-
-
-def _files(found: list[str]) -> str:
-    """Name the files that functions are of, those with the most functions first."""
-    names = [name for name, _ in Counter(found).most_common()]
-    return units.listed(names, _NAMED)
 
 
 def _notes(findings: Findings) -> Items | None:

@@ -110,7 +110,7 @@ def render(document: Document, lead: Sequence[str] = ()) -> str:
     page.add(_folded("Environment", [document.environment, document.machines]), "the environment")
     _add_functions(page, document.functions)
     if document.skipped:
-        functions = plural(len(document.skipped.rows), "function")
+        functions = plural(len(document.findings.skipped), "function")
         page.add(_folded(document.skipped.title, [document.skipped], titled=False), f"the list of {functions} that were not measured")
     return page.text()
 

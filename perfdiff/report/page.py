@@ -9,12 +9,16 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from perfdiff import units
+from perfdiff.report.blocks import Table
 from perfdiff.report.chart import chart, ratio_scale, ratios, residuals, scopes
 from perfdiff.report.plotdata import plot_data
 from perfdiff.report.printable import quoted_parts
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+
+_MOST_WHOLE = 20  # characters: no word of the reports' own has more
 
 
 def environment(**filters: Callable[..., Any]) -> Environment:
@@ -37,9 +41,16 @@ def environment(**filters: Callable[..., Any]) -> Environment:
         data=plot_data,
         count=units.count,
         parts=quoted_parts,
+        long=long,
         **filters,
     )
     return made
+
+
+def long(table: Table) -> frozenset[int]:
+    """Return the columns that hold names of any length, which may be broken anywhere; words of others stay whole."""
+    words = ((place, word) for row in table.rows for place, cell in enumerate(row) for word in cell.text.split())
+    return frozenset(place for place, word in words if len(word) > _MOST_WHOLE)
 
 
 def asset(name: str) -> str:

@@ -8,11 +8,13 @@ from typing import Any
 
 from perfdiff.report.blocks import Plot, Series
 from perfdiff.report.chart import Scale, labelled, ratio_scale, ratios, scopes, x_scale, y_scale
+from perfdiff.report.printable import shortened
 
 # Finer than a pixel of any screen; every digit counts 50 times in a page.
 _DIGITS = 4
 _SCALE_DIGITS = 7
 _LARGEST_WHOLE = 2**53
+_MOST_NAME = 40  # characters beside an axis: of the widest ones so many fit in a plot on a telephone
 
 
 def plot_data(plot: Plot) -> dict[str, Any]:
@@ -21,9 +23,9 @@ def plot_data(plot: Plot) -> dict[str, Any]:
     below = ratios(plot)
     return {
         "x": _axis([value for series in plot.series for value in series.x], lambda log: x_scale(plot, logarithmic=log), plot.x_unit)
-        | {"label": plot.x_label, "log": plot.x_log},
+        | {"label": plot.x_label, "name": shortened(plot.x_label, _MOST_NAME), "log": plot.x_log},
         "y": _axis([value for series in plot.series for value in series.y], lambda log: y_scale(plot, logarithmic=log), plot.y_unit)
-        | {"label": plot.y_label, "log": plot.y_log},
+        | {"label": plot.y_label, "name": shortened(plot.y_label, _MOST_NAME), "log": plot.y_log},
         "ratio": _scale(ratio_scale(below), "count") | {"log": ratio_scale(below).logarithmic} if below else None,
         "scopes": list(labels),
         "series": [_series(series, labels.index(series.label)) for series in plot.series if series.x],

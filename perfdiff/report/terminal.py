@@ -43,9 +43,10 @@ def render(document: Document, *, width: int = 100, colour: bool = False, lines:
     With `lines`, tables and lists are as short as it takes to keep to so many, and then what says least is left out.
     """
     before = render_blocks(list(document.search), width=width, colour=colour, rows=ALL) + "\n" if document.search else ""
-    blocks, spared = _blocks(document), [document.skipped, document.work, document.machines, document.coverage]
     if lines is None:
+        blocks = _blocks(replace(document, skipped=document.unmeasured))
         return before + render_blocks(blocks, width=width, colour=colour, rows=ALL)
+    blocks, spared = _blocks(document), [document.skipped, document.work, document.machines, document.coverage]
     for rows in _FEWER_ROWS:
         compared = render_blocks(blocks, width=width, colour=colour, rows=rows)
         if compared.count("\n") <= lines:

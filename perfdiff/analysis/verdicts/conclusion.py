@@ -33,7 +33,7 @@ class Evidence:
     was not counted; `savers` are changed functions that execute less, those that save most first. `is_timed` tells whether calls were.
     `reach` is how much of what changed ran, None where that is not known; `met` are files that differ and that slower runs meet.
     `outside` are files outside of the trees that runs read and that builds or earlier runs wrote. `witnessed` is what whole runs did, point
-    by point, and `counted_runs` are those that were counted.
+    by point, and `counted_runs` are those that were counted. At the points `unrun` there was no time for runs of both sides.
     """
 
     runs: WholeRuns = field(default_factory=WholeRuns)
@@ -48,6 +48,7 @@ class Evidence:
     outside: tuple[str, ...] = ()
     witnessed: tuple[PointBehaviour, ...] = ()
     counted_runs: tuple[Run, ...] = ()
+    unrun: tuple[str, ...] = ()
 
     @property
     def where(self) -> Claim | None:
@@ -245,6 +246,14 @@ def _of_what_ran(conclusion: Conclusion, program: Program) -> Conclusion:
     )
 
 
+def _of_all_points(conclusion: Conclusion, program: Program) -> Conclusion:
+    """Return a conclusion that says nothing of points at which there are no runs, unless nothing that runs differs."""
+    points = program.evidence.unrun
+    if not points or conclusion.rung is Rung.CODE or conclusion.verdict not in (Verdict.UNCHANGED, Verdict.IMPROVEMENT):
+        return conclusion
+    return conclusion.opened(claim("points-not-run", points=points))
+
+
 def _of_what_met(conclusion: Conclusion, program: Program) -> Conclusion:
     evidence = program.evidence
     return allowed(conclusion, apart_in_time(evidence.witnessed), evidence.work, evidence.counted_runs)
@@ -264,6 +273,7 @@ def _of_same_work(conclusion: Conclusion, program: Program) -> Conclusion:
 
 RESERVATIONS = (
     Reservation("nothing-ran", "no regression, or open, and nothing that changed ran?", _of_what_ran),
+    Reservation("points-not-run", "good news, and there was no time for runs at some points?", _of_all_points),
     Reservation("tasks-apart", "no regression, and tasks of a program hardly met?", _of_what_met),
     Reservation("unlike-start", "good news, and runs read what builds or runs wrote outside of their trees?", _of_a_like_start),
     Reservation("other-work", "good news, and head may do less work?", _of_same_work),

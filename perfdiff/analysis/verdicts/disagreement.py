@@ -74,7 +74,7 @@ def settled(
         judged.append(new)
     ranks = {rank: number for number, rank in enumerate(sorted(each.rank for each in judged if each.rank is not None), start=1)}
     numbered = [replace(each, rank=ranks[each.rank]) if each.rank is not None else each for each in judged]
-    return sorted(numbered, key=lambda each: each.verdict.order)
+    return sorted(numbered, key=lambda each: each.order)
 
 
 def _settled(

@@ -24,6 +24,7 @@ from perfdiff.analysis.verdicts.locking import with_locks
 from perfdiff.analysis.verdicts.rules import Decision, Reason
 from perfdiff.analysis.verdicts.verdict import ADDS_TIME, decide, grown_counts
 from perfdiff.records.schema import Floats, Side
+from perfdiff.records.testfiles import sources_first
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,8 @@ _BEHIND = (_THROUGH_OTHERS, "waits-for-others")  # whom these decide on is slowe
 def rule(cases: Sequence[Case], evidence: Evidence) -> Ruling:
     """Decide on each function by itself, then on all together, and order those that are slower: guilty ones, then those behind others.
 
-    Where `evidence` on the whole program says that it is slower and nobody is guilty, it is who all else speaks for.
+    Of guilty ones those of tests come behind those of sources, which a project is made for. Where `evidence` on the whole program says that
+    it is slower and nobody is guilty, it is who all else speaks for.
     """
     decisions = {case.info.id: decide(case) for case in cases}
     judged = Judged({case.info.id: case for case in cases}, decisions, evidence, behind_waiting(cases))
@@ -144,4 +146,5 @@ def rule(cases: Sequence[Case], evidence: Evidence) -> Ruling:
     order = cases[0].attribution.ranked(by_time) if cases else []
     counted = {case.info.id: case.work.total_ns if case.work else 0.0 for case in cases}
     order += sorted((each for each in guilty if each not in order), key=lambda each: -counted[each])
+    order = sources_first(order, lambda each: judged.cases[each].info.file)
     return Ruling(with_locks(judged.decisions, cases), frozenset(guilty), (*order, *behind), judged.waiting)

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
+from perfdiff import units
 from perfdiff.build.builder import Built
 from perfdiff.collect.built.workshop import Probes
-from perfdiff.collect.choosing.subjects import Subjects, is_of_tests
+from perfdiff.collect.choosing.subjects import Subjects
 from perfdiff.errors import MeasurementError, NothingCalledError, WorkloadError
 from perfdiff.languages.protocol import Counterpart, FunctionDefinition
 from perfdiff.records.reach import Reach
 from perfdiff.records.schema import Side
+from perfdiff.records.testfiles import is_of_tests, sources_first
 
+_SHOWN = 3  # files in a message
 _NAMED = 20  # functions that did not run, by name
 
 
@@ -24,8 +27,7 @@ def reached(subjects: Subjects, ran: Collection[int], probed: Collection[int]) -
     changed = {id_: pair for id_, pair in subjects.pairs.items() if pair.change.is_suspect}
     called = {id_: pair for id_, pair in changed.items() if not pair.shown.loads} or changed
     counted = [id_ for id_, pair in called.items() if id_ in ran or not is_of_tests(pair.shown.file)]
-    idle = [pair.shown for id_, pair in called.items() if id_ not in ran and id_ in probed]
-    idle.sort(key=lambda definition: is_of_tests(definition.file))
+    idle = sources_first((pair.shown for id_, pair in called.items() if id_ not in ran and id_ in probed), lambda shown: shown.file)
     unknown = sum(id_ not in ran and id_ not in probed for id_ in counted)
     return Reach(len(counted), sum(id_ in ran for id_ in counted), unknown, tuple(definition.name for definition in idle[:_NAMED]))
 
@@ -46,8 +48,16 @@ def require_probes(probes: Probes, subjects: Subjects) -> None:
 def require_calls(called: Mapping[tuple[str, Side], Collection[int]], probes: Probes, built: Mapping[Side, Built]) -> None:
     """Raise WorkloadError where a workload called no function at all on a side, MeasurementError where none of its probes compiled."""
     for (workload, side), functions in called.items():
-        if functions:
+        files = {probes[side][id_].definition.file for id_ in functions if probes[side][id_].definition.declares}
+        if len(files) < len(functions):
             continue
+        if files:
+            raise NothingCalledError(
+                f"workload {workload} never called a function in {side}: it loads {units.listed(sorted(files), _SHOWN)}, and what a file "
+                "declares runs where somebody calls it, as a framework does with benchmarks and tests; nothing is measured: name the "
+                'framework instead of a command, as in phpbench = "" or pytest = "", or run a script that calls what is in the file',
+                slug="nothing-called",
+            )
         if probes[side].keys() <= {drop.probe for drop in built[side].dropped}:
             reasons = sorted({f"{drop.file}: {drop.reason}" for drop in built[side].dropped})
             raise MeasurementError(

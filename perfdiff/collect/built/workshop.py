@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from perfdiff import units
 from perfdiff.build import userhome
-from perfdiff.build.builder import Built, build_all
+from perfdiff.build.builder import Built, build_all, is_kept
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.layouts import Layouts
 from perfdiff.build.masquerade import FlagKind
@@ -18,7 +19,8 @@ from perfdiff.collect.choosing import subjects
 from perfdiff.collect.counts.counting import fixes_layout
 from perfdiff.collect.runs.collector import Target
 from perfdiff.config import BuildConfig
-from perfdiff.errors import store_errors
+from perfdiff.deadline import Deadline
+from perfdiff.errors import TooLittleTimeError, store_errors
 from perfdiff.languages.packs import Packs
 from perfdiff.languages.protocol import Probe
 from perfdiff.progress import Progress
@@ -28,6 +30,8 @@ from perfdiff.records.schema import Phase, Side
 from perfdiff.revisions.pins import Pin
 
 Probes = Mapping[Side, Mapping[int, Probe]]
+LAYOUTS_SHARE = 0.1  # of the time that is left, where it is limited, for making layouts of a side: runs tell more
+_BUILDS_FOR_USE = {Phase.SURVEY: 2}  # what the survey chooses takes another build to be counted or timed
 _KINDS = {Phase.SURVEY: FlagKind.SURVEYED, Phase.TIMED: FlagKind.PROBED, Phase.COUNTED: FlagKind.COUNTED}
 
 
@@ -43,11 +47,12 @@ class Workshop:
     plans: Path
     packs: Packs
     progress: Progress
+    deadline: Deadline = field(default_factory=Deadline)
 
     def plain(self) -> dict[Side, Built]:
         """Build all sides as they are; raise BuildError."""
         self.progress.stage(f"building ({Phase.PLAIN})", len(self.pins))
-        return self._build(Phase.PLAIN, dict.fromkeys(self.pins))
+        return self._build(Phase.PLAIN, dict.fromkeys(self.pins), {})
 
     def layouts(self, plain: Mapping[Side, Built], most: int) -> dict[Side, Layouts]:
         """Return what layouts of the plain builds are made from, `most` of each at most."""
@@ -55,13 +60,13 @@ class Workshop:
         for side in self.pins:
             room = self.plans / f"layouts-{side}"
             room.mkdir()
-            found[side] = Layouts(plain[side], self.environment, room, most)
+            found[side] = Layouts(plain[side], self.environment, room, most, LAYOUTS_SHARE * self.deadline.left_s)
         return found
 
     def probed(self, phase: Phase, probes: Probes, plain: Mapping[Side, Built]) -> dict[Side, Built]:
-        """Build all sides with those `probes` in their sources that belong there; one that does not compile is dropped; raise BuildError.
+        """Build all sides with those `probes` in their sources that belong there; one that does not compile is dropped.
 
-        Where none does, the plain builds serve.
+        Raise BuildError, or TooLittleTimeError where that would take longer than there is time. Where none does, the plain builds serve.
         """
         inserted = {side: self.packs.inserted(probes[side].values()) for side in self.pins}
         if not any(inserted.values()):
@@ -76,7 +81,7 @@ class Workshop:
             )
             for side in self.pins
         }
-        return self._build(phase, instrumentation)
+        return self._build(phase, instrumentation, plain)
 
     def placed(self, plain: Mapping[Side, Built]) -> dict[Side, Built]:
         """Build all sides with the compilers' own counters of lines; what does not take them is compiled without; raise BuildError.
@@ -95,7 +100,7 @@ class Workshop:
             )
             for side in self.pins
         }
-        return self._build(Phase.PLACED, instrumentation)
+        return self._build(Phase.PLACED, instrumentation, plain)
 
     def lost(self, built: Mapping[Side, Built], probes: Probes) -> frozenset[int]:
         """Return the functions whose probes are not in the built sources of a side: each build makes another text of their files."""
@@ -154,11 +159,21 @@ class Workshop:
             byte_code=self.packs.byte_code(built) if built.variant is Phase.PLAIN else (),
         )
 
-    def _build(self, phase: Phase, instrumentation: Mapping[Side, Instrumentation | None]) -> dict[Side, Built]:
+    def _build(
+        self, phase: Phase, instrumentation: Mapping[Side, Instrumentation | None], plain: Mapping[Side, Built]
+    ) -> dict[Side, Built]:
         requests = {
             side: BuildRequest(pin, side, phase, self.config, self.environment, instrumentation[side], self.packs.workplace)
             for side, pin in self.pins.items()
         }
+        missing_s = sum(built.duration_s for side, built in plain.items() if not is_kept(requests[side], self.cache))
+        needed_s = missing_s * _BUILDS_FOR_USE.get(phase, 1)
+        if missing_s and not self.deadline.allows(needed_s):
+            raise TooLittleTimeError(
+                f"building ({phase}) and what follows would take {units.duration(needed_s * 1e9)} or more, by the plain builds, and "
+                f"{units.duration(max(self.deadline.left_s, 0.0) * 1e9)} are left; give the comparison more with --time",
+                slug="too-little-time",
+            )
         return build_all(requests, self.cache, self.progress.advance)
 
 

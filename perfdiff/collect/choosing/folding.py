@@ -14,6 +14,7 @@ from perfdiff.collect.recordings.assembly import Assembly
 from perfdiff.languages.protocol import Counterpart
 from perfdiff.records.differences import ChangeReason, Entity, Skipped, depends_reason, function_entity
 from perfdiff.records.schema import Change, Edges, Floats, Folded, Note, Side, Totals
+from perfdiff.records.testfiles import sources_first
 
 _HAPPENED = {Change.CHANGED: "changed", Change.ADDED: "was added", Change.REMOVED: "was removed", Change.AFFECTED: "is affected"}
 _SHOWN = 3  # names that a sentence lists before it only counts
@@ -90,12 +91,13 @@ def untimed(subjects: Subjects, selection: Selection) -> tuple[Skipped, ...]:
 
 
 def note(subjects: Subjects, folds: Sequence[Fold]) -> tuple[Note, ...]:
-    """Tell which changed functions have no times of their own."""
+    """Tell which changed functions have no times of their own, those of tests last."""
     if not folds:
         return ()
     worst = max(folds, key=lambda fold: fold.overhead)
+    folded = sources_first((subjects.pairs[fold.id].shown for fold in folds), lambda definition: definition.file)
     text = (
-        f"no times are told of {_listed([subjects.pairs[fold.id].shown.name for fold in folds])} alone, as probes would take up to "
+        f"no times are told of {_listed([definition.name for definition in folded])} alone, as probes would take up to "
         f"{100 * worst.overhead:.0f} % of a run: their time counts as that of their callers ({_hosts(subjects, worst.hosts)}), "
         "and what they count is exact"
     )

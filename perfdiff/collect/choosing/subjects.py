@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import astuple, dataclass, replace
 from fnmatch import fnmatch
@@ -14,11 +13,7 @@ from perfdiff.collect.choosing.survey import Choice, Fold
 from perfdiff.languages.protocol import CodeComparison, Counterpart, FunctionDefinition, Probe
 from perfdiff.records.differences import Entity, SkipKind, Skipped, function_entity, other_reason
 from perfdiff.records.schema import Change, FunctionInfo, Side, Source
-
-# Where projects of all languages keep their tests, and what they name the files.
-_OF_TESTS = re.compile(
-    r"(?:.*/)?(?:[Tt]ests?|testing|spec)/.*|(?:.*/)?(?:test_[^/]*|[^/]*_tests?\.\w+|[^/]*(?:Tests?|TestCase)\.\w+|conftest\.py)"
-)
+from perfdiff.records.testfiles import sources_first
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +95,9 @@ class Subjects:
         return tuple(sorted(found, key=lambda each: each.whole))
 
     def untouched(self, ran: Collection[int], probeable: Collection[int]) -> tuple[Skipped, ...]:
-        """Return the suspects that no workload ever called; those of files that nothing ran of come behind the others, and tests last."""
+        """Return the suspects that no workload ever called; those of files that nothing ran of come behind the others."""
         files = {definition.file for id_ in ran for definition in _sides(self.pairs[id_])}
         idle = [pair.shown for id_, pair in self.pairs.items() if pair.change.is_suspect and id_ in probeable and id_ not in ran]
-        idle.sort(key=lambda definition: is_of_tests(definition.file))
         near = [
             Skipped(one.name, one.file, "never called by any workload", kind=SkipKind.NEVER_CALLED) for one in idle if one.file in files
         ]
@@ -164,9 +158,10 @@ class Subjects:
         }
 
     def unread(self, choices: Iterable[Choice]) -> tuple[str, ...]:
-        """Return the names of the functions of which texts and files are not read."""
+        """Return the names of the functions of which texts and files are not read, those of tests last."""
         pairs = [self.pairs[choice.id] for choice in choices if not choice.far]
-        return tuple(pair.shown.name for pair in pairs if any(map(_far, _sides(pair))))
+        shown = [pair.shown for pair in pairs if any(map(_far, _sides(pair)))]
+        return tuple(definition.name for definition in sources_first(shown, lambda definition: definition.file))
 
     def infos(self, ids: Collection[int]) -> tuple[FunctionInfo, ...]:
         """Return what the report needs to know of the functions `ids`, the probed ones."""
@@ -209,11 +204,6 @@ class Subjects:
             found |= fresh
             open_ends += fresh
         return found
-
-
-def is_of_tests(file: str) -> bool:
-    """Return whether a file belongs to a project's tests, by its name: a benchmark hardly ever runs these."""
-    return _OF_TESTS.fullmatch(file) is not None
 
 
 def cleared(pairs: Sequence[Counterpart], code: CodeComparison) -> list[Counterpart]:

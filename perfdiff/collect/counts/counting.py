@@ -52,6 +52,11 @@ def shortest_first(points: Sequence[Point], runs: Sequence[Run]) -> list[Point]:
     return sorted(points, key=lambda point: took_ns[point.id])
 
 
+def plain_s(points: Sequence[Point], runs: Sequence[Run]) -> float:
+    """Return how many seconds a plain run of each of the points takes together."""
+    return sum(_took_ns(points, runs).values()) / 1e9
+
+
 def share(some: Sequence[Point], points: Sequence[Point], runs: Sequence[Run]) -> float:
     """Return what part of a plain run of all `points` runs of `some` take."""
     took_ns = _took_ns(points, runs)

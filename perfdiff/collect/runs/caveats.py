@@ -11,6 +11,7 @@ import numpy as np
 from perfdiff import units
 from perfdiff.collect.choosing.subjects import Subjects
 from perfdiff.collect.choosing.survey import Choice
+from perfdiff.deadline import Deadline, Ending
 from perfdiff.errors import PerfdiffError, RunFailedError
 from perfdiff.records.schema import Note, Phase, Point, Run, Side
 
@@ -90,6 +91,19 @@ def calls_not_timed(why: PerfdiffError) -> Note:
     """Say that whole runs and counts alone answer, as builds with probes cannot be made or run."""
     likely = f"; {_WHY_CRASHED}" if isinstance(why, RunFailedError) and signal.SIGSEGV.name in str(why) else ""
     return Note("calls-not-timed", f"no calls were timed, so that whole runs and counts alone answer: {why}{likely}")
+
+
+def cut_short(deadline: Deadline, stage: str, missing: Sequence[str]) -> Note:
+    """Tell what ended measuring before it was complete, in which stage, and what is `missing` for that."""
+    time_s = units.duration(1e9 * (deadline.time_s or 0.0))
+    match deadline.ending:
+        case Ending.INTERRUPTED | Ending.TERMINATED:
+            how = f"measuring was {deadline.ending.value} in the stage '{stage}'"
+        case Ending.TIME:
+            how = f"the comparison's time of {time_s} was over in the stage '{stage}'"
+        case None:
+            how = f"the comparison's time of {time_s} did not suffice for all stages"
+    return Note("cut-short", f"{how}, so that this is the answer so far{''.join(f'; {lack}' for lack in missing)}")
 
 
 def recordings_incomplete(runs: Sequence[Run], points: Sequence[Point]) -> tuple[Note, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from perfdiff.collect.runs import workloads
 from perfdiff.collect.runs.inputs import InputFiles
-from perfdiff.config import ASSIGNMENT, WorkloadConfig
+from perfdiff.config import ASSIGNMENT, INPUT, WorkloadConfig
 from perfdiff.records.schema import Floats, Point
 
 _CHUNK_BYTES = 1 << 20
@@ -24,13 +24,14 @@ _OPERATORS, _REDIRECTIONS = frozenset("();<>|&"), frozenset("<>")  # of the shel
 def known(workload: WorkloadConfig, point: Point, directory: Path, inputs: InputFiles) -> dict[str, float]:
     """Return the features of a point that are known when all is ready for its run in `directory`; those that it prints come on top.
 
-    These are numeric parameters by name; `bytes` and, of text, `lines` of its input file; and `file size(WORD)`, in bytes, of each other
-    file there is by a word of the command, as it is written with its `{parameter}` places: `file size(data-{n}.txt)`. Programs and what
-    output goes to are left out. A parameter that is text stays out, also one such as "1000". Raises InputChangedError.
+    These are numeric parameters by name; `bytes` and, of text, `lines` of its input file, which lies in the tree where a suite names it;
+    and `file size(WORD)`, in bytes, of each other file there is by a word of the command, as it is written with its `{parameter}` places:
+    `file size(data-{n}.txt)`. Programs and what output goes to are left out. A parameter that is text stays out, also one such as "1000".
+    Raises InputChangedError.
     """
     inputs.require_unchanged(point)
     found = {name: float(value) for name, value in point.parameters.items() if isinstance(value, int | float)}
-    path = inputs.path(point)
+    path = inputs.path(point) or _in_tree(point, directory)
     if path is not None:
         found |= _contents(path)
     parameters = inputs.located(point)
@@ -39,6 +40,12 @@ def known(workload: WorkloadConfig, point: Point, directory: Path, inputs: Input
         if file != path and os.path.isfile(file):  # noqa: PTH113 - the other raises OSError at words too long for a name
             found[f"file size({word})"] = float(file.stat().st_size)
     return found
+
+
+def _in_tree(point: Point, directory: Path) -> Path | None:
+    """Return the input file of a point of a suite, which lies in the built tree."""
+    file = directory / str(point.parameters.get(INPUT, ""))
+    return file if os.path.isfile(file) else None  # noqa: PTH113 - the other raises OSError at texts too long for a name
 
 
 def columns(points: Sequence[Mapping[str, float]]) -> dict[str, Floats]:

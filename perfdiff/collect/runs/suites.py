@@ -18,7 +18,7 @@ from perfdiff.collect.runs.collector import Target
 from perfdiff.collect.trees.upkeep import Chores, Upkeep
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import WorkloadError
-from perfdiff.languages.listing import CALLS, LIMIT_S, LISTED_TO, LISTING_S, Batch, Benchmark, Listing
+from perfdiff.languages.listing import CALLS, CASES, LIMIT_S, LISTED_TO, LISTING_S, Batch, Benchmark, Listing
 from perfdiff.records.schema import Note, Side
 
 LEAST_S = 0.05  # that the calls of a run take at the point where they take least: a start of Python with its imports takes about as long
@@ -27,18 +27,94 @@ _STEPS = (1, 2, 5)  # of the numbers of calls: small differences of the machine'
 _TIMES = 10  # as long as a run a listing may take, which tries all benchmarks
 _NO_POINT = -1
 _SHOWN = 5  # names in a note
+_MOST_BYTES = 60_000  # of names in a command, which is one argument of the shell: Linux allows 128 KiB for that
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteCase:
-    """A benchmark or test that all revisions have, as a workload, and what of its suite a choice among many has to know.
+    """A benchmark or test that all revisions have, as each of the `sides` tells it, or `size` tests that run in one process.
 
-    A run of each of its points takes `run_s` seconds together. Its `batch` says how it runs together with others in one process.
+    A run takes `start_s` seconds of CPU time before the first call.
     """
 
-    workload: WorkloadConfig
-    run_s: float
-    batch: Batch | None = None
+    suite: WorkloadConfig
+    sides: Sequence[Benchmark]
+    start_s: float
+    size: int = 1
+
+    @property
+    def name(self) -> str:
+        """Return the name of its workload."""
+        name = self.sides[-1].name
+        return self.suite.name if self.suite.suite and name == self.suite.suite.what else name
+
+    @property
+    def batch(self) -> Batch | None:
+        """Return how it runs together with others in one process, None where it does not."""
+        return self.sides[-1].batch
+
+    @property
+    def points(self) -> int:
+        """Return at how many points it runs."""
+        return len(self.sides[-1].points)
+
+    @property
+    def call_s(self) -> float:
+        """Return how many seconds a call takes at its slowest point, on the slower side."""
+        return max(seconds for side in self.sides for seconds, _ in side.points.values())
+
+    @property
+    def calls(self) -> int:
+        """Return how often it is called in a run that can be timed."""
+        return calls(self.sides, self.start_s)
+
+    @property
+    def run_s(self) -> float:
+        """Return how many seconds a run of each of its points takes, all together."""
+        last = self.sides[-1]
+        slowest = (max(side.points[point][0] for side in self.sides) for point in last.points)
+        return sum(self.start_s + self.calls * seconds for seconds in slowest)
+
+    def workload(self, number: int) -> WorkloadConfig:
+        """Return the workload that calls it `number` times in a run."""
+        last = self.sides[-1]
+        values = [tuple(dict.fromkeys(column)) for column in zip(*last.points, strict=True)]
+        return replace(
+            self.suite,
+            name=self.name,
+            command=last.command.replace(CALLS, str(number)),
+            setup=" && ".join(filter(None, (self.suite.setup, last.setup))) or None,
+            parameters=dict(zip(last.parameters, values, strict=True)),
+            suite=None,
+            left_out=tuple(combination for combination in itertools.product(*values) if combination not in last.points),
+        )
+
+
+def together(cases: Sequence[SuiteCase], name: str) -> SuiteCase:
+    """Return tests of one suite that share the command of their batch as a case of that name, which runs them in one process."""
+    first = cases[0]
+    sides = [_one_process([case.sides[side] for case in cases], name) for side in range(len(first.sides))]
+    return SuiteCase(first.suite, sides, first.start_s, sum(case.size for case in cases))
+
+
+def in_processes(cases: Sequence[SuiteCase]) -> Iterator[list[SuiteCase]]:
+    """Yield tests that run in one process together, as many as a command can name; others alone, in the order of the first ones."""
+    groups: dict[tuple[str, ...], list[SuiteCase]] = {}
+    for index, case in enumerate(cases):
+        batch = case.batch
+        alike = (str(index),) if batch is None else (case.suite.name, batch.command, case.sides[-1].setup)
+        groups.setdefault(alike, []).append(case)
+    for group in groups.values():
+        ends = itertools.accumulate(len((case.batch.joint + case.batch.case).encode()) if case.batch else 0 for case in group)
+        commands = itertools.groupby(zip(group, ends, strict=True), key=lambda reached: reached[1] // _MOST_BYTES)
+        yield from ([case for case, _ in command] for _, command in commands)
+
+
+def _one_process(tests: Sequence[Benchmark], name: str) -> Benchmark:
+    points = [point for test in tests for point in test.points.values()]
+    batches = [test.batch for test in tests if test.batch is not None]
+    command = batches[0].command.replace(CASES, batches[0].joint.join(batch.case for batch in batches))
+    return Benchmark(name, command, tests[0].setup, (), {(): (sum(seconds for seconds, _ in points), all(again for _, again in points))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +140,12 @@ class Suites:
             if config.suite is None:
                 workloads.append(config)
                 continue
-            cases, told = self.cases(config, executor, once=once)
-            workloads += [case.workload for case in cases]
+            cases, told = self.cases(config, executor)
+            workloads += [case.workload(1 if once else case.calls) for case in cases]
             notes += told
         return tuple(apart(workloads)), tuple(notes)
 
-    def cases(
-        self, config: WorkloadConfig, executor: Executor, *, once: bool = False, limit_s: float = LIMIT_S
-    ) -> tuple[list[SuiteCase], tuple[Note, ...]]:
+    def cases(self, config: WorkloadConfig, executor: Executor, *, limit_s: float = LIMIT_S) -> tuple[list[SuiteCase], tuple[Note, ...]]:
         """Return what is in a suite, and what is told of what is left out of it; the listing of a side may take `limit_s` seconds.
 
         Raises WorkloadError where a listing fails, or nothing is left of the suite (`no-benchmarks`).
@@ -81,8 +155,7 @@ class Suites:
         if not common:
             raise WorkloadError(_nothing(config, listings), slug="no-benchmarks", detail=_told(_failures(listings)))
         start_s = max(listing.start_s for listing in listings.values())
-        cases = [_case(config, benchmark, 1 if once else calls(benchmark, start_s), start_s) for benchmark in common]
-        return cases, tuple(_left_out(config, listings))
+        return [SuiteCase(config, sides, start_s) for sides in common], tuple(_left_out(config, listings))
 
     def _listing(self, config: WorkloadConfig, side: Side, executor: Executor, limit_s: float) -> Listing:
         target, file = self.targets[side], self.room / "listing.json"
@@ -136,22 +209,6 @@ def _common(listings: Sequence[Listing]) -> Iterator[Sequence[Benchmark]]:
         points = [values for values in last.points if all(values in each.points for each in sides)]
         if len(sides) == len(listings) and points and all(each.parameters == last.parameters for each in sides):
             yield [replace(each, points={values: each.points[values] for values in points}) for each in sides]
-
-
-def _case(config: WorkloadConfig, sides: Sequence[Benchmark], number: int, start_s: float) -> SuiteCase:
-    last = sides[-1]
-    values = [tuple(dict.fromkeys(column)) for column in zip(*last.points, strict=True)]
-    workload = replace(
-        config,
-        name=config.name if config.suite and last.name == config.suite.what else last.name,
-        command=last.command.replace(CALLS, str(number)),
-        setup=" && ".join(filter(None, (config.setup, last.setup))) or None,
-        parameters=dict(zip(last.parameters, values, strict=True)),
-        suite=None,
-        left_out=tuple(each for each in itertools.product(*values) if each not in last.points),
-    )
-    slowest = (max(side.points[point][0] for side in sides) for point in last.points)
-    return SuiteCase(workload, sum(start_s + number * seconds for seconds in slowest), last.batch)
 
 
 def apart(workloads: Iterable[WorkloadConfig]) -> Iterator[WorkloadConfig]:

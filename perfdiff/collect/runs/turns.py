@@ -50,6 +50,12 @@ class Turns:
         """Return how many seconds a pair of a point took on average, 0 where it had none."""
         return self._spent_s[point.id] / max(self.pairs[point.id], 1)
 
+    def expected_s(self, point: Point) -> float:
+        """Return how many seconds a pair of a point should take: as long as it took, or as those of points that were run, 0 of none."""
+        if self.pairs[point.id]:
+            return self.mean_s(point)
+        return sum(self._spent_s.values()) / max(sum(self.pairs.values()), 1)
+
     @property
     def fewest(self) -> int:
         """Return how many pairs every open point had at least."""

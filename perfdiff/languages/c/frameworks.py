@@ -8,7 +8,9 @@ from pathlib import Path
 
 from perfdiff.config import WorkloadConfig
 from perfdiff.languages import listing
+from perfdiff.languages.c.suites.fuzz import FuzzTargets
 from perfdiff.languages.c.suites.hints import hints
+from perfdiff.languages.c.suites.samples import Samples
 from perfdiff.languages.frameworks import Framework, Material
 
 
@@ -87,6 +89,8 @@ def _words(value: object) -> str | None:
 FRAMEWORKS: tuple[Framework, ...] = (
     BuiltPrograms("googlebenchmark", "Google Benchmark", Material.BENCHMARKS, "build/bench/sorting --benchmark_filter=Sort"),
     BuiltPrograms("nanobench", "nanobench", Material.BENCHMARKS, "build/bench/sorting"),
+    FuzzTargets(),
+    Samples(),
     BuiltPrograms("catch2", "Catch2", Material.TESTS, "build/tests/unit [sort]"),
     BuiltPrograms("googletest", "GoogleTest", Material.TESTS, "build/tests/unit --gtest_filter=Sort.*"),
     BuiltPrograms("doctest", "doctest", Material.TESTS, "build/tests/unit --test-suite=sort"),

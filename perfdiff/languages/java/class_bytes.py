@@ -131,6 +131,15 @@ def read(content: bytes) -> ClassParts:
     return ClassParts(version, constants, access, own, parent, interfaces, fields, methods, attributes)
 
 
+def name_of(content: bytes) -> str:
+    """Return the internal name of a class, `com/acme/Box`; raise DamagedClassError."""
+    parts = read(content)
+    own = parts.constants[parts.own] if parts.own < len(parts.constants) else None
+    if own is None or own.kind != CLASS:
+        raise DamagedClassError
+    return text(parts.constants, _SHORT.unpack(own.content)[0]).decode(errors="surrogateescape")
+
+
 def text(constants: tuple[Constant | None, ...], number: int) -> bytes:
     """Return the text that an entry of a constant pool is; raise DamagedClassError."""
     one = constants[number] if number < len(constants) else None

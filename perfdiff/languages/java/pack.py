@@ -16,6 +16,7 @@ from perfdiff.languages.java.homes import Homes
 from perfdiff.languages.java.index import index as index_program
 from perfdiff.languages.java.matching import match as match_programs
 from perfdiff.languages.java.places import Host
+from perfdiff.languages.java.suites import launchers
 from perfdiff.languages.java.traits import JavaConfig
 from perfdiff.languages.protocol import (
     CodeComparison,
@@ -40,7 +41,7 @@ def made(config: Config, surroundings: Surroundings) -> Java:
     """Return the pack of Java for a project."""
     settings = config.languages[Java.name]
     assert isinstance(settings, JavaConfig), "the value of its own section"
-    return Java(settings, surroundings)
+    return Java(settings, surroundings, config.build.command)
 
 
 class Java(Language):
@@ -50,7 +51,8 @@ class Java(Language):
     counts = True
     slowdown = 4.0  # 1.1 to 2.6 times for four of six programs, 5.5 and 6.8 for two that are calls of some ns (docs/figures.md)
 
-    def __init__(self, config: JavaConfig, around: Surroundings) -> None:
+    def __init__(self, config: JavaConfig, around: Surroundings, build: str = "") -> None:
+        self._build = build
         self._environment, self._compiler = around.environment, compiler(around.environment)
         self._classes, self._kept = around.cache / "classes", around.cache / "runtime"
         self._homes = Homes(config, around.project, around.environment)
@@ -92,7 +94,8 @@ class Java(Language):
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return what makes the JDK of a build the one that workloads find, and what is fixed in its JVMs."""
         home = homes.read(built.beside).home
-        return {**homes.variables(home, environment), **jvms.variables(home, environment)}
+        suites = launchers.variables(built.tree, self._kept, self._build)
+        return {**homes.variables(home, environment), **jvms.variables(home, environment), **suites}
 
     def calm(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return what makes methods wait for the compiler, and has one thread collect."""

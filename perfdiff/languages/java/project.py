@@ -16,6 +16,8 @@ _PROGRAMS = re.compile(r"java|mvn[dw]?|mvnDebug|gradlew?|ant|jshell")
 _MAVEN, _GRADLE, _ANT, _JAVAC = ("maven", "gradle", "ant", "javac")
 _MAVEN_ARGUMENTS = "-o -q -DskipTests package"
 _GRADLE_ARGUMENTS = "--offline --no-daemon -q assemble"
+_TESTS = "src/test/java"
+_JMH_PLUGIN = re.compile(r"champeau\.(?:gradle\.)?jmh")  # whose benchmarks are a jar that `assemble` does not make
 _FILES = (
     (_MAVEN, "pom.xml"),
     (_GRADLE, "settings.gradle"),
@@ -99,7 +101,21 @@ def _compiler(folder: Path) -> BuildSystem | None:
 def _command(name: str, folder: Path) -> str:
     wrapper = _WRAPPERS.get(name)
     program = f"./{wrapper}" if wrapper and (folder / wrapper).is_file() else {_MAVEN: "mvn", _GRADLE: "gradle", _ANT: "ant"}[name]
-    return " ".join([program, {_MAVEN: _MAVEN_ARGUMENTS, _GRADLE: _GRADLE_ARGUMENTS, _ANT: "-q"}[name]])
+    more = _gradle_tasks(folder) if name == _GRADLE else ()
+    return " ".join([program, {_MAVEN: _MAVEN_ARGUMENTS, _GRADLE: _GRADLE_ARGUMENTS, _ANT: "-q"}[name], *more])
+
+
+def _gradle_tasks(folder: Path) -> Iterator[str]:
+    """Yield the tasks that make tests and benchmarks, where the modules of a project have some."""
+    if any(_in_modules(folder, _TESTS)):
+        yield "testClasses"
+    builds = (file for pattern in ("build.gradle", "build.gradle.kts") for file in _in_modules(folder, pattern) if file.is_file())
+    if any(_JMH_PLUGIN.search(file.read_text(encoding="utf-8", errors="replace")) for file in builds):
+        yield "jmhJar"
+
+
+def _in_modules(folder: Path, name: str) -> Iterator[Path]:
+    return (path for pattern in ("", "*/", "*/*/") for path in folder.glob(f"{pattern}{name}"))
 
 
 def start(folder: Path, system: BuildSystem) -> Start:
@@ -109,8 +125,7 @@ def start(folder: Path, system: BuildSystem) -> Start:
         text = (folder / system.file).read_text(encoding="utf-8", errors="replace") if system.name == _ANT else ""
         told = _DESTINATION.search(text)
         return Start((told[1] if told else _PLAIN,), _main([(folder / root, root != ".") for root in _SOURCES]))
-    roots = (path for pattern in ("", "*/", "*/*/") for path in folder.glob(f"{pattern}{_SOURCES[0]}"))  # of modules too
-    modules = sorted({path.parents[2].relative_to(folder) for path in roots if path.is_dir()})
+    modules = sorted({path.parents[2].relative_to(folder) for path in _in_modules(folder, _SOURCES[0]) if path.is_dir()})
     return Start(
         tuple((module / classes).as_posix() for module in modules) or (classes,),
         _main([(folder / module / _SOURCES[0], True) for module in modules]),

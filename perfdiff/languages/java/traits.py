@@ -35,6 +35,7 @@ TRAITS = Traits(
     name="java",
     title="Java",
     pack="perfdiff.languages.java.pack:made",
+    frameworks="perfdiff.languages.java.frameworks:FRAMEWORKS",
     host="perfdiff.languages.java.host:examine",
     project="perfdiff.languages.java.project:JavaProject",
     settings=JavaConfig,

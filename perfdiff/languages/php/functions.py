@@ -26,7 +26,7 @@ from perfdiff.languages.php.meaning import body_of, fingerprint
 from perfdiff.languages.php.names import Inner, Names
 from perfdiff.languages.php.naming import CLASS, Around, Section, sections
 from perfdiff.languages.php.sources import SourceFile
-from perfdiff.languages.php.syntax import CLASSES, CLOSURES, engine_lines, lines_of_comments, parse
+from perfdiff.languages.php.syntax import CLASSES, CLOSURES, declares, engine_lines, lines_of_comments, parse
 from perfdiff.languages.protocol import FunctionDefinition
 from perfdiff.languages.stretches import stretches
 from perfdiff.languages.syntax_trees import as_ascii, child, inner, line, problem, text_of
@@ -228,6 +228,7 @@ class _File:
             language=LANGUAGE,
             no_code=self._no_code(1, last, inside),
             loads=True,
+            declares=declares(root),
         )
         return FunctionFacts(definition, "", MAIN, "", joined.references(keys))
 

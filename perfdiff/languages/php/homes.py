@@ -15,7 +15,10 @@ from perfdiff.languages.php.traits import PhpConfig
 from perfdiff.languages.protocol import Prepared
 from perfdiff.records.schema import Note
 
+SUITES = "PERFDIFF_PHP_SUITES"  # names the folder of the drivers by which suites of benchmarks and tests run
+
 _RECORD = "php.json"
+_DRIVERS = Path(__file__).parent / "suites" / "drivers"
 _PROGRAMS = "php-programs"  # beside the tree: the folder in which `php` is the one that the configuration names
 
 
@@ -54,7 +57,7 @@ class Homes:
         with store_errors(beside):
             (beside / _PROGRAMS).mkdir(exist_ok=True)
             (beside / _PROGRAMS / interpreters.DEFAULT).symlink_to(php.executable)
-        return Prepared(variables(beside, environment))
+        return Prepared(_path(beside, environment))
 
     def broken(self, beside: Path) -> str | None:
         """Return why a kept build cannot run: its PHP is gone."""
@@ -75,6 +78,10 @@ def read(beside: Path) -> PhpHome:
 
 
 def variables(beside: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return what makes the PHP that a configuration names the one that commands find in `environment`."""
+    """Return what makes commands find the PHP that a configuration names, if it names one, and the drivers of suites."""
+    return {**_path(beside, environment), SUITES: str(_DRIVERS)}
+
+
+def _path(beside: Path, environment: Mapping[str, str]) -> dict[str, str]:
     folder = beside / _PROGRAMS
     return {"PATH": os.pathsep.join([str(folder), *filter(None, [environment.get("PATH", "")])])} if folder.is_dir() else {}

@@ -69,9 +69,19 @@ def script(folder: Path) -> str | None:
         return named
     for pattern in ("bench*/*.php", "bin/*", "*.php"):
         for path in itertools.islice(sorted(folder.glob(pattern)), _MOST_FILES):
-            if path.is_file() and path.name not in ("index.php", "autoload.php"):
+            if path.is_file() and path.name not in ("index.php", "autoload.php") and _runs(path):
                 return path.relative_to(folder).as_posix()
     return None
+
+
+def _runs(path: Path) -> bool:
+    """Return whether a file does something when it is run: benchmarks and tests of frameworks only declare classes."""
+    from perfdiff.languages.php import syntax
+
+    try:
+        return not syntax.declares(syntax.parse(path.read_bytes()))
+    except OSError:
+        return False
 
 
 def _named(file: Path) -> str | None:

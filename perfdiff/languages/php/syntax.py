@@ -21,6 +21,10 @@ CLASSES = {
     "anonymous_class": "class",
 }
 COMMENT = "comment"
+_WORK = frozenset((
+    "function_call_expression", "member_call_expression", "nullsafe_member_call_expression", "scoped_call_expression",
+    "object_creation_expression", "for_statement", "foreach_statement", "while_statement", "do_statement",
+))  # fmt: skip
 
 
 def parse(text: bytes) -> Node:
@@ -31,6 +35,18 @@ def parse(text: bytes) -> Node:
 @functools.cache
 def _parser() -> Parser:
     return Parser(Language(tree_sitter_php.language_php()))
+
+
+def declares(root: Node) -> bool:
+    """Return whether what runs when a file is loaded calls nothing, and repeats nothing."""
+    remaining = [root]
+    while remaining:
+        node = remaining.pop()
+        if node.type in _WORK:
+            return False
+        if node.type not in FUNCTIONS and node.type not in CLASSES:
+            remaining += node.named_children
+    return True
 
 
 def spine(node: Node) -> list[Node]:

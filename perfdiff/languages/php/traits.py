@@ -32,6 +32,7 @@ TRAITS = Traits(
     pack="perfdiff.languages.php.pack:made",
     host="perfdiff.languages.php.host:examine",
     project="perfdiff.languages.php.project:PhpProject",
+    frameworks="perfdiff.languages.php.frameworks:FRAMEWORKS",
     settings=PhpConfig,
     keys={"interpreter": Key(KeyKind.TEXT, 'a name or path, such as "php8.2"')},
     unbuilt="each revision runs as it lies",

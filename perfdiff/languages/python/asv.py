@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from perfdiff.errors import ConfigError
+from perfdiff.languages.python import asv_matrix
 
 FILE = "asv.conf.json"
 
@@ -20,17 +21,21 @@ _LAST_COMMA = re.compile(rf"{_TEXT}|,(?=\s*[}}\]])")
 
 @dataclass(frozen=True, slots=True)
 class AsvSuite:
-    """A suite: its `file` and the `folder` of its benchmarks, relative to the project, and the requirements of its first environment."""
+    """A suite: its `file` and the `folder` of its benchmarks, relative to the project, and what its first environment has.
+
+    These are requirements, and variables that are set when benchmarks run.
+    """
 
     file: str
     folder: str
     requirements: tuple[str, ...]
+    variables: Mapping[str, str]
 
 
 def find(project: Path) -> AsvSuite | None:
     """Return the suite of a project, whose configuration lies in its folder or in one within that; None where there is none.
 
-    Raises ConfigError (`config-asv`) where the configuration cannot be read, or there is no such folder of benchmarks.
+    Raises ConfigError (`config-asv`) where the configuration cannot be read, leaves no environment, or has no such folder of benchmarks.
     """
     file = next((path for path in (project / FILE, *sorted(project.glob(f"*/{FILE}"))) if path.is_file()), None)
     if file is None:
@@ -39,8 +44,12 @@ def find(project: Path) -> AsvSuite | None:
     folder = (file.parent / str(table.get("benchmark_dir", "benchmarks"))).resolve()
     if not folder.is_dir() or not folder.is_relative_to(project.resolve()):
         raise ConfigError(f"{file}: there is no folder of benchmarks {folder} in the project; correct 'benchmark_dir'", slug="config-asv")
+    environment = asv_matrix.first(table, file)
     return AsvSuite(
-        file.relative_to(project).as_posix(), folder.relative_to(project.resolve()).as_posix(), tuple(_requirements(table.get("matrix")))
+        file.relative_to(project).as_posix(),
+        folder.relative_to(project.resolve()).as_posix(),
+        environment.requirements,
+        environment.variables,
     )
 
 
@@ -54,14 +63,3 @@ def _read(file: Path) -> Mapping[str, Any]:
     if not isinstance(table, dict):
         raise ConfigError(f"{file}: must hold an object", slug="config-asv")
     return table
-
-
-def _requirements(matrix: object) -> Iterator[str]:
-    """Yield what the first of a matrix of environments requires: of each package the first version that is listed, if any is."""
-    packages = matrix.get("req", matrix) if isinstance(matrix, dict) else {}
-    for name, versions in packages.items() if isinstance(packages, dict) else ():
-        if name in ("env", "env_nobuild"):
-            continue
-        first = next(iter(versions), "") if isinstance(versions, list) else versions
-        if isinstance(first, str):
-            yield f"{name.removeprefix('pip+')}=={first}" if first else name.removeprefix("pip+")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
+from perfdiff import units
 from perfdiff.errors import BuildError, store_errors
 from perfdiff.languages.dependencies import keep, kept
 from perfdiff.languages.protocol import Prepared
@@ -31,6 +32,7 @@ from perfdiff.languages.python.traits import PythonConfig
 from perfdiff.records.schema import Note
 
 _ENVIRONMENT, _RECORD = "venv", "environment.json"
+_SHOWN = 5  # names in a note
 _HASH_SEED = "0"  # no randomisation: sets are walked through in the same order in each run
 
 
@@ -85,7 +87,7 @@ class Environments:
     @property
     def identity(self) -> str:
         """Return what a build depends on because of its environment, beside what its tree asks for."""
-        asked = (*self.config.requirements, *requirements.runners(self.commands))
+        asked = (*self.config.requirements, *self.config.optional, *requirements.runners(self.commands))
         texts = [file.read_text() for folder in self.drivers.values() for file in sorted(folder.glob("*.py"))]
         return "\n".join([self.interpreter.identity, *asked, str(self.config.editable), self.hook, *_HELD, *texts])
 
@@ -104,6 +106,7 @@ class Environments:
                 backend = backends.ask(project, place, interpreter, active, self.cache)
                 project = backend.project if backend else project
             wanted = requirements.wanted(place, project, self.config.requirements, requirements.runners(self.commands))
+            wanted = replace(wanted, optional=self.config.optional)
             shared, borrowed = _installed(wanted, interpreter, active, self.cache)
             layout.add_paths(made, "packages", [shared.site_packages] if shared else borrowed)
             if shared:
@@ -199,7 +202,7 @@ def _installed(
     wanted: Requirements, interpreter: Interpreter, environment: Mapping[str, str], cache: Path
 ) -> tuple[Layout | None, tuple[Path, ...]]:
     """Return the shared set of packages that is wanted; where it cannot be had, the folders of the user's own, if they have all of it."""
-    if not wanted.lines:
+    if not wanted.lines and not wanted.optional:
         return None, ()
     try:
         return packages.obtain(wanted, interpreter, environment, cache), ()
@@ -215,6 +218,12 @@ def _notes(own: Environment, uncompiled: Sequence[Uncompiled], tree: Path) -> It
         yield Note(
             "python-packages",
             f"what the project requires could not be installed; packages in {', '.join(map(str, own.borrowed))} meet it, and were used",
+        )
+    missing = packages.left_out(own.packages) if own.packages else ()
+    if missing:
+        yield Note(
+            "requirements-left-out",
+            f"of what the project's tests ask for, {units.listed(missing, _SHOWN)} cannot be installed; tests that need it are left out",
         )
     if not uncompiled:
         return

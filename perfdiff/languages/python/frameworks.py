@@ -6,36 +6,117 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from perfdiff.config import DRIVER, WorkloadConfig
 from perfdiff.errors import ConfigError
 from perfdiff.languages.frameworks import Framework, Material, Needs
 from perfdiff.languages.python import asv
+from perfdiff.languages.python.benchmarks import scanning
 
 _FUNCTION = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
+_NAME = re.compile(r"[\w.-]+")
+_MOST_STARTS = 3  # folders from which discovery starts: a project with more has its own way to run them
+_PYTHON = ("pyproject.toml", "setup.cfg", "*.py", "*/__init__.py", "src/*/__init__.py", "requirements*.txt")
 
 
 class Pytest(Framework):
-    """Tests that pytest collects, and benchmarks of pytest-benchmark among them."""
+    """Tests that pytest collects, and benchmarks of pytest-benchmark among them where arguments select them."""
 
     name, title, material = "pytest", "pytest", Material.TESTS
-    wanted = 'arguments of pytest, such as "tests/test_bench.py -k sort"'
+    wanted = 'arguments of pytest, such as "tests/test_bench.py -k sort", or ""'
 
     def read(self, value: object) -> str | None:
         """Return words that the shell can split."""
-        try:
-            return value if isinstance(value, str) and shlex.split(value) is not None else None
-        except ValueError:
-            return None
+        return _words(value)
 
     def find(self, project: Path) -> Iterator[str]:
-        """Yield nothing: tests are named by who wants them measured."""
-        yield from ()
+        """Yield all tests, where some need pytest."""
+        if _is_python(project) and scanning.has_pytest_tests(project):
+            yield ""
+
+    def command(self, project: Path, workload: WorkloadConfig) -> str:
+        """Return what the driver is called by; benchmarks are no tests where nothing selects them."""
+        return _driver("pytest", _what(workload), *([] if _what(workload).strip() else ["tests"]))
+
+    def needs(self, project: Path) -> Needs:
+        """Return what tests of the project need beside the project itself."""
+        return _test_needs(project)
+
+
+class PytestBenchmark(Framework):
+    """Benchmarks of pytest-benchmark: tests with the fixture `benchmark`, whatever their files are called."""
+
+    name, title, material = "pytest-benchmark", "pytest-benchmark", Material.BENCHMARKS
+    wanted = 'arguments of pytest, such as "benchmarks -k sort", or ""'
+
+    def read(self, value: object) -> str | None:
+        """Return words that the shell can split."""
+        return _words(value)
+
+    def find(self, project: Path) -> Iterator[str]:
+        """Yield all benchmarks, where there are some."""
+        if _is_python(project) and next(scanning.benchmark_files(project), None):
+            yield ""
 
     def command(self, project: Path, workload: WorkloadConfig) -> str:
         """Return what the driver is called by."""
-        return _driver(self.name, _what(workload))
+        return _driver("pytest", _what(workload), "benchmarks")
+
+    def needs(self, project: Path) -> Needs:
+        """Return what tests of the project need, and the plugin."""
+        return _test_needs(project)
+
+
+class Unittest(Framework):
+    """Test cases of the standard library."""
+
+    name, title, material = "unittest", "unittest", Material.TESTS
+    wanted = 'arguments of "python -m unittest", such as "discover -s tests" or "tests.test_sort", or ""'
+
+    def read(self, value: object) -> str | None:
+        """Return words that the shell can split."""
+        return _words(value)
+
+    def find(self, project: Path) -> Iterator[str]:
+        """Yield where discovery starts, where no test needs pytest."""
+        if not _is_python(project) or scanning.has_pytest_tests(project):
+            return
+        starts = dict.fromkeys(_start(project, file) for file in scanning.unittest_files(project))
+        yield from ("" if start == Path() else f"discover -s {shlex.quote(str(start))}" for start in islice(starts, _MOST_STARTS))
+
+    def command(self, project: Path, workload: WorkloadConfig) -> str:
+        """Return what the driver is called by."""
+        return _driver("unittest", _what(workload))
+
+    def needs(self, project: Path) -> Needs:
+        """Return what tests of the project need beside the project itself."""
+        return _test_needs(project)
+
+
+class Pyperf(Framework):
+    """Scripts with a runner of pyperf."""
+
+    name, title, material = "pyperf", "pyperf", Material.BENCHMARKS
+    wanted = 'scripts of pyperf, such as "bench/run.py", or ""'
+
+    def read(self, value: object) -> str | None:
+        """Return words that the shell can split."""
+        return _words(value)
+
+    def find(self, project: Path) -> Iterator[str]:
+        """Yield all scripts, where there are some."""
+        if _is_python(project) and next(scanning.pyperf_scripts(project), None):
+            yield ""
+
+    def command(self, project: Path, workload: WorkloadConfig) -> str:
+        """Return what the driver is called by."""
+        return _driver("pyperf", _what(workload))
+
+    def needs(self, project: Path) -> Needs:
+        """Return what benchmarks of the project need beside the project itself."""
+        return _test_needs(project)
 
 
 class Asv(Framework):
@@ -63,7 +144,8 @@ class Asv(Framework):
             raise ConfigError(
                 f"workload {workload.name}: there is no {asv.FILE} in {project}, nor in a folder within it", slug="config-asv"
             )
-        return _driver(self.name, suite.folder, _what(workload))
+        before = "".join(f"{name}={shlex.quote(value)} " for name, value in suite.variables.items())
+        return before + _driver(self.name, suite.folder, _what(workload), *suite.variables)
 
     def needs(self, project: Path) -> Needs:
         """Return that both revisions run the checkout's benchmarks, as they do with asv, and what its environments require."""
@@ -96,7 +178,7 @@ class OneFunction(Framework):
         return _driver(self.name, _what(workload), json.dumps(workload.parameters))
 
 
-FRAMEWORKS = (Asv(), OneFunction(), Pytest())
+FRAMEWORKS = (Asv(), PytestBenchmark(), Pyperf(), OneFunction(), Pytest(), Unittest())
 
 
 def _what(workload: WorkloadConfig) -> str:
@@ -106,3 +188,38 @@ def _what(workload: WorkloadConfig) -> str:
 
 def _driver(*words: str) -> str:
     return " ".join(["python", "-m", DRIVER, "list", *map(shlex.quote, words)])
+
+
+def _words(value: object) -> str | None:
+    try:
+        return value if isinstance(value, str) and shlex.split(value) is not None else None
+    except ValueError:
+        return None
+
+
+def _is_python(project: Path) -> bool:
+    """Return whether a project has Python at its top: tests in Python may as well drive a program of another language."""
+    return any(next(project.glob(pattern), None) for pattern in _PYTHON)
+
+
+def _start(project: Path, file: Path) -> Path:
+    """Return the folder from which discovery comes to a file: it enters packages alone."""
+    start = Path()
+    for folder in [*file.parents][-2::-1]:
+        if not (project / folder / "__init__.py").is_file():
+            start = folder
+    return start
+
+
+def _test_needs(project: Path) -> Needs:
+    """Return what tests and benchmarks of a project need: what is declared, and the plugin or library that is seen to be used."""
+    from perfdiff.languages.python import testing  # what reads requirements takes a tenth of a second to import
+
+    used = (
+        *(["pytest-benchmark"] if next(scanning.benchmark_files(project), None) else []),
+        *(["pyperf"] if next(scanning.pyperf_scripts(project), None) else []),
+    )
+    declared = testing.requirements(project)
+    named = {match[0] for line in declared if (match := _NAME.match(line))}
+    optional = (*declared, *(name for name in used if name not in named))
+    return Needs(settings={"optional": optional} if optional else {})

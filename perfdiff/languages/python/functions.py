@@ -26,6 +26,9 @@ _CONTAINERS = frozenset(("list", "dict", "set", "deque", "defaultdict", "Ordered
 SAME_LINE = "another function of the same name begins on the same line, and interpreters tell functions by these"
 
 
+_WORK = (ast.Call, ast.For, ast.AsyncFor, ast.While, ast.comprehension)
+
+
 @dataclass(frozen=True)
 class Scope:
     """A function, or the module's level, as the functions inside see it."""
@@ -79,6 +82,7 @@ class Functions:
             language="python",
             no_code=self._remarks.within(1, self._positions.lines, _passed_over(self.names, is_remade=False)),
             loads=True,
+            declares=_declares(tree),
         )
         return FunctionFacts(definition, "", (), references(self.names, self.scope))
 
@@ -268,3 +272,17 @@ def _self_name(one: Inner) -> str | None:
         return None
     positional = (*one.node.args.posonlyargs, *one.node.args.args)
     return positional[0].arg if positional else None
+
+
+def _declares(tree: ast.Module) -> bool:
+    """Return whether what runs when a module is loaded calls nothing, and repeats nothing; bodies of classes run."""
+    remaining: list[ast.AST] = [tree]
+    while remaining:
+        node = remaining.pop()
+        if isinstance(node, _WORK):
+            return False
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            remaining += [*getattr(node, "decorator_list", ()), node.args]
+        else:
+            remaining += ast.iter_child_nodes(node)
+    return True

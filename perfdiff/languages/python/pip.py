@@ -17,7 +17,7 @@ from perfdiff.languages.python.layout import Layout
 _TOOLS = "tools"  # folder of an environment: what is importable in it, but no dependency of anything
 _WITH_SETUPTOOLS = (3, 11)  # the last version whose `venv` puts setuptools into each environment
 _SCRIPTS = dict.fromkeys(("pip", "pip3"), "pip._internal.cli.main:main")
-_TIMEOUT_S = 1800.0
+TIMEOUT_S = 1800.0
 _TAIL_LINES = 20
 
 
@@ -75,7 +75,9 @@ def variables(cache: Path) -> dict[str, str]:
     }
 
 
-def run(layout: Layout, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path) -> str | None:
+def run(  # noqa: PLR0913 (most of them say where)
+    layout: Layout, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path, *, timeout_s: float = TIMEOUT_S
+) -> str | None:
     """Run pip in `folder` for an environment, with `variables` in its own; return the end of its output where it fails, else None."""
     wheels = Path(environment["PIP_CACHE_DIR"])
     wheels.mkdir(parents=True, exist_ok=True)
@@ -86,5 +88,5 @@ def run(layout: Layout, arguments: Sequence[str], folder: Path, environment: Map
         logs.bounded(log) as output,
         processes.running(command, folder, {**environment, "TMPDIR": str(room)}, stdout=output, stderr=output) as pip,
     ):
-        is_done = processes.succeeds(pip, _TIMEOUT_S)
+        is_done = processes.succeeds(pip, timeout_s)
     return None if is_done else "\n".join(log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])

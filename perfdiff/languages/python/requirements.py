@@ -10,6 +10,7 @@ from pathlib import Path, PurePath
 
 from perfdiff.config import DRIVER, program
 from perfdiff.errors import BuildError
+from perfdiff.languages.python import dependency_groups
 from perfdiff.languages.python.projects import Project
 from perfdiff.languages.python.pyproject import normal
 
@@ -17,7 +18,7 @@ _INCLUDED = re.compile(r"(?:-r|--requirement)[ =]*(\S+)")
 _CONSTRAINTS = re.compile(r"(?:-c|--constraint)[ =]*(\S+)")
 _EDITABLE = re.compile(r"(?:-e|--editable)[ =]*(.+)")
 _COMMENT = re.compile(r"(^|\s)#.*$")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_NAMED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?")
 _EXTRAS = re.compile(r"([^\[\]]+)(?:\[([^\]]*)\])?")
 _OF_SCRIPTS = "requirements.txt"  # read where a plain folder of scripts has it, and nothing is configured
 _RUNNERS = {"pytest": "pytest", "py.test": "pytest", "asv": "asv"}  # programs of workloads, and what brings them
@@ -29,11 +30,13 @@ class Requirements:
     """Lines of a requirements file, and of a constraints file; no line names another such file, and paths are absolute.
 
     `but` is the distribution that is not to be there, whatever requires it: the project itself, of which each revision has its own.
+    Lines that are `optional` are left out where they cannot be installed.
     """
 
     lines: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
     but: str = ""
+    optional: tuple[str, ...] = ()
 
 
 def runners(commands: Iterable[str]) -> tuple[str, ...]:
@@ -59,20 +62,27 @@ def _runner(command: str) -> str | None:
 def wanted(place: Path, project: Project, configured: Sequence[str], runners: Sequence[str]) -> Requirements:
     """Return what the environment of the project in folder `place` has to have, besides the project itself.
 
-    `configured` are requirements, or names of requirements files. BuildError (`python-requirements`) where a file is not there.
+    `configured` are requirements, names of requirements files, or `group:NAME` for groups of the project's own. BuildError:
+    `python-requirements` where a file is not there, `python-group`, `python-project`.
     """
     lines: list[str] = []
     constraints: list[str] = []
     if not configured and not project.is_packaged and (place / _OF_SCRIPTS).is_file():
         configured = [_OF_SCRIPTS]
     for each in configured:
-        source = [f"-r {each}"] if (place / each).is_file() or each.endswith(".txt") else [each]
-        for line in _expanded(source, place, place, constraints, frozenset()):
+        for line in _expanded(_source(each, place), place, place, constraints, frozenset()):
             lines.extend(_own(line, place, project))
     lines = [*(project.requirements or ()), *lines]
-    named = {normal(found[0]) for line in lines if (found := _NAME.match(line))}
+    named = {normal(name[1]) for line in lines if (name := _NAMED.match(line))}
     lines += [each for each in runners if each not in named]
     return Requirements(tuple(dict.fromkeys(lines)), tuple(dict.fromkeys(constraints)), normal(project.name or ""))
+
+
+def _source(configured: str, place: Path) -> Sequence[str]:
+    """Return the lines that an entry of the configuration stands for."""
+    if configured.startswith(dependency_groups.PREFIX):
+        return dependency_groups.requirements(place, configured.removeprefix(dependency_groups.PREFIX).strip())
+    return [f"-r {configured}"] if (place / configured).is_file() or configured.endswith(".txt") else [configured]
 
 
 def _expanded(lines: Sequence[str], folder: Path, place: Path, constraints: list[str], within: frozenset[Path]) -> Iterator[str]:
@@ -116,11 +126,21 @@ def _absolute(line: str, place: Path) -> str:
     return f"{'-e ' if editable else ''}{(place / path[1].strip()).resolve()}{extras}"
 
 
-def _own(line: str, place: Path, project: Project) -> tuple[str, ...]:
-    """Return a line as it is, or where it stands for the project itself, which is there in any case, what its extras require."""
+def _own(line: str, place: Path, project: Project, within: frozenset[str] = frozenset()) -> Iterator[str]:
+    """Yield a line as it is, or where it stands for the project itself, which is there in any case, what its extras require.
+
+    It stands there by its path or its name, also in its own extras, of which those are `within` that led here.
+    """
     editable = _EDITABLE.match(line)
-    path = _EXTRAS.match(editable[1] if editable else line)
-    if path is None or Path(path[1]) != place.resolve():
-        return (line,)
-    extras = [normal(extra.strip()) for extra in (path[2] or "").split(",") if extra.strip()]
-    return tuple(requirement for extra in extras for requirement in project.extras.get(extra, ()))
+    path, name = _EXTRAS.match(editable[1] if editable else line), _NAMED.match(line)
+    if path is not None and Path(path[1]) == place.resolve():
+        extras = path[2]
+    elif project.name and name is not None and normal(name[1]) == normal(project.name):
+        extras = name[2]
+    else:
+        yield line
+        return
+    for extra in (normal(extra.strip()) for extra in (extras or "").split(",")):
+        if extra not in within:
+            for requirement in project.extras.get(extra, ()):
+                yield from _own(requirement, place, project, within | {extra})

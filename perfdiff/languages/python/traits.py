@@ -12,12 +12,14 @@ from perfdiff.languages.traits import BuildCause, Building, Files, Key, KeyKind,
 class PythonConfig:
     """`[python]`: the interpreter of a project's programs, and what is installed for them.
 
-    `requirements` are names of requirements files, or requirements, beside those of the project. `editable` says how the project is
-    installed; None: not at all where it can be imported as it lies in its tree, else editable.
+    `requirements` are names of requirements files, or requirements, beside those of the project; `optional` are more of them, left out
+    where they cannot be installed. `editable` says how the project is installed; None: not at all where it can be imported as it lies in
+    its tree, else editable.
     """
 
     interpreter: str | None = None  # by name or path; None: `python3`, as it is found on PATH
     requirements: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
     editable: bool | None = None
 
 
@@ -61,7 +63,10 @@ TRAITS = Traits(
     settings=PythonConfig,
     keys={
         "interpreter": Key(KeyKind.TEXT, 'a name or path, such as "python3.12"'),
-        "requirements": Key(KeyKind.TEXTS, 'a list of requirements files and requirements, such as ["bench/requirements.txt", ".[bench]"]'),
+        "requirements": Key(
+            KeyKind.TEXTS, 'a list of requirements files and requirements, such as ["bench/requirements.txt", ".[bench]", "group:bench"]'
+        ),
+        "optional": Key(KeyKind.TEXTS, 'a list of requirements, such as ["pytest-mock", "hypothesis"]'),
         "editable": Key(KeyKind.TRUTH),
     },
     unbuilt="each revision gets an environment of its own",

@@ -96,6 +96,7 @@ WORDINGS: Mapping[str, Wording] = {
     "not-of-the-program": "what whole runs take is a matter of the clock, of services or of larger inputs, not of the program",
     "no-runs": "no whole runs were made",
     "nothing-ran": _nothing_ran,
+    "points-not-run": "there was no time for runs at {points:three}",
     "opened": "Inconclusive: {why}; by time alone: {by_time:lowered}",
     "unlike-start": (
         "runs read {files:few}, outside of their trees, which a build or an earlier run wrote, so that base and head did not start alike"

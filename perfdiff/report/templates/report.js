@@ -126,7 +126,7 @@
         return labelled ? [tick, made("text", { x: place, y: frame.bottom + 19 }, label)] : [tick];
       });
       svg.querySelector(`.ticks.${name}`).replaceChildren(...parts);
-      if (labelled) svg.querySelector(`.name.${name}`).textContent = axis.label + (axis.log ? " (log)" : "");
+      if (labelled) svg.querySelector(`.name.${name}`).textContent = axis.name + (axis.log ? " (log)" : "");
     }
 
     /** Tell of the point nearest to a place of the view box of one of the two pictures. */

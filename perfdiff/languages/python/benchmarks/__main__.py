@@ -2,44 +2,37 @@
 
 from __future__ import annotations
 
-import os
+import importlib
 import sys
-from collections.abc import Callable
 from typing import Any
 
-LISTING = "PERFDIFF_LISTING"
+# What a kind of benchmark needs is imported for this kind alone.
+KINDS = {"asv": "asv", "callable": "functions", "pytest": "items", "pyperf": "scripts", "unittest": "cases"}
 
 
 def main(words: list[str]) -> int:
-    """Carry out a task; return its exit code. What a kind of benchmark needs is imported for this kind alone."""
+    """Carry out a task; return its exit code."""
     task, kind, *rest = words
-    if kind == "asv":
-        from . import asv
+    if task == "list":
+        from .watching import write_listing
 
-        tasks: dict[str, Callable[..., Any]] = {"list": asv.list_suite, "run": asv.run, "cache": asv.keep_cache}
-    elif kind == "pytest":
-        from . import items
+        return write_listing([kind, *rest])
+    module: Any = importlib.import_module(f".{KINDS[kind]}", __package__)
+    if task == "try":
+        from .reporting import Report
 
-        tasks = {"list": items.list_selection, "run": items.run}
-    else:
-        from . import functions
-
-        tasks = {"list": functions.list_function, "run": functions.run}
-    if task != "run":
-        found = tasks[task](*rest)
-        if task == "list":
-            _write(found)
+        report = Report.of_environment()
+        module.try_all(report, *rest)
+        report.end()
         return 0
-    target, name, *given, _, calls = rest
-    code: int = tasks[task](target, name, dict(each.split("=", 1) for each in given), int(calls))
+    if task == "run":
+        target, name, *values, _, calls = rest
+        code: int = module.run(target, name, dict(value.split("=", 1) for value in values), int(calls))
+    elif task == "batch":
+        code = module.run_batch(*rest)
+    else:
+        code = module.keep_cache(*rest)
     return code
-
-
-def _write(found: object) -> None:
-    import json
-    from pathlib import Path
-
-    Path(os.environ.get(LISTING, "/dev/stderr")).write_text(json.dumps(found))
 
 
 if __name__ == "__main__":

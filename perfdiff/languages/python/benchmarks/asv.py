@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import os
 import re
+import shlex
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .trials import Attempt, command, identifiers, labels, listed, point, took
+from .reporting import Report
+from .trials import Attempt, Label, command, described, identifiers, labels, point, took
 
 _SKIPPED = "NotImplementedError"  # what a setup raises where a benchmark does not exist at some values
 _CACHE = ".perfdiff-setup-cache"  # what the `setup_cache` of a benchmark returned, in the project's folder
 
 _TIMED = re.compile(r"Time[A-Z_].+|time_.+")
+_UNTIMED = re.compile(r"(?:Timeraw|Track|Mem|PeakMem)[A-Z_].+|(?:timeraw|track|mem|peakmem)_.+")
 
 
 class Benchmark:
@@ -54,6 +57,14 @@ class Benchmark:
             lists = [lists]
         names += [f"param{number}" for number in range(len(names) + 1, len(lists) + 1)]
         return dict(zip(identifiers(names), map(list, lists), strict=False))
+
+    def points(self) -> Iterator[tuple[Mapping[str, Sequence[Label]], tuple[Label, ...], tuple[object, ...]]]:
+        """Yield the names of all values by parameter, and the names and values of each point that is not to be skipped."""
+        parameters, skipped = self.parameters, [tuple(values) for values in self.first("skip_params", ())]
+        shown = {name: labels(values) for name, values in parameters.items()}
+        for names, values in zip(itertools.product(*shown.values()), itertools.product(*parameters.values()), strict=True):
+            if values not in skipped:
+                yield shown, names, values
 
     @property
     def setup_cache(self) -> Callable[[], object] | None:
@@ -93,75 +104,99 @@ def suite_package(folder: str) -> str:
     return root.name
 
 
-def list_suite(folder: str, pattern: str) -> dict[str, object]:
-    """Return what there is to tell of the benchmarks of a suite that take time, and whose names match a regular expression."""
-    benchmarks: list[dict[str, object]] = []
-    failures: dict[str, str] = {}
+def try_all(report: Report, folder: str, pattern: str, *variables: str) -> None:
+    """Try the benchmarks of a suite that take time, and whose names match a regular expression.
+
+    They run with the values that `variables` have now.
+    """
+    before = "".join(f"{name}={shlex.quote(os.environ[name])} " for name in variables)
+    chosen: list[Benchmark] = []
+    for module in modules(suite_package(folder), report):
+        for path, is_timed in benchmarks(module):
+            with Attempt() as attempt:
+                benchmark = Benchmark(module, path)
+                if re.search(pattern, benchmark.name):
+                    chosen += [benchmark] if is_timed else []
+                    if not is_timed:
+                        report.fail(benchmark.name, "is no benchmark whose calls are timed")
+            if attempt.failure:
+                report.fail(f"{module.__name__}.{path}", attempt.failure)
+    report.start()
+    points = [(benchmark, shown, values) for benchmark in chosen for shown, values, _ in benchmark.points()]
+    report.plan(point(benchmark.name, shown, values) for benchmark, shown, values in points)
     caches: dict[object, object] = {}
-    found = [(module, path) for module in modules(suite_package(folder), failures) for path in timed(module)]
-    start_s = time.process_time()
-    for module, path in found:
-        with Attempt() as attempt:
-            benchmark = Benchmark(module, path)
-            if re.search(pattern, benchmark.name):
-                benchmarks.extend(_listed(benchmark, folder, caches, failures))
-        if attempt.failure:
-            failures[f"{module.__name__}.{path}"] = attempt.failure
-    return {"benchmarks": benchmarks, "failures": failures, "start_s": start_s}
+    for benchmark in chosen:
+        _try(report, benchmark, folder, before, caches)
 
 
-def modules(name: str, failures: dict[str, str]) -> Iterator[Any]:
-    """Import a package and all that is in it; what cannot be imported goes to `failures`."""
+def modules(name: str, report: Report) -> Iterator[Any]:
+    """Import a package and all that is in it, and report what cannot be imported."""
     import pkgutil
 
+    if not report.enter(name):
+        return
     with Attempt() as attempt:
         module = importlib.import_module(name)
     if attempt.failure:
-        failures[name] = attempt.failure
+        report.fail(name, attempt.failure)
         return
     yield module
     for _, inner, _ in pkgutil.iter_modules(getattr(module, "__path__", ()), f"{name}."):
-        yield from modules(inner, failures)
+        yield from modules(inner, report)
 
 
-def timed(module: Any) -> Iterator[str]:
-    """Yield the functions of a module, and the methods of its classes, that are benchmarks of time."""
+def benchmarks(module: Any) -> Iterator[tuple[str, bool]]:
+    """Yield the functions of a module, and the methods of its classes, that are benchmarks, and whether their calls are timed."""
     import inspect
 
     for name, value in list(vars(module).items()):
         if name.startswith("_"):
             continue
         if inspect.isclass(value) and not inspect.isabstract(value):
-            for inner, function in inspect.getmembers(value, inspect.isfunction):
-                if _is_timed(inner, function):
-                    yield f"{name}.{inner}"
-        elif inspect.isfunction(value) and _is_timed(name, value):
-            yield name
+            functions = [(f"{name}.{inner}", inner, function) for inner, function in inspect.getmembers(value, inspect.isfunction)]
+        else:
+            functions = [(name, name, value)] if inspect.isfunction(value) else []
+        for path, inner, function in functions:
+            known_as = getattr(function, "benchmark_name", inner).rpartition(".")[2]
+            is_timed = _TIMED.match(known_as) is not None
+            if (is_timed or _UNTIMED.match(known_as)) and not getattr(function, "skip_benchmark", False):
+                yield path, is_timed
 
 
-def _is_timed(name: str, function: Any) -> bool:
-    named = getattr(function, "benchmark_name", name).rpartition(".")[2]
-    return _TIMED.match(named) is not None and not getattr(function, "skip_benchmark", False)
-
-
-def _listed(benchmark: Benchmark, folder: str, caches: dict[object, object], failures: dict[str, str]) -> Iterator[dict[str, object]]:
-    """Yield what is told of a benchmark that runs at some point at least; `caches` are those made so far, by what made them."""
-    parameters, cached = benchmark.parameters, []
-    shown = {name: labels(values) for name, values in parameters.items()}
-    if benchmark.setup_cache:
-        made_by = getattr(benchmark.setup_cache, "__func__", benchmark.setup_cache)
-        cached = [caches[made_by] if made_by in caches else caches.setdefault(made_by, benchmark.setup_cache())]
-    points = []
-    for values, chosen in zip(itertools.product(*shown.values()), itertools.product(*parameters.values()), strict=True):
-        with Attempt() as attempt:
-            points.append([values, *benchmark.trial([*cached, *chosen])])
-        if attempt.failure and not attempt.failure.startswith(_SKIPPED):
-            failures[point(benchmark.name, shown, values)] = attempt.failure
+def _try(report: Report, benchmark: Benchmark, folder: str, before: str, caches: dict[object, Any]) -> None:
+    """Try a benchmark at its points, whose commands stand behind `before`; `caches` are those made so far, by what made them."""
     inside = benchmark.module.__name__.partition(".")[2]
     what = (folder, f"{inside}:{benchmark.path}")
-    setup = command("cache", "asv", *what) if cached else ""
-    if points:
-        yield listed(benchmark.name, command("run", "asv", *what, places=list(shown)), shown, points, setup)
+    setup = f"{before}{command('cache', 'asv', *what)}" if benchmark.setup_cache else ""
+    description = described(benchmark.name, "asv", *what, places=list(benchmark.parameters), setup=setup)
+    description["command"] = f"{before}{description['command']}"
+    for shown, names, values in benchmark.points():
+        name = point(benchmark.name, shown, names)
+        if not report.begin(name):
+            continue
+        with Attempt() as attempt:
+            cached = [_cached(report, benchmark, caches)] if benchmark.setup_cache else []
+            seconds, again = benchmark.trial([*cached, *values])
+            report.point(description, names, seconds, again=again)
+        if attempt.failure and not attempt.failure.startswith(_SKIPPED):
+            report.fail(name, attempt.failure)
+
+
+def _cached(report: Report, benchmark: Benchmark, caches: dict[object, Any]) -> object:
+    """Return what the `setup_cache` of a benchmark makes, which is called once for all that share it, even where it fails."""
+    make = benchmark.setup_cache
+    assert make is not None, "is asked only where there is one"
+    maker = getattr(make, "__func__", make)
+    if maker not in caches:
+        caches[maker] = None, "its setup_cache hangs"
+        if report.enter(f"{maker.__module__}.{maker.__qualname__}"):
+            with Attempt() as attempt:
+                content = make()
+            caches[maker] = (None, f"its setup_cache fails: {attempt.failure}") if attempt.failure else (content, None)
+    content, failure = caches[maker]
+    if failure:
+        raise RuntimeError(failure)
+    return content
 
 
 def _benchmark(folder: str, name: str) -> Benchmark:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import importlib
 import itertools
-import time
+import json
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from .trials import Attempt, Label, command, listed, point, took
+from .reporting import Report
+from .trials import Attempt, Label, described, point, took
 
 
 def resolve(target: str) -> Any:
@@ -22,25 +23,29 @@ def resolve(target: str) -> Any:
     return found
 
 
-def list_function(target: str, text: str) -> dict[str, object]:
-    """Return what there is to tell of a function with parameters."""
-    import json
-
+def try_all(report: Report, target: str, text: str) -> None:
+    """Try a function with all its parameters' values."""
     parameters = json.loads(text)
-    points, failures, start_s = [], {}, 0.0
-    with Attempt() as whole:
-        function, start_s = resolve(target), time.process_time()
-        for values in itertools.product(*parameters.values()):
-            with Attempt() as attempt:
-                arguments = dict(zip(parameters, values, strict=True))
-                points.append([values, *took(partial(function, **arguments))])
-            if attempt.failure:
-                failures[point(target, parameters, values)] = attempt.failure
-    if whole.failure:
-        failures[target] = whole.failure
     texts = [name for name, values in parameters.items() if all(isinstance(value, str) for value in values)]
-    run = command("run", "callable", target, ",".join(texts), places=list(parameters))
-    return {"benchmarks": [listed(target, run, parameters, points)] if points else [], "failures": failures, "start_s": start_s}
+    benchmark = described(target, "callable", target, ",".join(texts), places=list(parameters))
+    report.plan(point(target, parameters, values) for values in itertools.product(*parameters.values()))
+    if not report.enter(target):
+        return
+    with Attempt() as attempt:
+        function = resolve(target)
+    if attempt.failure:
+        report.fail(target, attempt.failure)
+        return
+    report.start()
+    for values in itertools.product(*parameters.values()):
+        name = point(target, parameters, values)
+        if not report.begin(name):
+            continue
+        with Attempt() as attempt:
+            seconds, again = took(partial(function, **dict(zip(parameters, values, strict=True))))
+            report.point(benchmark, values, seconds, again=again)
+        if attempt.failure:
+            report.fail(name, attempt.failure)
 
 
 def run(target: str, texts: str, given: Mapping[str, str], calls: int) -> int:

@@ -1,29 +1,39 @@
 """Tests that pytest collects, and among them benchmarks of pytest-benchmark.
 
-A test that has the fixture `benchmark` is called as often as is asked for where it hands a function to that; any other one is called again
-with the same fixtures. pytest's parameters are those of the benchmark.
+A test that has the fixture `benchmark` is called as often as is asked for where it hands a function to that. The function of any other one
+is called again with the same fixtures; where that fails, and where pytest alone can call it, the whole test is run again, with new ones.
+pytest's parameters are those of the benchmark.
 """
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import inspect
 import os
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.doctest import DoctestItem
+from _pytest.reports import CollectReport
+from _pytest.runner import runtestprotocol
 
-from .trials import Label, command, identifiers, labels, listed, point, took
+from .reporting import Report
+from .scanning import benchmark_files
+from .trials import LONG_TEST_S, Attempt, Label, described, identifiers, labels, point, took
 
 # Options of plugins that a project may have: runs are alike, in one process and in the order of the files, and nothing traces them.
 _PLAIN = {"xdist": "-n0", "pytest_cov": "--no-cov"}
 _FAILURES = (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR)  # of pytest, not of a test
 # Assertions are as Python has them: rewritten modules would be compiled in each run, and written into the tree.
-_FIXED = ("-p", "no:cacheprovider", "-p", "no:randomly", "--assert=plain", "-q")
+_FIXED = ("-p", "no:cacheprovider", "-p", "no:randomly", "--assert=plain", "-q", "--color=no")
+_ALL = ("--maxfail=0", "--continue-on-collection-errors")  # what fails stops no listing
+_WITHOUT_OWN = ("-o", "addopts=", "-o", "required_plugins=")  # where the project's own options need plugins that are not there
 
 # What pytest-cov takes, as its documentation tells: with a value, which may be left out, or alone.
 _COVERAGE = ("--cov",), ("--cov-report", "--cov-config", "--cov-context", "--cov-fail-under", "--cov-precision")
@@ -47,9 +57,11 @@ class Repeating:
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: Any) -> Iterator[None]:
         """Call a test that is no benchmark of pytest-benchmark, and nothing that other plugins have to run."""
-        if type(pyfuncitem) is pytest.Function and not _is_benchmark(pyfuncitem) and not inspect.iscoroutinefunction(pyfuncitem.obj):
-            pyfuncitem.obj = _repeated(pyfuncitem.obj, lambda call: self._calling(pyfuncitem, call))
+        function = pyfuncitem.obj
+        if type(pyfuncitem) is pytest.Function and not _is_benchmark(pyfuncitem) and not inspect.iscoroutinefunction(function):
+            pyfuncitem.obj = _repeated(function, lambda call: self._calling(pyfuncitem, call))
         yield
+        pyfuncitem.obj = function
 
 
 class _Fixtures:
@@ -95,7 +107,7 @@ def _counted(kind: Any, calling: Callable[[Callable[[], object]], None]) -> Any:
 
 
 def _is_benchmark(item: Any) -> bool:
-    return "benchmark" in item.fixturenames and item.config.pluginmanager.hasplugin("benchmark")
+    return "benchmark" in getattr(item, "fixturenames", ()) and item.config.pluginmanager.hasplugin("benchmark")
 
 
 def _repeated(function: Callable[..., object], calling: Callable[[Callable[[], object]], None]) -> Callable[..., object]:
@@ -126,106 +138,182 @@ class _Unmeasured:
             group.addoption(name, action="store_true")
 
 
-class _Listing:
-    """Tries each test, and keeps what there is to tell of it."""
+# Which of the tests that pytest collects are tried, by the word of the command line.
+_SELECTIONS: Mapping[str, Callable[[Any], bool]] = {
+    "all": lambda _: True,
+    "tests": lambda item: not _is_benchmark(item),
+    "benchmarks": _is_benchmark,
+}
 
-    def __init__(self) -> None:
-        self.names: dict[str, tuple[str, dict[str, Label]]] = {}
-        self.seconds: dict[str, tuple[float, bool]] = {}
-        self.failures: dict[str, str] = {}
-        self.start_s = 0.0
-        self._skipped: set[str] = set()
+
+class _Trying:
+    """Tries each test, and reports what comes of it."""
+
+    def __init__(self, report: Report, arguments: str, selection: str) -> None:
+        self._report = report
+        self._arguments = arguments
+        self._is_selected = _SELECTIONS[selection]
+        self._names: dict[str, tuple[str, dict[str, Label]]] = {}
+        self._call: tuple[float, bool] | None = None  # of the test's function, within the test that is running
 
     def call(self, item: Any, call: Callable[[], object]) -> None:
-        """Time the calls of a test's function."""
-        self.seconds[item.nodeid] = took(call)
+        """Time the calls of a test's function: a test's second one, as there may be thousands of tests."""
+        self._call = took(call, is_test=not _is_benchmark(item))
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        """Name the values of all tests, before some of them are left out."""
-        self.names = named(items)
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self) -> None:
-        """Keep how long all took until the first test began."""
-        self.start_s = time.process_time()
+    def pytest_make_collect_report(self, collector: Any) -> CollectReport | None:
+        """Collect nothing of a file that made a process hang or crash."""
+        if not isinstance(collector, pytest.File) or self._report.enter(collector.nodeid):
+            return None
+        return CollectReport(collector.nodeid, "passed", None, [])
 
     def pytest_collectreport(self, report: Any) -> None:
-        """Keep which file cannot be imported."""
+        """Tell which file cannot be imported."""
         if report.failed:
-            self.pytest_runtest_logreport(report)
+            self._report.fail(report.nodeid, _why(report))
 
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        """Keep which test failed, and how long one took whose function is called in other ways."""
-        if report.failed:
-            errors = (line[1:].strip() for line in report.longreprtext.splitlines() if line.startswith("E "))
-            self.failures[report.nodeid] = next(errors, f"its {report.when} fails")
-        elif report.skipped:
-            self._skipped.add(report.nodeid)
-        elif report.when == "call":
-            self.seconds.setdefault(report.nodeid, (report.duration, False))
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[Any]) -> Iterator[None]:
+        """Name the values of all tests before some of them are left out, and tell which remain."""
+        self._names = named(items)
+        yield
+        items[:] = [item for item in items if isinstance(item, pytest.Function | DoctestItem) and self._is_selected(item)]
+        self._report.plan(map(self._shown, items))
 
-    def benchmarks(self, arguments: str) -> Iterator[dict[str, object]]:
-        """Yield what is told of each function that has tests which pass."""
-        passed: dict[str, list[str]] = {}
-        for test in self.seconds.keys() - self.failures.keys() - self._skipped:
-            passed.setdefault(self.names[test][0], []).append(test)
-        ordered = list(self.names)
-        for function, tests in sorted(passed.items(), key=lambda each: min(map(ordered.index, each[1]))):
-            tests.sort(key=ordered.index)
-            own = [self.names[test][1] for test in tests]
-            parameters = {name: list(dict.fromkeys(values[name] for values in own)) for name in own[0]}
-            points = [[list(self.names[test][1].values()), *self.seconds[test]] for test in tests]
-            yield listed(function, command("run", "pytest", arguments, function, places=list(parameters)), parameters, points)
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> bool:
+        """Run a test, and where that is short and its function was not called again, run it a second time."""
+        self._report.start()
+        if not self._report.begin(self._shown(item)):
+            return True
+        self._call = None
+        failure, seconds = self._run(item)
+        again = False
+        if failure is None and self._call and self._call[1]:
+            seconds, again = self._call
+        elif failure is None and seconds < LONG_TEST_S:
+            second_failure, second = self._run(item)
+            again = second_failure is None
+            seconds = second if again else seconds
+        with Attempt() as ending:
+            _tear_down(item, nextitem)
+        failure = failure or (f"its teardown fails: {ending.failure}" if ending.failure else None)
+        if failure:
+            self._report.fail(self._shown(item), failure)
+        else:
+            function, values = self._names[item.nodeid]
+            benchmark = described(function, "pytest", self._arguments, function, places=list(values), is_test=True)
+            self._report.point(benchmark, list(values.values()), seconds, again=again)
+        return True
+
+    def _run(self, item: Any) -> tuple[str | None, float]:
+        """Run a test with all that it needs; return why it says nothing, None where it passes, and the seconds."""
+        started = time.perf_counter()
+        reports = runtestprotocol(item, log=False, nextitem=copy.copy(item))
+        seconds = time.perf_counter() - started
+        return next((_why(report) for report in reports if not report.passed), None), seconds
+
+    def _shown(self, item: Any) -> str:
+        function, values = self._names[item.nodeid]
+        return point(function, values.keys(), values.values())
 
 
-class _One:
-    """Runs one test, its function so many times."""
+def _why(report: Any) -> str:
+    """Return why a test, or a file of tests, says nothing: how it fails, or that it is skipped."""
+    if report.skipped:
+        longrepr = report.longrepr[2] if isinstance(report.longrepr, tuple) else "it is expected to fail"
+        return f"is skipped: {longrepr.removeprefix('Skipped: ')}".partition("\n")[0]
+    errors = (line[1:].strip() for line in report.longreprtext.splitlines() if line.startswith("E "))
+    return next(errors, f"its {getattr(report, 'when', 'import')} fails")
 
-    def __init__(self, function: str, given: Mapping[str, str], calls: int) -> None:
-        self._function = function
-        self._given = dict(given)
+
+class _RunningTests:
+    """Runs the tests of some functions: one of them, its function so many times, or all of them once."""
+
+    def __init__(self, functions: Collection[str], given: Mapping[str, str] | None, calls: int) -> None:
+        self._functions = functions
+        self._given = given
         self._calls = calls
+        self._left = 0  # calls of the test that is running
+        self._is_called_again = True  # with the same fixtures
 
     def call(self, _: Any, call: Callable[[], object]) -> None:
-        """Call the function of the test."""
-        for _ in range(self._calls):
-            call()
+        """Call the function of the test as often as is left, until it cannot be called again with the same fixtures."""
+        call()
+        self._left -= 1
+        while self._left > 0 and self._is_called_again:
+            with Attempt() as again:
+                call()
+            self._is_called_again = again.failure is None
+            self._left -= self._is_called_again
 
     def pytest_configure(self, config: Any) -> None:
-        """Collect the function's own file alone, whatever the selection names."""
-        config.args[:] = [str(config.rootpath / self._function)]
+        """Collect the functions' own files alone, whatever the selection names."""
+        config.args[:] = [str(config.rootpath / function) for function in self._functions]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        """Leave all tests out but the one."""
+        """Leave all other tests out."""
         names = named(items)
-        wanted = (self._function, self._given)
-        items[:] = [item for item in items if (names[item.nodeid][0], _written(names[item.nodeid][1])) == wanted]
+        items[:] = [item for item in items if self._is_wanted(*names[item.nodeid])]
+
+    def _is_wanted(self, function: str, values: Mapping[str, Label]) -> bool:
+        written = {name: str(value) for name, value in values.items()}
+        return function in self._functions and (self._given is None or written == self._given)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> bool:
+        """Run a test until its calls are made, or it fails."""
+        self._left, self._is_called_again, has_failed = self._calls, True, False
+        while self._left > 0 and not has_failed:
+            left = self._left
+            for report in runtestprotocol(item, log=False, nextitem=copy.copy(item)):
+                item.ihook.pytest_runtest_logreport(report=report)
+                has_failed |= report.failed
+            self._left = min(self._left, left - 1)
+        _tear_down(item, nextitem)
+        return True
 
 
-def list_selection(arguments: str) -> dict[str, object]:
-    """Return what there is to tell of the tests that pytest selects by some arguments."""
-    listing = _Listing()
-    code = _run_pytest(arguments, listing)
+def _tear_down(item: Any, nextitem: Any) -> None:
+    """End the fixtures that the next test does not share: a copy of a test stands for the next one while the test itself is run again."""
+    has_two = pytest.__version__.startswith("6.")
+    item.session._setupstate.teardown_exact(*((item, nextitem) if has_two else (nextitem,)))
+
+
+def try_all(report: Report, arguments: str, selection: str = "all") -> None:
+    """Try the tests that pytest selects by some arguments, or benchmarks alone, which lie in any file where nothing is named."""
+    files = [] if arguments.strip() or selection != "benchmarks" else [str(file) for file in benchmark_files(Path())]
+    if selection == "benchmarks" and not arguments.strip() and not files:
+        return
+    trying = _Trying(report, arguments, selection)
+    code = _run_pytest([*shlex.split(arguments), *files, *_ALL], trying)
     if code == pytest.ExitCode.USAGE_ERROR:
         sys.stderr.write("the project's own options of pytest count here; '-o addopts=' in the selection leaves them out\n")
     if code in _FAILURES:
         sys.exit(code)
-    failures = {point(*_called(test, listing.names)): failure for test, failure in listing.failures.items()}
-    return {"benchmarks": list(listing.benchmarks(arguments)), "failures": failures, "start_s": listing.start_s}
 
 
 def run(arguments: str, function: str, given: Mapping[str, str], calls: int) -> int:
     """Run the test of a function whose parameters have values of these names; return pytest's exit code."""
-    return _run_pytest(arguments, _One(function, given, calls))
+    return _run_pytest(shlex.split(arguments), _RunningTests([function], given, calls))
 
 
-def _run_pytest(arguments: str, plugin: _Listing | _One) -> int:
+def run_batch(arguments: str, *functions: str) -> int:
+    """Run all tests of some functions once; return pytest's exit code."""
+    return _run_pytest(shlex.split(arguments), _RunningTests(functions, None, 1))
+
+
+def _run_pytest(arguments: Sequence[str], plugin: _Trying | _RunningTests) -> int:
+    """Run pytest, without the project's own options where it refuses them; return its exit code."""
     os.dup2(2, 1)  # what pytest prints holds times, and would differ in each run
     own = [option for name, option in _PLAIN.items() if importlib.util.find_spec(name)]
-    others = [] if importlib.util.find_spec("pytest_cov") else [_Unmeasured()]
-    return int(pytest.main([*shlex.split(arguments), *_FIXED, *own], plugins=[plugin, Repeating(plugin.call), *others]))
+    code = pytest.ExitCode.USAGE_ERROR
+    for less in ((), _WITHOUT_OWN):
+        others = [] if importlib.util.find_spec("pytest_cov") else [_Unmeasured()]
+        if code == pytest.ExitCode.USAGE_ERROR:
+            code = pytest.ExitCode(pytest.main([*arguments, *_FIXED, *own, *less], plugins=[plugin, Repeating(plugin.call), *others]))
+    return int(code)
 
 
 def named(items: Iterable[Any]) -> dict[str, tuple[str, dict[str, Label]]]:
@@ -255,13 +343,3 @@ def _function(item: Any) -> str:
     """Return the name of a test without its parameters."""
     name: str = item.nodeid
     return name.removesuffix(f"[{item.callspec.id}]") if hasattr(item, "callspec") else name
-
-
-def _written(values: Mapping[str, Label]) -> dict[str, str]:
-    return {name: str(value) for name, value in values.items()}
-
-
-def _called(test: str, names: Mapping[str, tuple[str, Mapping[str, Label]]]) -> tuple[str, Iterable[str], Iterable[Label]]:
-    """Return a test's function with its parameters and their values; what failed before there were tests goes by its file."""
-    function, values = names.get(test, (test, {}))
-    return function, values.keys(), values.values()

@@ -6,12 +6,14 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any
 
 MODULE = __package__  # as it is called where it was copied to
 TRIAL_S = 0.02  # in which calls are timed: how often a benchmark is called is a round number that follows from it
+LONG_S = 1.0  # a call that takes so long fills a run by itself, so that nobody asks whether it can be made again
+LONG_TEST_S = 0.25  # a test that takes so long is run once: starting pytest takes not much longer, and a listing is to take one run of all
 _LONGEST = 60  # characters of a value as it is shown
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
@@ -34,21 +36,22 @@ class Attempt:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
-        if isinstance(error, Exception):
-            self.failure = f"{type(error).__name__}: {error}".partition("\n")[0]
-            return True
-        return False
+        # A test that fails or is skipped by pytest's own functions raises what is no Exception.
+        if error is None or isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
+            return False
+        self.failure = f"{type(error).__name__}: {error}".partition("\n")[0]
+        return True
 
 
-def took(call: Callable[[], object]) -> tuple[float, bool]:
+def took(call: Callable[[], object], *, is_test: bool = False) -> tuple[float, bool]:
     """Return the seconds of a call, and whether it can be made again; one that can be is timed as it is after the first.
 
-    What the first call raises is the caller's.
+    A short test is called a second time and no more, as there may be thousands. What the first call raises is the caller's.
     """
     started = time.perf_counter()
     call()
     first, calls = time.perf_counter() - started, 1
-    while True:
+    while first < (LONG_TEST_S if is_test else LONG_S):
         started = time.perf_counter()
         with Attempt() as again:
             for _ in range(calls):
@@ -56,9 +59,10 @@ def took(call: Callable[[], object]) -> tuple[float, bool]:
         spent = time.perf_counter() - started
         if again.failure:
             return first, False
-        if spent >= TRIAL_S:
+        if is_test or spent >= TRIAL_S:
             return spent / calls, True
         calls *= 2
+    return first, not is_test
 
 
 def labels(values: Sequence[object]) -> list[Label]:
@@ -90,9 +94,11 @@ def identifiers(names: Sequence[object]) -> list[str]:
     return found
 
 
-def listed(name: str, text: str, parameters: Mapping[str, Sequence[Label]], points: Sequence[object], setup: str = "") -> dict[str, object]:
-    """Return what is told of a benchmark."""
-    return {"name": name, "command": text, "setup": setup, "parameters": parameters, "points": points}
+def described(name: str, kind: str, *words: str, places: Sequence[str] = (), setup: str = "", is_test: bool = False) -> dict[str, object]:
+    """Return what is told of a benchmark beside its points; `words` name it, the last one among others of the same suite."""
+    batch = {"command": f"{command('batch', kind, *words[:-1])} {{cases}}", "case": shlex.quote(words[-1]), "joint": " "}
+    run = command("run", kind, *words, places=places)
+    return {"name": name, "command": run, "setup": setup, "parameters": list(places), "batch": batch if is_test else None}
 
 
 def point(name: str, parameters: Iterable[str], values: Iterable[object]) -> str:

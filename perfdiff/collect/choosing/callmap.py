@@ -1,0 +1,90 @@
+"""What the cases of a suite call, kept from comparison to comparison: what is known of code that is still the same need not run again.
+
+A case calls the same functions as before if all that it called then are the same now: this is how tests are selected for a change
+(Rothermel & Harrold 1997; Gligoric et al. 2015). Files that it reads are not looked at; runs that are measured are not spared by this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+Calls = Mapping[str, float]  # of a run, by the function's key
+
+_MOST_BYTES = 50_000_000  # of a file; what is more is not worth reading
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCase:
+    """What a case called; of one that ran with others, what all of them did, so that it `is_bound` alone by it."""
+
+    calls: Calls
+    is_bound: bool
+
+
+class _KeptRun(msgspec.Struct):
+    functions: list[int]
+    calls: list[float]
+    is_bound: bool
+
+
+class _KeptMap(msgspec.Struct):
+    functions: list[tuple[str, str]]  # key and digest of the text
+    entries: list[_KeptRun]
+    cases: dict[str, int]
+
+
+@dataclass(slots=True)
+class CallMap:
+    """What the cases of one suite called when they ran last. `texts` are the digests of head's functions, by key."""
+
+    texts: Mapping[str, str]
+    _kept: _KeptMap = field(default_factory=lambda: _KeptMap([], [], {}))
+    _gained: list[tuple[tuple[str, ...], _KeptRun]] = field(default_factory=list)
+    _numbers: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, file: Path, texts: Mapping[str, str]) -> CallMap:
+        """Return what a file keeps, nothing where there is none, or it is damaged."""
+        try:
+            if file.stat().st_size <= _MOST_BYTES:
+                return cls(texts, msgspec.json.decode(file.read_bytes(), type=_KeptMap))
+        except (OSError, msgspec.MsgspecError):
+            pass
+        return cls(texts)
+
+    def known(self, case: str) -> KnownCase | None:
+        """Return what a case calls, None where that is not known, or something of it is not as it was."""
+        number = self._kept.cases.get(case, -1)
+        if not 0 <= number < len(self._kept.entries):
+            return None
+        entry = self._kept.entries[number]
+        if not all(0 <= index < len(self._kept.functions) for index in entry.functions):
+            return None
+        called = [self._kept.functions[index] for index in entry.functions]
+        if not called or any(self.texts.get(key) != text for key, text in called):
+            return None
+        return KnownCase({key: calls for (key, _), calls in zip(called, entry.calls, strict=False)}, entry.is_bound)
+
+    def keep(self, cases: Iterable[str], calls: Calls) -> None:
+        """Keep what a run of these cases called."""
+        names = tuple(cases)
+        for key in calls:
+            self._numbers.setdefault(key, len(self._numbers))
+        entry = _KeptRun([self._numbers[key] for key in calls], list(calls.values()), is_bound=len(names) > 1)
+        self._gained.append((names, entry))
+
+    def write(self, file: Path) -> None:
+        """Write what is known now: what runs gained, later ones over earlier ones, and of other cases what still holds; raise OSError."""
+        gained = {case for names, _ in self._gained for case in names}
+        for case in sorted(self._kept.cases.keys() - gained):
+            holds = self.known(case)
+            if holds is not None and not holds.is_bound:
+                self.keep([case], holds.calls)
+        cases = {case: number for number, (names, _) in enumerate(self._gained) for case in names}
+        functions = [(key, self.texts.get(key, "")) for key in self._numbers]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(msgspec.json.encode(_KeptMap(functions, [entry for _, entry in self._gained], cases)))

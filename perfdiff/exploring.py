@@ -1,0 +1,161 @@
+"""Trying out a project: it is built once as it lies, and what it has of benchmarks and tests is listed, and run, until something works.
+
+What works calls functions of the project: a run with probes that only count calls tells it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from perfdiff import storage
+from perfdiff.build.cache import BuildCache
+from perfdiff.collect.execution.executor import ProcessExecutor
+from perfdiff.collect.runs.suites import SuiteCase, Suites
+from perfdiff.config import Suite, WorkloadConfig
+from perfdiff.errors import DiskFilledError, WorkloadError
+from perfdiff.languages.frameworks import frameworks
+from perfdiff.measuring.bench import Bench
+from perfdiff.measuring.changes import site_of
+from perfdiff.measuring.reaching import Reaching
+from perfdiff.measuring.site import Site
+from perfdiff.progress import Progress, Stopwatch
+from perfdiff.records.schema import Phase, Side
+from perfdiff.request import Request
+from perfdiff.revisions.pins import resolve_one
+from perfdiff.revisions.repository import find_repository
+
+LISTING_S = 60.0  # that listing a suite may take
+_PROGRAM = b"\x7fELF"
+_MOST_PROGRAMS = 5
+_MOST_FILES = 20_000  # of a tree that are looked at for programs
+
+
+@dataclass(frozen=True, slots=True)
+class TriedSuite:
+    """A suite that works: how many cases it has, and the shortest that calls functions of the project, in seconds, and how many of them."""
+
+    suite: Suite
+    cases: int
+    shortest: str
+    run_s: float
+    functions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tryout:
+    """What was seen: how long the build took, the suites that work, or else the `command` that does, and why others do not.
+
+    `programs` are those that the build made, relative to the project, where nothing works.
+    """
+
+    built_s: float
+    suites: tuple[TriedSuite, ...] = ()
+    command: WorkloadConfig | None = None
+    failures: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+
+
+def explored(request: Request, commands: Sequence[WorkloadConfig], progress: Progress) -> Tryout:
+    """Build the working tree and try the suites of the configuration, what tells most first, then `commands`, until something works.
+
+    Raises PerfdiffError where it cannot be built.
+    """
+    progress.stage("resolving revisions", None)
+    repository = find_repository(request.repository)
+    with storage.in_use(request.cache, progress):
+        pins = resolve_one(repository, None, snapshots=request.cache / "snapshots", apart=request.config.own_files(request.repository))
+        with storage.at_work(request.cache, progress, wait_s=request.config.measure.wait_s) as room, BuildCache(request.cache) as builds:
+            tools = request.packs, ProcessExecutor(), Stopwatch(progress)
+            bench = Bench(request, pins, builds, room, *tools, (Side.BASE,))
+            with closing(bench.upkeep):
+                return _Tryout(bench, site_of(bench, bench.workshop.plain())).made(commands)
+
+
+@dataclass(slots=True)
+class _Tryout:
+    """One project, and why what was tried so far does not work."""
+
+    bench: Bench
+    site: Site
+    failures: list[str] = field(default_factory=list)
+    _reaching: Reaching = field(init=False)
+
+    def __post_init__(self) -> None:
+        everything = frozenset(self.site.subjects.pairs)
+        self._reaching = Reaching(self.bench, self.site, everything, LISTING_S)
+
+    def made(self, commands: Sequence[WorkloadConfig]) -> Tryout:
+        suites = tuple(self._suites())
+        working = next(filter(self._works, commands), None) if not suites else None
+        plain = self.site.plain[Side.BASE]
+        programs = () if suites or working else tuple(_programs(plain.folder))
+        return Tryout(self.site.built_s, suites, working, tuple(self.failures), programs)
+
+    def _suites(self) -> Iterator[TriedSuite]:
+        """Yield the suites that work, of the most telling material that any of them has."""
+        config, telling = self.bench.request.config, None
+        lists = Suites(
+            {Side.BASE: self.site.targets[Phase.PLAIN, Side.BASE]}, self.bench.request.inherited, self.bench.room, self.bench.upkeep
+        )
+        for workload in config.workloads:
+            if workload.suite is None:
+                continue
+            framework = frameworks()[workload.suite.kind].framework
+            if telling is not None and framework.material != telling:
+                return
+            self.bench.progress.stage(f"trying {framework.title}", None)
+            try:
+                cases, _ = lists.cases(workload, self.bench.executor, limit_s=LISTING_S)
+            except DiskFilledError:
+                raise
+            except WorkloadError as error:
+                self.failures.append(f"{framework.title}: {error}")
+                continue
+            tried = self._tried(workload.suite, cases)
+            if tried is None:
+                self.failures.append(f"{framework.title}: none of its cases that were tried calls a function of the project")
+            else:
+                telling = framework.material
+                yield tried
+
+    def _tried(self, suite: Suite, cases: Sequence[SuiteCase]) -> TriedSuite | None:
+        """Return what is told of a suite, None where no case calls a function of the project."""
+        shortest = sorted(cases, key=lambda case: case.run_s)
+        reached = next(self._reaching.of(shortest), None)
+        if reached is None:
+            return None
+        case, calls = reached
+        return TriedSuite(suite, len(cases), case.name, case.run_s, len(calls))
+
+    def _works(self, workload: WorkloadConfig) -> bool:
+        calls = self._reaching.calls(workload)
+        if calls:
+            return True
+        why = "it fails" if calls is None else "it calls no function of the project"
+        self.failures.append(f"`{workload.command}`: {why}")
+        return False
+
+
+def _programs(folder: Path) -> Iterator[str]:
+    """Yield the first programs that lie in a built tree, as they are started there."""
+    seen = programs = 0
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "CMakeFiles")
+        for path in (Path(place) / name for name in sorted(names)):
+            seen += 1
+            if seen > _MOST_FILES or programs == _MOST_PROGRAMS:
+                return
+            if ".so" not in path.name and path.suffix != ".o" and os.access(path, os.X_OK) and _is_program(path):
+                programs += 1
+                yield f"./{path.relative_to(folder).as_posix()}"
+
+
+def _is_program(path: Path) -> bool:
+    if not path.is_file() or path.is_symlink():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_PROGRAM)) == _PROGRAM

@@ -1,0 +1,80 @@
+"""Frameworks of Java's benchmarks and tests, which perfdiff's own interpreter lists in built trees."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from perfdiff.config import WorkloadConfig
+from perfdiff.languages import listing
+from perfdiff.languages.frameworks import Framework, Material
+from perfdiff.languages.java.suites.launchers import GIVEN
+
+_DEPTH = 3  # folders of modules within modules
+_MOST_FILES = 200  # build files that are read; a project of 200 modules names its libraries in one of the first
+_BUILD_FILES = ("pom.xml", "build.gradle", "build.gradle.kts", "build.xml", "ivy.xml", "*.versions.toml", "*.gradle")
+_LIBRARIES = ("lib", "libs", "jars")
+_PATTERN = re.compile(r"[\w.$*?, ]*")
+
+
+class Jmh(Framework):
+    """Benchmarks of the Java Microbenchmark Harness."""
+
+    name, title, material = "jmh", "JMH", Material.BENCHMARKS
+    wanted = 'a jar of benchmarks or a folder of classes, such as "target/benchmarks.jar", or ""'
+
+    def find(self, project: Path) -> Iterator[str]:
+        """Yield all benchmarks, where a build file or a library names JMH."""
+        if _names(project, re.compile(r"openjdk\.jmh|\bjmh-core\b|champeau\.(?:gradle\.)?jmh")):
+            yield ""
+
+    def command(self, project: Path, workload: WorkloadConfig) -> str:
+        """Return what lists the benchmarks of jars."""
+        return _listing("jmh", workload)
+
+
+class JUnit(Framework):
+    """Tests of JUnit 4 and 5."""
+
+    name, title, material = "junit", "JUnit", Material.TESTS
+    wanted = 'names of test classes, such as "Parser*Test", or ""'
+
+    def read(self, value: object) -> str | None:
+        """Return names with `*` and `?`."""
+        return value if isinstance(value, str) and _PATTERN.fullmatch(value) else None
+
+    def find(self, project: Path) -> Iterator[str]:
+        """Yield all tests, where a build file or a library names JUnit."""
+        if _names(project, re.compile(r"\bjunit\b|junit-?(?:4|jupiter|platform|vintage)|org\.springframework\.boot")):
+            yield ""
+
+    def command(self, project: Path, workload: WorkloadConfig) -> str:
+        """Return what lists the tests of classes."""
+        return _listing("junit", workload)
+
+
+FRAMEWORKS = (Jmh(), JUnit())
+
+
+def _listing(module: str, workload: WorkloadConfig) -> str:
+    assert workload.suite is not None, "only suites are listed"
+    return f"{listing.command(f'perfdiff.languages.java.suites.{module}:listed', workload.suite.what)} {GIVEN}"
+
+
+def _names(project: Path, framework: re.Pattern[str]) -> bool:
+    """Return whether a project that is built by Java's tools names a framework: in the files of its build, or by a library that it has."""
+    if not any((project / file).is_file() for file in _BUILD_FILES[:4]) and not any(project.glob("settings.gradle*")):
+        return False
+    return any(framework.search(text) for text in itertools.islice(_texts(project), _MOST_FILES))
+
+
+def _texts(project: Path) -> Iterator[str]:
+    for depth in range(_DEPTH + 1):
+        for file in _BUILD_FILES:
+            for path in sorted(project.glob("*/" * depth + file)):
+                if path.is_file():
+                    yield path.read_text(encoding="utf-8", errors="replace")
+    for folder in _LIBRARIES:
+        yield " ".join(path.name for path in (project / folder).glob("*.jar"))

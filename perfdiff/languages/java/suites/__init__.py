@@ -1,0 +1,1 @@
+"""Lists the suites of Java's frameworks, in a built tree."""

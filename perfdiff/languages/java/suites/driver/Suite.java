@@ -1,0 +1,108 @@
+package perfdiff.suites;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * Lists the tests of a module, or runs some of them.
+ *
+ * <p>{@code list REPORT SECONDS FOLDER NAMES EXCLUDED...} runs all tests of the classes in a folder whose names match a pattern, then those that
+ * passed once again, for as many seconds as all of it has. {@code run CALLS ID...} runs tests so often.
+ */
+abstract class Suite {
+    private static final int ROUNDS = 2; // what the first tests call of JUnit is compiled in the second one
+    private static final long LONG_ENOUGH = 50_000_000; // nanoseconds, as runs are at least
+
+    /** Runs all tests but those excluded, and tells of each; returns the nanoseconds of those that passed. */
+    abstract Map<String, Long> all(String folder, String names, Set<String> excluded, Report report) throws Exception;
+
+    /** Runs tests, and returns why one of them failed, null where none did. */
+    abstract String run(List<String> ids) throws Exception;
+
+    final int answer(String[] arguments) throws Exception {
+        List<String> given = Arrays.asList(arguments);
+        if ("list".equals(given.get(0))) {
+            list(given);
+            return 0;
+        }
+        for (int call = Integer.parseInt(given.get(1)); call > 0; call--) {
+            String failure = run(given.subList(2, given.size()));
+            if (failure != null) {
+                System.err.println(failure);
+                return 1;
+            }
+        }
+        return 0;
+    }
+
+    private void list(List<String> given) throws Exception {
+        long end = System.nanoTime() + (long) (Double.parseDouble(given.get(2)) * 1e9);
+        Report report = new Report(given.get(1));
+        Map<String, Long> passed = all(given.get(3), given.get(4), new HashSet<>(given.subList(5, given.size())), report);
+        report.tell("all");
+        List<String> shortestFirst = new ArrayList<>(passed.keySet());
+        shortestFirst.sort((one, other) -> Long.compare(passed.get(one), passed.get(other)));
+        for (int round = ROUNDS; round > 0; round--) {
+            for (int index = 0; index < shortestFirst.size(); index++) {
+                long now = System.nanoTime();
+                long share = (end - now) / (shortestFirst.size() * round - index);
+                if (passed.get(shortestFirst.get(index)) > share) {
+                    break;
+                }
+                again(shortestFirst.get(index), now + Math.min(share, LONG_ENOUGH), report);
+            }
+        }
+    }
+
+    /** Runs a test until a time, and tells what its fastest call took: compilers take part in runs that are long enough. */
+    private void again(String id, long until, Report report) throws Exception {
+        long fastest = Long.MAX_VALUE;
+        do {
+            long start = System.nanoTime();
+            if (run(List.of(id)) != null) {
+                return;
+            }
+            fastest = Math.min(fastest, System.nanoTime() - start);
+        } while (System.nanoTime() < until);
+        report.tell("again", id, fastest);
+    }
+
+    static String reason(Throwable error) {
+        return error == null ? "it failed" : String.valueOf(error).split("\n", 2)[0].strip();
+    }
+
+    /** What is known of the tests that run. */
+    static final class Course {
+        private final Report report;
+        private final Map<String, Long> started = new LinkedHashMap<>();
+        private final Map<String, Long> passed = new LinkedHashMap<>();
+
+        Course(Report report) {
+            this.report = report;
+        }
+
+        /** Tells that a test begins, or what holds several. */
+        void begin(String id, String name, boolean isTest) {
+            report.tell("begin", id, name, isTest);
+            started.put(id, System.nanoTime());
+        }
+
+        /** Tells that it ended; `failure` is why it failed, null where it did not. */
+        void end(String id, String failure, boolean isTest) {
+            long taken = System.nanoTime() - started.getOrDefault(id, System.nanoTime());
+            report.tell("end", id, taken, failure == null ? "" : failure);
+            if (isTest && failure == null) {
+                passed.put(id, taken);
+            }
+        }
+
+        Map<String, Long> passed() {
+            return passed;
+        }
+    }
+}

@@ -1,0 +1,158 @@
+"""Lists the tests of JUnit 4 and 5 in a built tree: all of them run in one process, as a driver of ours tells.
+
+A test that ends the process, or does not end, is left out, and what comes after it runs in another process. Tests that passed run once
+more, the shortest ones several times: compilers take part in runs that are long enough.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from perfdiff import temporary
+from perfdiff.errors import PerfdiffError
+from perfdiff.languages import compiled, listing
+from perfdiff.languages.java import jdks
+from perfdiff.languages.java.suites import built, partners
+from perfdiff.languages.java.suites.courses import Case, Course
+from perfdiff.languages.java.suites.following import follow
+from perfdiff.languages.java.suites.launchers import Launcher, Site
+from perfdiff.languages.java.suites.modules import Module
+from perfdiff.languages.listing import CALLS, CASES, Batch, Benchmark, Listing
+
+_DRIVER = Path(__file__).parent / "driver"
+_ANY = {"*": ".*", "?": "."}
+_ALL = "tests"
+_AGAIN = 0.5  # of the time, for running tests once more
+
+
+@dataclass(frozen=True, slots=True)
+class _Driver:
+    """Which of our classes lists and runs tests, by the class of the framework that it needs."""
+
+    main: str
+    needs: str
+
+
+_DRIVERS = (
+    _Driver("PlatformSuite", "org/junit/platform/launcher/Launcher.class"),
+    _Driver("Junit4Suite", "org/junit/runner/JUnitCore.class"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Suite:
+    """The tests of a module: what starts them, and the main class of our driver."""
+
+    module: Module
+    launcher: Launcher
+    main: str
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Return the words that start the driver in the module's folder."""
+        return (*self.launcher.words, self.main)
+
+    def benchmark(self, case: Case, name: str, seconds: float) -> Benchmark:
+        """Return a test by itself, and how it runs with others."""
+        started, word = f"{self.launcher.command} {self.main} run", shlex.quote(case.id)
+        batch = Batch(f"{started} 1 {CASES} > /dev/null", word, " ")
+        calls = CALLS if case.repeatable else "1"
+        return Benchmark(name, f"{started} {calls} {word} > /dev/null", points={(): (seconds, case.repeatable)}, batch=batch)
+
+
+def listed(pattern: str, *given: str) -> Listing:
+    """Return the tests of classes with names such as `Parser*Test`, of all where it is empty; `given` says in which revision."""
+    site, end = Site.read(given), time.monotonic() + listing.limit_s()
+    project = built.modules(Path.cwd(), site.build)
+    folders = [(module, folder) for module in project.modules for folder in module.tests]
+    benchmarks: dict[str, Benchmark] = {}
+    failures: dict[str, str] = {}
+    start_s = 0.0
+    for number, (module, folder) in enumerate(folders):
+        where = _ALL if module.folder == "." else f"{_ALL} of {module.folder}"
+        suite = _suite(site, module)
+        if isinstance(suite, str):
+            failures[where] = suite
+            continue
+        course = _course(suite, folder, _names(pattern, module), (end - time.monotonic()) / (len(folders) - number))
+        if course.problem:
+            failures[where] = course.problem
+        for case in course.cases.values():
+            name = case.name if case.name not in benchmarks else f"{case.name} ({module.folder})"
+            if case.failure:
+                failures[name] = case.failure
+            elif case.seconds is not None:
+                benchmarks[name] = suite.benchmark(case, name, case.seconds)
+        start_s = start_s or _start_s(suite, course.shortest, end)
+    if not benchmarks and not failures:
+        failures[_ALL] = project.problem or ("no test class has such a name" if folders else "the built tree has no compiled tests")
+    return Listing(benchmarks, failures, start_s)
+
+
+def _suite(site: Site, module: Module) -> _Suite | str:
+    """Return how the tests of a module start, or why they cannot."""
+    whole = replace(module, class_path=partners.completed(module.folder, module.class_path))
+    if lacking := partners.missing(whole.class_path):
+        return f"{lacking} is not on this machine in the version of the project: run its tests once by hand, or add it to their class path"
+    driver = next((driver for driver in _DRIVERS if built.has_class(whole, driver.needs)), None)
+    if driver is None:
+        return "no JUnit is on their class path"
+    try:
+        classes = _compiled(site, whole, driver)
+    except PerfdiffError as error:
+        return f"{error}: {error.detail.strip().splitlines()[0]}" if error.detail.strip() else str(error)
+    file = site.kept / "-".join(("junit", *Path(module.folder).parts))
+    launcher = Launcher.written(file, module.folder, (str(classes), *whole.class_path), ("-ea", *module.options))
+    return _Suite(module, launcher, f"perfdiff.suites.{driver.main}")
+
+
+def _course(suite: _Suite, folder: str, names: str, seconds: float) -> Course:
+    """Run the tests of a folder until all were tried, in as many processes as that takes."""
+    end, course = time.monotonic() + seconds, Course()
+    while not course.is_over and (left_s := end - time.monotonic()) > 0:
+        with temporary.folder("perfdiff-junit-") as room:
+            report = room / "report"
+            words = (*suite.words, "list", str(report), f"{_AGAIN * left_s:g}", folder, names, *course.tried)
+            follow(words, Path(suite.module.folder), report, course, left_s)
+    if not course.is_over:
+        course.problem = f"the rest was not tried: they take longer than {seconds:.0f} s"
+    return course
+
+
+def _start_s(suite: _Suite, shortest: Case | None, end: float) -> float:
+    """Return the CPU time of a process that runs the shortest test, without that of the test."""
+    left_s = end - time.monotonic()
+    if shortest is None or left_s <= 0:
+        return 0.0
+    ran = listing.tried((*suite.words, "run", "1", shortest.id), left_s, Path(suite.module.folder))
+    return max(ran.cpu_s - (shortest.seconds or 0.0), 0.0)
+
+
+def _compiled(site: Site, module: Module, driver: _Driver) -> Path:
+    jdk = jdks.find({}, site.home)
+    sources = [_DRIVER / f"{name}.java" for name in ("Report", "Suite", driver.main)]
+    class_path = os.pathsep.join(str(module.path(entry).absolute()) for entry in module.class_path)
+    name = compiled.fingerprint(None, (jdk.identity, class_path), sources)
+    return compiled.kept(site.kept.parent, f"java-junit-{name}", partial(_compile, [*jdk.compiling, "-cp", class_path], sources))
+
+
+def _compile(words: Sequence[str], sources: Sequence[Path], made: Path) -> None:
+    compiled.run([*words, "-d", str(made), *map(str, sources)])
+
+
+def _names(pattern: str, module: Module) -> str:
+    """Return the regular expression of names of classes that a pattern stands for: simple names, or whole ones."""
+    if not pattern:
+        return module.names or ".*"
+    return "|".join(_expression(part.strip()) for part in pattern.split(","))
+
+
+def _expression(pattern: str) -> str:
+    return r"(?:.*[.])?" + "".join(_ANY.get(character) or re.escape(character) for character in pattern)

@@ -1,0 +1,59 @@
+<?php
+// What drivers tell perfdiff of a suite that they try: a line of JSON for each event, in the file that PERFDIFF_TRIALS names.
+//
+//     {"start_s": CPU SECONDS}                      before the first case
+//     {"begins": CASE}                              a case, or a file that is loaded
+//     {"ends": CASE, "fails": WHY, ...}             and what there is to tell of one that passes, as `trials.py` reads it
+//     {"complete": BOOLEAN}                         the end: whether the suite was gone through, or left where cases failed
+//
+// A process may end within any case, so each line is written at once. Cases in PERFDIFF_LEFT_OUT, a list in JSON, are not tried again.
+
+declare(strict_types=1);
+
+namespace Perfdiff;
+
+function tell(array $event): void
+{
+    static $file = null;
+    $file ??= fopen(getenv('PERFDIFF_TRIALS') ?: 'php://stderr', 'ab');
+    fwrite($file, json_encode($event, JSON_INVALID_UTF8_SUBSTITUTE | JSON_UNESCAPED_UNICODE | JSON_UNESCAPED_SLASHES) . "\n");
+    fflush($file);
+}
+
+/** The cases that are not tried again: within them an earlier process ended. */
+function left_out(): array
+{
+    return json_decode(getenv('PERFDIFF_LEFT_OUT') ?: '[]', true);
+}
+
+/** The CPU seconds of this process. */
+function cpu_s(): float
+{
+    $used = getrusage();
+    return $used['ru_utime.tv_sec'] + $used['ru_stime.tv_sec'] + ($used['ru_utime.tv_usec'] + $used['ru_stime.tv_usec']) / 1e6;
+}
+
+function now_s(): float
+{
+    return hrtime(true) / 1e9;
+}
+
+/** Text that can be printed, and stands for a text of any bytes: no two texts have the same. */
+function printable(string $text): string
+{
+    $shown = addcslashes($text, "\0..\37\\\177" . (preg_match('//u', $text) ? '' : "\200..\377"));
+    return str_starts_with($shown, '#') ? '\\' . $shown : $shown;
+}
+
+/** The first line of why something failed. */
+function reason(\Throwable $error): string
+{
+    return $error::class . ': ' . strtok($error->getMessage() . "\n", "\n");
+}
+
+/** End with a message that says what to do. */
+function give_up(string $why): never
+{
+    fwrite(STDERR, "$why\n");
+    exit(3);
+}

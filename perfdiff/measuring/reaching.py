@@ -1,0 +1,185 @@
+"""Which cases of suites reach what changed: runs of head with probes in all functions, which only count calls, tell it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from perfdiff.collect.built.workshop import Probes
+from perfdiff.collect.choosing.callmap import CallMap
+from perfdiff.collect.choosing.subjects import Subjects
+from perfdiff.collect.recordings.assembly import Assembly
+from perfdiff.collect.runs.schedule import Slot
+from perfdiff.collect.runs.suites import SuiteCase, in_processes, together
+from perfdiff.config import WorkloadConfig
+from perfdiff.errors import DiskFilledError, WorkloadError
+from perfdiff.measuring.bench import Bench
+from perfdiff.measuring.site import Site, Targets
+from perfdiff.records import plan
+from perfdiff.records.schema import Phase, Point
+from perfdiff.records.testfiles import is_of_tests
+
+_PARTS = 8  # that tests of one process are split into where some of them reach the change
+
+Calls = Mapping[int, float]  # in a run, by function
+
+
+def sought(subjects: Subjects, exclude: Sequence[str]) -> frozenset[int]:
+    """Return the functions that a case has to call to tell of the change: what changed, or the nearest callers of what has no probe.
+
+    Functions of tests are what runs, not what is measured.
+    """
+    changed = {id_ for id_ in subjects.suspects if not is_of_tests(subjects.pairs[id_].shown.file)}
+    unprobed = subjects.unprobed(exclude)
+    above = itertools.chain.from_iterable(unprobed[id_] for id_ in changed & unprobed.keys())
+    return frozenset((changed - unprobed.keys()) | set(above))
+
+
+def told_apart(
+    tests: Sequence[SuiteCase], calls: Callable[[Sequence[SuiteCase]], Calls | None], in_time: Callable[[], bool]
+) -> Iterator[tuple[SuiteCase, Calls | None]]:
+    """Yield which of some tests that may run in one process reach what is wanted, with their calls of it; None of those that fail.
+
+    They run together first, and in ever smaller parts where that reaches something or fails: of many tests few runs find the few that do
+    (group testing: Dorfman 1943). Parts that do not run `in_time` stay together.
+    """
+    called = calls(tests) if in_time() else None
+    if len(tests) == 1 or called == {} or not in_time():
+        yield _one_process(tests), called
+        return
+    for start, end in itertools.pairwise(_bounds(len(tests))):
+        yield from told_apart(tests[start:end], calls, in_time)
+
+
+def _one_process(tests: Sequence[SuiteCase]) -> SuiteCase:
+    return tests[0] if len(tests) == 1 else together(tests, f"{tests[0].name} and {len(tests) - 1} more")
+
+
+@dataclass(slots=True)
+class Reaching:
+    """Runs cases once in head, and sees how often each calls what is `wanted`; what earlier comparisons saw does not run again.
+
+    All these runs may take `patience_s` seconds, builds apart; `failing` are the names of cases that failed, or were not run by then.
+    """
+
+    bench: Bench
+    site: Site
+    wanted: frozenset[int]
+    patience_s: float
+    failing: list[str] = field(default_factory=list)
+    _heads: Mapping[str, tuple[int, str]] = field(init=False)  # number and digest of head's functions, by key
+    _probes: Probes = field(default_factory=dict)
+    _targets: Targets = field(default_factory=dict)
+    _spent_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        pairs = self.site.subjects.pairs
+        sides = {id_: pair.head or pair.base for id_, pair in pairs.items() if pair.head or len(self.bench.sides) == 1}
+        self._heads = {definition.key: (id_, definition.tokens) for id_, definition in sides.items() if definition is not None}
+
+    def of(self, cases: Sequence[SuiteCase]) -> Iterator[tuple[SuiteCase, Calls]]:
+        """Yield the cases that reach what is wanted, tests that could not be told apart as one, each with its calls of that.
+
+        Raises BuildError where no probes can be had.
+        """
+        for _, suite in itertools.groupby(cases, key=lambda case: case.suite):
+            yield from self._of_suite(list(suite))
+
+    def _of_suite(self, cases: Sequence[SuiteCase]) -> Iterator[tuple[SuiteCase, Calls]]:
+        file = self._file(cases[0])
+        callmap = CallMap.read(file, {key: text for key, (_, text) in self._heads.items()})
+        unknown: list[SuiteCase] = []
+        for case in cases:
+            earlier = callmap.known(case.name)
+            reached = self._wanted(earlier.calls) if earlier else {}
+            if earlier is None or (reached and earlier.is_bound):
+                unknown.append(case)
+            elif reached:
+                yield case, reached
+
+        def called(tests: Sequence[SuiteCase]) -> Calls | None:
+            calls = self._called(_one_process(tests).workload(1))
+            if calls is None:
+                return None
+            callmap.keep([test.name for test in tests], calls)
+            return self._wanted(calls)
+
+        for group in in_processes(unknown):
+            for case, calls in told_apart(group, called, lambda: self._spent_s < self.patience_s):
+                if calls:
+                    yield case, calls
+                elif calls is None:
+                    self.failing.append(case.name)
+        with contextlib.suppress(OSError):  # it is looked for again next time
+            callmap.write(file)
+
+    def calls(self, workload: WorkloadConfig) -> Calls | None:
+        """Return how often a run of a workload, at its first point, calls what is wanted; None where it fails."""
+        calls = self._called(workload)
+        return None if calls is None else self._wanted(calls)
+
+    def _wanted(self, calls: Mapping[str, float]) -> dict[int, float]:
+        numbered = {self._heads[key][0]: count for key, count in calls.items() if key in self._heads}
+        return {function: count for function, count in numbered.items() if function in self.wanted and count > 0}
+
+    def _called(self, workload: WorkloadConfig) -> dict[str, float] | None:
+        """Return how often a run calls each function, by its key.
+
+        It is that of the last point, as a rule the largest; where that calls nothing that is wanted, that of one in the middle, or the
+        first: inputs differ in what they reach.
+        """
+        if not self._targets:
+            self._build()
+        config = self.bench.request.config
+        once = replace(self.bench, request=replace(self.bench.request, config=replace(config, workloads=(workload,))))
+        points = once.points
+        calls: dict[str, float] | None = None
+        for point in {point.id: point for point in (points[-1], points[len(points) // 2], points[0])}.values():
+            if calls is None or not self._wanted(calls):
+                seen = self._called_at(once, point)
+                calls = calls if seen is None else seen
+        return calls
+
+    def _called_at(self, bench: Bench, point: Point) -> dict[str, float] | None:
+        """Return the same of a point; None where the run fails."""
+        collector = bench.collector({**self.site.targets, **self._targets})
+        began_s = time.monotonic()
+        try:
+            ((run, recordings),) = collector.collect([Slot(Phase.SURVEY, point, bench.sides[-1], 0)], bench.progress.advance)
+        except DiskFilledError:
+            raise
+        except WorkloadError:
+            return None
+        finally:
+            self._spent_s += time.monotonic() - began_s
+        assembly = Assembly(self._probes, {point.id: point})
+        assembly.add(run, recordings)
+        totals = assembly.totals()
+        keys = {id_: key for key, (id_, _) in self._heads.items()}
+        counts = zip(totals.function.tolist(), totals.calls.tolist(), strict=True)
+        return {keys[function]: calls for function, calls in counts if function in keys}
+
+    def _build(self) -> None:
+        """Make builds with probes in all functions."""
+        workshop, subjects = self.bench.workshop, self.site.subjects
+        probeable = subjects.probeable(self.bench.request.config.probes.exclude)
+        self._probes = {side: subjects.survey_probes(side, probeable) for side in self.bench.sides}
+        built = workshop.probed(Phase.SURVEY, self._probes, self.site.plain)
+        self._targets = workshop.targets(Phase.SURVEY, built, dict.fromkeys(probeable, plan.Entry.tally()), self._probes)
+        self.bench.progress.stage("looking which cases reach the change", None)
+
+    def _file(self, case: SuiteCase) -> Path:
+        """Return where it is kept what the cases of a suite call."""
+        name = hashlib.blake2b(f"{self.bench.request.repository}\0{case.suite.command}".encode(), digest_size=16).hexdigest()
+        return self.bench.request.cache / "callmaps" / f"{name}.json"
+
+
+def _bounds(count: int) -> list[int]:
+    """Return where so many tests are split into parts that are about as large as each other."""
+    parts = min(_PARTS, count)
+    return [round(count * part / parts) for part in range(parts + 1)]

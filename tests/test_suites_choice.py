@@ -1,0 +1,142 @@
+"""Which cases of suites are run: those that reach what changed, the best witnesses first, as many as fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from perfdiff.collect.choosing.callmap import CallMap, KnownCase
+from perfdiff.collect.choosing.witnesses import Candidate, chosen
+from perfdiff.collect.runs.suites import SuiteCase, in_processes, together
+from perfdiff.config import Suite, WorkloadConfig
+from perfdiff.languages.listing import Batch, Benchmark, Listing
+from perfdiff.measuring.reaching import told_apart
+
+
+def test_each_function_has_its_best_witness_before_any_has_a_second_one() -> None:
+    candidates = [
+        Candidate("touches both", 0.1, {1: 1, 2: 1}),
+        Candidate("much of 1", 1.0, {1: 1_000_000}),
+        Candidate("more of 1", 1.0, {1: 1_100_000}),
+        Candidate("all of 2", 0.5, {2: 1000}),
+        Candidate("none", 0.01, {}),
+    ]
+    assert chosen(candidates, 10.0) == ("all of 2", "more of 1", "much of 1", "touches both")
+    assert chosen(candidates, 1.5) == ("all of 2", "more of 1")
+
+
+def test_one_case_runs_even_if_it_takes_longer_than_there_is_time_for() -> None:
+    assert chosen([Candidate("long", 100.0, {1: 5}), Candidate("longer", 200.0, {1: 5})], 1.0) == ("long",)
+
+
+def test_where_no_case_calls_what_changed_the_shortest_ones_run() -> None:
+    assert chosen([Candidate("long", 1.0), Candidate("short", 0.1), Candidate("middle", 0.5)], 0.7) == ("short", "middle")
+
+
+def unit_tests(names: Sequence[str], batch: str = "run {cases}", seconds: float = 0.001) -> list[SuiteCase]:
+    """Return tests that one process can run."""
+    suite = WorkloadConfig("unit", suite=Suite("any", ""))
+    sides = [Benchmark(name, f"run '{name}'", points={(): (seconds, True)}, batch=Batch(batch, f"'{name}'", " ")) for name in names]
+    return [SuiteCase(suite, [side, side], 0.01) for side in sides]
+
+
+def test_tests_of_one_process_are_one_workload() -> None:
+    case = together(unit_tests(["a b", "c"], "run {cases} --calls {calls}"), "unit: 2 tests")
+    assert case.workload(3) == WorkloadConfig("unit: 2 tests", "run 'a b' 'c' --calls 3")
+    assert case.size == 2
+    assert case.call_s == pytest.approx(0.002)
+
+
+def test_a_command_names_no_more_tests_than_the_shell_takes() -> None:
+    names = [f"{number:05d}-{'x' * 1000}" for number in range(300)]
+    groups = list(in_processes([*unit_tests(names), *unit_tests(["other"], "else {cases}")]))
+    assert [case.name for group in groups for case in group] == [*names, "other"]
+    assert all(len(together(group, "all").workload(1).command) < 2**17 for group in groups)
+    assert len(groups) < 10
+
+
+def seen(reaching: Mapping[str, float], names: Sequence[str], failing: str = "", runs: int = 1000) -> tuple[dict[str, object], int]:
+    """Return what is told of tests of which some reach a function, and how many runs that took, of at most so many."""
+    made: list[str] = []
+
+    def calls(tests: Sequence[SuiteCase]) -> Mapping[int, float] | None:
+        words = [test.name for test in tests]
+        made.append(words[0])
+        if failing in words:
+            return None
+        total = sum(reaching.get(word, 0.0) for word in words)
+        return {7: total} if total else {}
+
+    told = {case.name: called for case, called in told_apart(unit_tests(names), calls, lambda: len(made) < runs) if called != {}}
+    return told, len(made)
+
+
+def test_few_runs_tell_which_of_many_tests_reach_the_change() -> None:
+    names = [f"t{number}" for number in range(1000)]
+    told, runs = seen({"t17": 2.0, "t18": 1.0, "t900": 5.0}, names)
+    assert told == {"t17": {7: 2.0}, "t18": {7: 1.0}, "t900": {7: 5.0}}
+    assert runs < 100
+
+
+def test_a_test_that_fails_hides_no_other_one() -> None:
+    told, _ = seen({"t3": 1.0}, [f"t{number}" for number in range(20)], failing="t4")
+    assert told == {"t3": {7: 1.0}, "t4": None}
+
+
+def test_tests_that_there_is_no_time_to_tell_apart_stay_together() -> None:
+    told, runs = seen({"t3": 1.0}, [f"t{number}" for number in range(64)], runs=2)
+    assert runs == 2
+    assert told["t0 and 7 more"] == {7: 1.0}
+    assert list(told.values()).count(None) == 7, "there was no time for the other parts"
+
+
+TEXTS = {"f": "1", "g": "1", "h": "1"}
+
+
+def kept(file: Path, texts: Mapping[str, str]) -> CallMap:
+    """Return what is kept of three cases that ran, two of them together."""
+    calls = CallMap(texts)
+    calls.keep(["a"], {"f": 3.0, "g": 1.0})
+    calls.keep(["b", "c"], {"g": 2.0})
+    calls.write(file)
+    return CallMap.read(file, texts)
+
+
+def test_what_a_case_called_holds_as_long_as_all_of_that_is_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "map" / "calls.json"
+    calls = kept(file, TEXTS)
+    assert calls.known("a") == KnownCase({"f": 3.0, "g": 1.0}, is_bound=False)
+    assert calls.known("b") == calls.known("c") == KnownCase({"g": 2.0}, is_bound=True)
+    assert calls.known("other") is None
+    after = CallMap.read(file, TEXTS | {"f": "2"})
+    assert after.known("a") is None, "one of its functions changed"
+    assert after.known("b") is not None
+    assert CallMap.read(file, {"f": "1", "h": "1"}).known("b") is None, "its function is gone"
+
+
+def test_what_is_learnt_later_counts_and_the_rest_is_kept_while_it_holds(tmp_path: Path) -> None:
+    file = tmp_path / "calls.json"
+    kept(file, TEXTS)
+    calls = CallMap.read(file, TEXTS)
+    calls.keep(["b"], {"h": 1.0})
+    calls.write(file)
+    again = CallMap.read(file, TEXTS)
+    assert again.known("b") == KnownCase({"h": 1.0}, is_bound=False)
+    assert again.known("a") == KnownCase({"f": 3.0, "g": 1.0}, is_bound=False)
+    assert again.known("c") is None, "what several called together bounds none of them for long"
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"functions": [["f", "1"]], "entries": [[[5], [1.0], false]], "cases": {"a": 0}}'])
+def test_a_map_that_is_damaged_is_none(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "calls.json"
+    file.write_bytes(content)
+    assert CallMap.read(file, TEXTS).known("a") is None
+
+
+def test_a_listing_is_read_as_it_was_written() -> None:
+    tests = {case.name: case.sides[0] for case in unit_tests(["a", "b"])}
+    sorts = Benchmark("sort", "sort {n} {calls}", "make", ("n",), {(1,): (0.5, False), ("x",): (1.0, True)})
+    listing = Listing({**tests, "sort": sorts}, {"c": "fails"}, 0.25)
+    assert Listing.read(listing.written()) == listing
