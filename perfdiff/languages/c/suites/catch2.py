@@ -1,7 +1,7 @@
 """Lists the test cases of programs with Catch2, versions 2 and 3: tests, and those with `BENCHMARK`.
 
 Catch2 chooses the iterations of a sample by the clock: of a body that takes less than about 25 µs there are more than one. It first
-measures the clock for a second or two, which is part of what a process takes before its first call.
+measures the clock for 0.3 to 2 s, which is part of what a process takes before its first call.
 """
 
 from __future__ import annotations
