@@ -47,7 +47,7 @@ class Concluded:
 
 def concluded(cache: Path, folder: Path, experiment: Experiment, config: CompareConfig) -> Concluded:
     """Return where the findings on the experiment in `folder` are kept, as it is judged by `config` and its revisions are named."""
-    named = codec.encode((experiment.base, experiment.head, experiment.notes))
+    named = codec.encode((experiment.base, experiment.head, experiment.notes, [point.min_effect for point in experiment.points]))
     parts = [_code(), dict(tables.digests(folder)), codec.encode(config), named]
     key = blake2b(json.dumps(parts, sort_keys=True).encode(errors="surrogateescape"), digest_size=16).hexdigest()
     return Concluded(cache / "findings" / f"{key}.json")

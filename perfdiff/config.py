@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -203,6 +203,7 @@ class WorkloadConfig:
     left_out: tuple[tuple[float | str, ...], ...] = ()  # combinations of values that are no points
     services: tuple[str, ...] | None = None  # names of those that its runs need; None: all
     requests: RequestMix | None = None  # which the load sends, in place of a command of the project's
+    min_effect: float | None = None  # the smallest difference of interest at its points; None: that of the comparison
 
     @property
     def values(self) -> Mapping[str, tuple[float | str, ...]]:
@@ -302,6 +303,11 @@ class CompareConfig:
     outputs: str = OUTPUTS[0]  # whether base and head are meant to do the same, by what they print and write
     detector: str = DETECTORS[0]  # of calls whose counters, read together, are not like base's
     accepted: str = "perfdiff-accepted.toml"  # known costs, beside the configuration
+
+    def at(self, *own: float | None) -> CompareConfig:
+        """Return how to judge what is seen at points: by the least of their `own` smallest effects, None where they have none."""
+        least = min((self.min_effect if effect is None else effect for effect in own), default=self.min_effect)
+        return self if least == self.min_effect else replace(self, min_effect=least)
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,10 @@ class Deadline:
             self._is_measuring, self.ending = False, ending
             raise CutShortError(ending)
 
+    def reached(self) -> None:
+        """Let nothing end measuring any more, as it has ended: what is known is about to be kept and told."""
+        self._is_measuring, self._has_measured = False, True
+
     @contextmanager
     def enforced(self) -> Iterator[None]:
         """Let measuring be ended for the length of a block, and end it by CutShortError when its time is over.
@@ -111,7 +115,7 @@ class Deadline:
                 signal.setitimer(signal.ITIMER_REAL, max(self.left_s, _AT_ONCE_S))
             yield
         finally:
-            self._is_measuring, self._has_measured = False, True
+            self.reached()
             if has_timer:
                 signal.setitimer(signal.ITIMER_REAL, 0)
                 signal.signal(signal.SIGALRM, handler)

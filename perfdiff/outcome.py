@@ -18,6 +18,7 @@ from perfdiff.records import recorded, store
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.recorded import CachedTables, Recorded
 from perfdiff.records.schema import Experiment, SampleTable, Side
+from perfdiff.records.thresholds import as_configured
 from perfdiff.revisions.repository import find_repository
 
 TABLES = 128  # sample tables held while they are analysed and drawn, which reads each several times; 2 MB each, as a rule
@@ -80,11 +81,13 @@ def last(repository: Path, cache: Path, config: Config, progress: Progress) -> O
         folder = storage.experiment(cache, asked)
         store.verify(folder)  # what was concluded from it would not show that it is damaged
         found = recorded.load(folder)
-        return judged(replace(found, experiment=asked.names(found.experiment)), folder, cache, config.compare, progress)
+        return judged(replace(found, experiment=asked.names(found.experiment)), folder, cache, config, progress)
 
 
 def judged(  # noqa: PLR0913, PLR0917 (what was recorded, where it is kept, and how and where it is judged)
-    found: Recorded, folder: Path, cache: Path, config: CompareConfig, progress: Progress, engines: Engines = nullcontext
+    found: Recorded, folder: Path, cache: Path, config: Config, progress: Progress, engines: Engines = nullcontext
 ) -> Outcome:
     """Compare the two sides of the experiment in `folder`; what was concluded from it before, by the same code and thresholds, is kept."""
-    return analysed(found, config, progress, concluded(cache, folder, found.experiment, config), engines)
+    experiment = replace(found.experiment, points=as_configured(found.experiment.points, config.workloads))
+    kept = concluded(cache, folder, experiment, config.compare)
+    return analysed(replace(found, experiment=experiment), config.compare, progress, kept, engines)

@@ -44,7 +44,8 @@ class Outlook:
     None where that is not known before both sides are built. `fewest` and `most` are the runs by phase, but for counted ones: where whole
     runs answer at the first look, and all that there may be; `fewest_s` and `most_s` how long they should take, None where these workloads
     never ran. Counted runs take up to `counting_s`. `tried` tells how many points were run for that, 0 where it was known before, `failure`
-    why one of these runs failed. Each of the `suites` is one point, as its benchmarks are not known before all is built.
+    why one of these runs failed. Differences below `min_effect` are of no interest, but at points with
+    one of their own. Each of the `suites` is one point, as its benchmarks are not known before all is built.
     """
 
     base: Revision
@@ -60,6 +61,7 @@ class Outlook:
     fewest_s: float | None
     most_s: float | None
     counting_s: float
+    min_effect: float
     tried: int = 0
     failure: str = ""
     suites: tuple[str, ...] = ()
@@ -136,6 +138,7 @@ def outlook(request: Request, progress: Progress, *, packs: Packs | None = None,
             tried=trial.points,
             failure=trial.failure,
             suites=suites,
+            min_effect=config.compare.min_effect,
         )
 
 

@@ -47,7 +47,7 @@ def compare(request: Request, progress: Progress, *, packs: Packs | None = None,
         engines = judges(request.config.cluster, found, progress)
         if request.deadline.is_cut:  # it is not in the cache
             return analysed(found, request.config.compare, progress, engines=engines)
-        outcome = judged(found, storage.experiment(cache, asked), cache, request.config.compare, progress, engines)
+        outcome = judged(found, storage.experiment(cache, asked), cache, request.config, progress, engines)
         try:
             storage.remember(cache, repository.name, asked)
             latest.keep(cache, repository.name, _named(outcome.findings))

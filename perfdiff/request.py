@@ -21,6 +21,7 @@ from perfdiff.languages import registry
 from perfdiff.languages.packs import Packs
 from perfdiff.records import codec
 from perfdiff.records.schema import Side
+from perfdiff.records.thresholds import unjudged
 from perfdiff.revisions.overlay import overlay_digest
 from perfdiff.revisions.pins import Pin, PinnedPair
 
@@ -81,7 +82,7 @@ def experiment_key(request: Request, pins: PinnedPair, sides: tuple[Side, ...] =
         pins.head.tree,
         pins.head.repository.folder.as_posix(),
         overlay_digest(pins.head.repository, config.build.overlay),
-        codec.encode((config.build, config.workloads, config.services, config.links)),
+        codec.encode((config.build, unjudged(config.workloads), config.services, config.links)),
         codec.encode((config.probes, config.counters, replace(config.measure, wait_s=0.0, time_s=None), config.compare.seed)),
         compiler_identity(environment),
         request.packs.identity,
@@ -102,7 +103,7 @@ def places_key(request: Request, pin: Pin) -> str:
     """Return what counts of places of one revision depend on, digested: neither how often workloads run, nor where."""
     config = request.config
     environment = build_environment(request.environment)
-    counted = [replace(workload, runs=0, warmup=0, alone=False) for workload in config.workloads]
+    counted = [replace(workload, runs=0, warmup=0, alone=False, min_effect=None) for workload in config.workloads]
     return _digest(
         [
             "places",

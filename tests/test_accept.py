@@ -25,6 +25,7 @@ from perfdiff.records.behaviour import Concurrency
 from perfdiff.records.schema import Change
 from perfdiff.report import document, json_report, terminal
 from perfdiff.report.sentences.catalogue import noted, say
+from programs import git
 
 TODAY = date(2026, 3, 1)
 SLOWER = PointStanding.SLOWER
@@ -280,7 +281,7 @@ def test_mistakes_are_told_with_file_line_and_key(tmp_path: Path, text: str, pla
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Return a checkout in which a comparison found a regression just now."""
-    (tmp_path / ".git").mkdir()
+    git(tmp_path, "init", "-q")
     (tmp_path / "perfdiff.toml").write_text('[build]\ncommand = "make"\n[[workload]]\nname = "a"\ncommand = "./a"\n')
     monkeypatch.chdir(tmp_path)
     outcome = Outcome(findings(functions=(regressed(), *others())), lambda function, side: None)

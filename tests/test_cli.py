@@ -27,7 +27,7 @@ from perfdiff.analysis.findings import CountFinding, Ratio, Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.cli import comparison, exits, explain, options, waiting
 from perfdiff.config import RUNS_FOR_TIME, Suite
-from perfdiff.deadline import Deadline
+from perfdiff.deadline import CutShortError, Deadline, Ending
 from perfdiff.errors import BuildError, ConfigError, OutOfTimeError, PerfdiffError, RecordingError, RevisionError
 from perfdiff.exploring import TriedSuite, Tryout
 from perfdiff.languages.python.traits import PythonConfig
@@ -205,6 +205,15 @@ def test_ctrl_c_exits_with_130(seam: Comparison, run: Callable[..., int], capsys
     seam.error = KeyboardInterrupt()
     assert run("-q", "main", "HEAD", "--build", "make", "--", "./a") == 130
     assert capsys.readouterr() == ("", "perfdiff: interrupted\n")
+
+
+@pytest.mark.parametrize(("ending", "code"), [(Ending.INTERRUPTED, 130), (Ending.TERMINATED, 143)])
+def test_who_ends_a_comparison_before_anything_is_known_is_told_so(
+    seam: Comparison, run: Callable[..., int], capsys: pytest.CaptureFixture[str], ending: Ending, code: int
+) -> None:
+    seam.error = CutShortError(ending)
+    assert run("-q", "main", "HEAD", "--build", "make", "--", "./a") == code
+    assert capsys.readouterr() == ("", "perfdiff: nothing is known yet, as base and head had not run\n")
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

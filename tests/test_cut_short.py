@@ -139,6 +139,29 @@ def test_points_that_were_not_run_leave_good_news_open(sums: Request) -> None:
     assert f"there was no time for runs at {labels[unrun]}" in say(findings.sentence)
 
 
+@pytest.mark.parametrize(("kind", "verdict"), [(Ended, Verdict.UNCHANGED), (EndedLonger, Verdict.REGRESSION)])
+def test_a_proof_holds_as_far_as_the_runs_by_then_do_not_contradict_it(sums: Request, kind: type[Ended], verdict: Verdict) -> None:
+    asked = replace(apart(sums, f"proof-{verdict}"), revisions=("head", "head"))
+    outcome = ended(asked, At("confirming by whole runs", 13), kind)
+    assert outcome.experiment.same_code is (verdict is Verdict.UNCHANGED)
+    assert outcome.findings.verdict is verdict
+    assert ("proof-contradicted" in texts(outcome)) is (verdict is Verdict.REGRESSION)
+
+
+def test_what_comes_when_all_is_measured_ends_nothing(sums: Request, monkeypatch: pytest.MonkeyPatch) -> None:
+    deadline, save = Deadline(600.0), store.save
+
+    def saved(*arguments: object, **options: object) -> None:
+        deadline.end(Ending.TIME)
+        save(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(store, "save", saved)
+    asked = apart(sums, "complete")
+    outcome = pipeline.compare(replace(asked, deadline=deadline), Steps(), executor=Steady())
+    assert "cut-short" not in texts(outcome)
+    assert len([folder for folder in asked.cache.glob("experiments/*") if store.exists(folder)]) == 1
+
+
 class Running:
     """A clock that the test sets, beside the real time."""
 

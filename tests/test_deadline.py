@@ -12,8 +12,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from perfdiff.config import CompareConfig, MeasureConfig
+from perfdiff.config import CompareConfig, MeasureConfig, WorkloadConfig
 from perfdiff.deadline import CutShortError, Deadline, Ending
+from perfdiff.measuring import calls
 from perfdiff.measuring.making import Block, Made
 from perfdiff.measuring.wholepairs import WholePairs
 from perfdiff.processes import signals_held
@@ -186,3 +187,39 @@ def test_progress_tells_what_whole_runs_show_by_now() -> None:
     pairs_in(1000.0, Simulated({0: 2.0, 1: 0.1}, Clock(), slower=True), 2, progress)
     assert progress.known[0] == "whole runs: too few yet (1 of 5 pairs)"
     assert progress.known[-1] == "whole runs: ×2 [2.00, 2.00] at w n=1, 10 pairs; 2 of 2 points decided"
+
+
+class Torn:
+    """An assembly of recordings; a timer ends measuring while the first one is added."""
+
+    def __init__(self, *_: object) -> None:
+        self.added: list[Run] = []
+
+    def add(self, run: Run, _: object) -> None:
+        if not self.added:
+            signal.raise_signal(signal.SIGALRM)
+        self.added.append(run)
+
+
+class Probing(Simulated):
+    """The same with builds that have probes."""
+
+    def fitted(self, _: object) -> SimpleNamespace:
+        return SimpleNamespace(skipped=(), probes={})
+
+    def made(self, blocks: Iterable[Block], planned: int = 0) -> Iterator[Made]:
+        assert planned
+        yield from super().made(blocks)
+
+
+def test_a_pair_of_runs_with_probes_is_there_with_all_its_recordings_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "Assembly", Torn)
+    config = SimpleNamespace(workloads=(WorkloadConfig("w", runs=5),), compare=CompareConfig())
+    bench = SimpleNamespace(
+        points=[Point(0, "w", {"n": 1}, "")], sides=tuple(Side), request=SimpleNamespace(config=config), progress=Silent()
+    )
+    timed = calls.TimedCalls(bench, Probing({0: 1.0}, Clock()))
+    with pytest.raises(CutShortError), Deadline(60.0).enforced():
+        timed.make(None, 10.0, lambda _: False)
+    assert [run.side for run in timed.runs] == [run.side for run in timed.assembly.added]
+    assert {run.side for run in timed.runs} == set(Side)

@@ -414,10 +414,11 @@ def test_generated_sources_are_of_the_project(tmp_path: Path) -> None:
     assert by_name(found)["G.g()"].obstacle is None
 
 
-def test_what_jmh_makes_around_a_benchmark_is_none_of_the_project(tmp_path: Path) -> None:
+@pytest.mark.parametrize("package", ["jmh_generated", "generated"])  # the second one up to JMH 1.21
+def test_what_jmh_makes_around_a_benchmark_is_none_of_the_project(tmp_path: Path, package: str) -> None:
     write(tmp_path, {"src/text/B.java": "package text; class B { int f() { return 1; } }"})
-    stub = "package text.jmh_generated; class B_f_jmhTest { int f_stub() { return 1; } }"
-    write(tmp_path, {"target/generated-sources/annotations/text/jmh_generated/B_f_jmhTest.java": stub})
+    stub = f"package text.{package}; class B_f_jmhTest {{ int f_stub() {{ return 1; }} }}"
+    write(tmp_path, {f"target/generated-sources/annotations/text/{package}/B_f_jmhTest.java": stub})
     compile_all(tmp_path)
     assert set(by_name(read(tmp_path))) == {"text.B.f()"}
 

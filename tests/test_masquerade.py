@@ -119,6 +119,14 @@ def probed(tmp_path: Path, flags: Flags) -> Workplace:
     return workplace(tmp_path, plain_environment(), flags)
 
 
+def test_a_link_with_probes_leaves_its_own_words(probed: Workplace) -> None:
+    probed.write({"main.c": MAIN, "twice.c": TWICE})
+    assert probed.run("gcc -c main.c twice.c && gcc main.o twice.o -lm -o program").returncode == 0
+    (record,) = [json.loads(path.read_text()) for path in (probed.masquerade.folder / "linked").glob("*.json")]
+    assert record == {"directory": str(probed.tree), "arguments": ["main.o", "twice.o", "-lm", "-o", "program"]}
+    assert not list(probed.masquerade.links.iterdir())
+
+
 def test_compile_is_recorded(plain: Workplace) -> None:
     plain.write({"src/a.c": TWICE})
     assert plain.run("cd src && gcc -O2 -DX='a b' -c a.c -o a.o").returncode == 0

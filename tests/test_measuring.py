@@ -119,6 +119,9 @@ def test_what_was_measured_is_measured_anew_only_where_something_that_it_depends
     for variable in ("OMP_NUM_THREADS", "LD_LIBRARY_PATH", "UNUSED"):
         key = pipeline.experiment_key(request_of(**{variable: "1"}), _pins(request_of()))
         assert key != pipeline.experiment_key(request_of(), _pins(request_of())), variable
+    tolerant = tuple(replace(workload, min_effect=0.1) for workload in asked.config.workloads)
+    judged_otherwise = replace(asked, config=replace(asked.config, workloads=tolerant))
+    assert pipeline.experiment_key(judged_otherwise, _pins(asked)) == pipeline.experiment_key(asked, _pins(asked))
 
     assert found.experiment is not None
     samples.save(tmp_path / "saved", Recorded(found.experiment, found.samples, found.counts))

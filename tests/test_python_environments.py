@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,11 +19,12 @@ from perfdiff.config import BuildConfig, Config
 from perfdiff.errors import BuildError, StoreError
 from perfdiff.languages.dependencies import changes, keep
 from perfdiff.languages.protocol import Surroundings
-from perfdiff.languages.python import backends, environments, installing
+from perfdiff.languages.python import backends, environments, installing, packages
 from perfdiff.languages.python.environments import Environment, Environments
 from perfdiff.languages.python.layout import Layout
 from perfdiff.languages.python.pack import Python
 from perfdiff.languages.python.projects import Project
+from perfdiff.languages.python.requirements import Requirements
 from perfdiff.languages.python.traits import PythonConfig
 from perfdiff.records.schema import Note
 
@@ -291,6 +292,33 @@ def test_a_package_that_cannot_be_had_is_an_error_with_what_pip_says(ground: Gro
     assert "Could not find a version" in error.detail
     ground.wheel("dep", "3.1")
     assert ground.revision("again", project("dep>=3")).environment.versions == {"dep": "3.1"}
+
+
+def test_what_is_optional_and_cannot_be_had_is_left_out_and_told(ground: Ground) -> None:
+    for name in ("dep", "first", "last"):
+        ground.wheel(name, "1.0")
+    makes = ground.makes(PythonConfig(str(BASE), optional=("first", "absent", "dep>=2", "last")))
+    base = ground.revision("base", project("dep"), makes)
+    assert base.environment.versions == {"dep": "1.0", "first": "1.0", "last": "1.0"}
+    (note,) = base.notes
+    assert note.slug == "requirements-left-out"
+    assert "absent, dep>=2 cannot be installed" in note.text
+    assert ground.revision("head", project("dep"), makes).environment.folders[1:] == base.environment.folders[1:]
+    assert error_of(lambda: ground.revision("again", project("dep>=3"), makes)).slug == "python-dependency"
+
+
+def test_what_cannot_be_had_among_many_costs_few_attempts() -> None:
+    attempts: list[Sequence[str]] = []
+
+    def install(lines: Sequence[str], _: float = 0.0) -> None:
+        attempts.append(lines)
+        if "absent" in lines:
+            raise BuildError("no", slug="python-dependency")
+
+    optional = [*(f"some{number}" for number in range(20)), "absent", *(f"more{number}" for number in range(11))]
+    assert packages._install_all(install, Requirements(("dep",), optional=tuple(optional))) == ["absent"]
+    assert attempts[-1] == ["dep", *(name for name in optional if name != "absent")]
+    assert len(attempts) == 2 + 2 * 5
 
 
 def test_packages_of_the_users_own_serve_where_none_can_be_installed(ground: Ground) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from xml.etree import ElementTree as ET
 
@@ -9,10 +10,11 @@ from hypothesis import given
 
 import findings as made
 import hostile_texts
+from perfdiff.analysis.acceptances import Acceptance
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.records.differences import Skipped
-from perfdiff.report import junit
-from perfdiff.report.document import build
+from perfdiff.report import json_report, junit, terminal
+from perfdiff.report.document import build, headline
 from perfdiff.report.printable import printable, shortened
 from perfdiff.report.sentences.catalogue import say
 
@@ -64,7 +66,7 @@ def test_a_regression_fails_and_what_is_open_or_not_measured_is_skipped() -> Non
         "usage": ["skipped"],
         "parse_flags": ["skipped"],
     }
-    assert cases["insert"].attrib == {"name": "insert", "classname": "src/list.c", "file": "src/list.c", "line": "44"}
+    assert cases["insert"].attrib == {"name": "insert", "classname": "src/list.c", "file": "src/list.c", "line": "42"}
     assert cases["table_grow"][0].attrib["message"] == "inconclusive: the runs disagree: 4 of 6 are slower, 2 faster"
     assert cases["usage"][0].attrib["message"] == "not measured: no workload calls it"
 
@@ -75,6 +77,41 @@ def test_a_failure_tells_figures_and_cause() -> None:
     lines = (failure.text or "").splitlines()
     assert "ratio: ×331 [318, 346], 95 % interval over 10 base and 10 head runs (over all inputs)" in lines
     assert any(line.startswith("cause: The new loop `while (*place)`") for line in lines)
+    assert lines[lines.index("From the change to the cost:") + 1] == "1. insert (src/list.c:44) changed: its loop walks the list"
+
+
+def test_a_failure_says_what_other_formats_say_and_stands_at_the_same_line() -> None:
+    document = build(made.findings())
+    case = next(suite(made.findings()).iter("testcase"))
+    place = f"{case.attrib['file']}:{case.attrib['line']}"
+    (section, *_) = document.functions
+    report = json.loads(json_report.render(document))["functions"][0]
+    assert place == section.place == f"{report['file']}:{report['line']}"
+    assert case[0].attrib["message"] == section.headline == report["headline"]
+    full = " ".join(terminal.render(document, width=400).split())
+    for fact in section.facts.facts[:8]:
+        assert f"{fact.label}: {fact.text}" in (case[0].text or "").splitlines()
+        assert f"{fact.label} {fact.text}" in full
+
+
+def test_slower_runs_that_no_function_explains_fail_as_well() -> None:
+    whole = made.findings(Verdict.REGRESSION, made.others())
+    case = next(suite(whole).iter("testcase"))
+    assert (case.attrib["classname"], case.attrib["name"], case[0].tag) == ("perfdiff", "whole runs", "failure")
+    assert case[0].attrib["message"] == headline(whole)
+    assert (
+        (case[0].text or "")
+        .splitlines()[0]
+        .startswith("whole run sort n=1000, base 2.1 ms, head 8.4 ms, ratio of CPU time ×4.0 [3.9, 4.1]")
+    )
+    assert next(case.attrib["name"] for case in suite(made.findings(Verdict.UNCHANGED, made.others())).iter("testcase")) != "whole runs"
+
+
+def test_an_accepted_regression_passes_with_what_was_accepted() -> None:
+    entry = Acceptance("insert", "src/list.c", "wall_ns", 331.0, 318.0, 346.0, "wanted")
+    known = replace(made.regressed(), accepted=(entry,))
+    case = next(suite(replace(made.findings(functions=(known,)), verdict=Verdict.UNCHANGED)).iter("testcase"))
+    assert (case[0].tag, (case[0].text or "").endswith("; accepted: wall_ns ×331: wanted")) == ("system-out", True)
 
 
 def test_the_order_of_functions_does_not_change_their_names() -> None:

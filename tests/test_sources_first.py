@@ -126,6 +126,6 @@ def test_a_rehearsal_names_functions_of_sources_first(monkeypatch: pytest.Monkey
     infos = compared({"test_sum": "tests/test_sum.py"}, {"test_sum": 1.0, "add": 1.0}).functions
     by_id = tuple(sorted((each.info for each in infos), key=lambda info: info.id))
     rev = Revision("v1", "a" * 40, "")
-    would = Outlook(rev, rev, False, {}, 6, None, by_id, (), {Phase.PLAIN: 1}, {Phase.PLAIN: 1}, None, None, 0.0)
+    would = Outlook(rev, rev, False, {}, 6, None, by_id, (), {Phase.PLAIN: 1}, {Phase.PLAIN: 1}, None, None, 0.0, 0.05)
     monkeypatch.setattr("perfdiff.outlook.outlook", lambda request, progress: would)
     assert ": add, test_sum;" in rehearsed(None, None, width=200, colour=False)  # type: ignore[arg-type]

@@ -129,10 +129,11 @@ def write(tree: Path, files: Mapping[str, str | bytes]) -> None:
         "gcc -O2 -fPIC -shared -o libparse.so parse.c",
         'printf "int main(void) { return 0; }" > main.c && gcc -O2 -o program main.c parse.c',
         "cd fuzz && gcc -O2 -c ../parse.c",
+        "gcc -O2 -flto -c parse.c",
         "gcc -O2 -flto -c parse.c && gcc-ar rc libparse.a parse.o && rm parse.o",
         pytest.param("clang -O2 -c parse.c", marks=with_clang),
     ],
-    ids=["archive", "object", "shared library", "program", "from a folder", "link time", "clang"],
+    ids=["archive", "object", "shared library", "program", "from a folder", "link time", "archive of link time", "clang"],
 )
 def test_a_target_is_linked_with_what_the_build_made(tmp_path: Path, build: str) -> None:
     fuzzed = project(tmp_path, PROJECT)
@@ -181,7 +182,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 
 @integration
-def test_a_target_in_another_language_than_the_library_is_compiled_in_its_own(tmp_path: Path) -> None:
+@pytest.mark.parametrize("compiler", ["gcc", pytest.param("clang", marks=with_clang)])
+def test_a_target_in_another_language_than_the_library_is_compiled_in_its_own(tmp_path: Path, compiler: str) -> None:
     source = """
 #include <cstdint>
 #include <stdexcept>
@@ -199,7 +201,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 }
 """
     fuzzed = project(tmp_path, {**LIBRARY, **SEEDS, "fuzz/parse_fuzzer.cc": source})
-    fuzzed.build("gcc -std=c99 -c parse.c")
+    fuzzed.build(f"{compiler} -std=c99 -c parse.c")
     listing = fuzzed.listed()
     assert listing.benchmarks["parse_fuzzer"].points.keys() == {("fuzz/corpus/parse/small",)}
     (reason,) = listing.failures.values()
@@ -311,6 +313,19 @@ def test_a_program_of_libfuzzer_is_called_with_a_seed_and_never_searches(tmp_pat
     assert all(again for _, again in listing.benchmarks["parse_fuzzer"].points.values())
     lines = fuzzed.printed(listing, "parse_fuzzer", "fuzz/corpus/parse/small", 50)
     assert [line.split()[1:] for line in lines[-50:]] == [["1", "97"]] * 50
+
+
+@integration
+@with_clang
+def test_objects_that_need_libfuzzer_are_run_in_the_program_that_the_build_linked(tmp_path: Path) -> None:
+    fuzzed = project(tmp_path, PROJECT)
+    flags = "-fsanitize=fuzzer-no-link -I."
+    build = f"clang {flags} -c parse.c && clang {flags} -c fuzz/parse_fuzzer.c && clang -fsanitize=fuzzer *.o -o fuzz/parse_fuzzer"
+    fuzzed.build(f"{build} && mkdir aside && echo >aside/parse_fuzzer")
+    listing = fuzzed.listed()
+    assert listing.failures == {}
+    assert "./fuzz/parse_fuzzer" in listing.benchmarks["parse_fuzzer"].command
+    assert listing.benchmarks["parse_fuzzer"].points.keys() == {("fuzz/corpus/parse/small",), ("fuzz/corpus/parse/large",)}
 
 
 @integration

@@ -261,6 +261,18 @@ def test_a_jar_without_benchmarks_is_named_with_what_it_lacks(tree: Tree, jdk: J
     }
 
 
+def test_a_jmh_that_does_not_start_says_why(tree: Tree, jdk: Jdk, stand_in: Path) -> None:
+    main = 'package org.openjdk.jmh; public class Main { public static void main(String[] a) { throw new IllegalStateException("old"); } }'
+    tree.write({"Main.java": main})
+    subprocess.run([jdk.javac, "-d", "classes", "Main.java"], cwd=tree.folder, check=True)
+    with zipfile.ZipFile(tree.folder / "benchmarks.jar", "w") as archive:
+        archive.write("classes/org/openjdk/jmh/Main.class", "org/openjdk/jmh/Main.class")
+        archive.writestr("META-INF/BenchmarkList", ENTRIES)
+    assert jmh.listed("", *tree.given()).failures == {
+        "benchmarks.jar": 'it lists no benchmark: Exception in thread "main" java.lang.IllegalStateException: old'
+    }
+
+
 @pytest.mark.parametrize(
     ("file", "text", "advice"),
     [
@@ -280,7 +292,8 @@ def test_a_build_that_makes_no_benchmarks_is_told_with_what_switches_them_on(tre
 
 
 def test_what_jmh_generates_around_benchmarks_is_not_counted(tmp_path: Path) -> None:
-    for name in ("src/shop/Bench.java", "target/generated-sources/annotations/shop/jmh_generated/Bench_sum_jmhTest.java"):
+    made = "target/generated-sources/annotations/shop"
+    for name in ("src/shop/Bench.java", f"{made}/jmh_generated/Bench_sum_jmhTest.java", f"{made}/generated/Bench_jmhType_B1.java"):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_text(f"package {'.'.join(Path(name).parts[-2:-1])};\n")
     assert counting.source_names(tmp_path) == [b"shop/Bench.java"]

@@ -87,7 +87,7 @@ def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and
         *waiting_notes(experiment, found.runs, found.evidence.work, config),
         *unattributed_notes(attribution),
         *lock_notes(cases, functions),
-        *volume_note(attribution, found.own, ledger.ids, config),
+        *volume_note(attribution, found.own, ledger, config),
         *warming_note(cases),
         *disagreement_notes(functions, ends),
         *ways_note(runs, ends, config),

@@ -13,6 +13,7 @@ from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.linegrowth import LineGrowth
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.witnessed import PointBehaviour
+from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.kinds import DetectorKind
 from perfdiff.models.prices import DEAREST_NS
@@ -375,6 +376,10 @@ class EndToEnd:
     by_layouts: bool = False
     judges: bool = True
     waits_more: bool = False
+
+    def smallest(self, config: CompareConfig) -> float:
+        """Return the smallest ratio of interest at the point."""
+        return 1 + config.at(self.point.min_effect).min_effect
 
     @property
     def cost(self) -> str:

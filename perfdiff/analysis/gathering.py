@@ -38,7 +38,7 @@ from perfdiff.analysis.verdicts.rules import Decision
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
 from perfdiff.config import CompareConfig
 from perfdiff.records.recorded import Samples
-from perfdiff.records.schema import Experiment, Floats, Phase
+from perfdiff.records.schema import Experiment, Floats, FunctionInfo, Phase
 from perfdiff.records.testfiles import sources_first
 
 
@@ -83,6 +83,16 @@ class Known:
     run_extra_ns: Floats
 
     @property
+    def effects(self) -> Mapping[int, float]:
+        """Return the smallest effect of interest at each point, as a share."""
+        return {point.id: self.config.at(point.min_effect).min_effect for point in self.experiment.points}
+
+    def judging(self, info: FunctionInfo) -> CompareConfig:
+        """Return how to judge a function: by its calls, or where none was timed, by its counts."""
+        ledger = self.ledger if self.ledger.points or self.counted is None else self.counted
+        return ledger.judging_function(self.config, info.id)
+
+    @property
     def clocked(self) -> frozenset[int]:
         """Return the points at which whole runs tell nothing, as a clock ends them."""
         return in_all_points(self.ledger.clocked, self.experiment.points)
@@ -91,6 +101,7 @@ class Known:
         """Return studied functions with all that is known of each."""
         ends = {end.point.id: end for end in self.runs.without(self.clocked).ends}
         works = {each.function: each for each in self.works if each.total_ns > 0}
+        effects = self.effects
         found = []
         for each in studies:
             function = each.info.id
@@ -103,12 +114,13 @@ class Known:
                     judgements[function],
                     attribution,
                     self.ledger,
-                    self.config,
+                    self.judging(each.info),
                     place,
                     ends,
                     works.get(function),
                     self.run_extra_ns,
                     self.counted,
+                    effects,
                 )
             )
         return found
@@ -139,8 +151,8 @@ def known(of: Levelled, ledger: Ledger, config: CompareConfig) -> Known:
 def gathered(of: Known, studies: Sequence[Study], lines: MatchedLines | None = None) -> Gathered:
     """Judge the studies of all functions and put extra cost down to changes."""
     experiment, config = of.experiment, of.config
-    q_values = _q_values(studies, config)
-    judgements = {each.info.id: _judged(each, q_values, config) for each in studies}
+    q_values = _q_values(studies, of)
+    judgements = {each.info.id: _judged(each, q_values, of) for each in studies}
     own = {each.info.id: each.comparisons["self_ns"] for each in studies if "self_ns" in each.comparisons}
     attribution = attribute(
         of.ledger,
@@ -184,12 +196,12 @@ def _unrun(experiment: Experiment, runs: WholeRuns) -> tuple[str, ...]:
 def most_favourable(of: Known, study: Study) -> Case:
     """Return a function by what it shows alone: as surely as it could be judged beside any others, and before anybody is blamed."""
     q_values = dict.fromkeys(((study.info.id, metric) for metric in study.comparisons), 0.0)
-    judgements = {study.info.id: _judged(study, q_values, of.config)}
+    judgements = {study.info.id: _judged(study, q_values, of)}
     (case,) = of.cases([study], judgements, unattributed(of.ledger, of.web))
     return case
 
 
-def _q_values(studies: Sequence[Study], config: CompareConfig) -> dict[tuple[int, str], float]:
+def _q_values(studies: Sequence[Study], of: Known) -> dict[tuple[int, str], float]:
     """Return the false discovery rate at which each function's metric would be reported.
 
     Own times of changed functions, those that are a material share of a run, are one family: they decide, and are tested for a difference
@@ -203,7 +215,7 @@ def _q_values(studies: Sequence[Study], config: CompareConfig) -> dict[tuple[int
             key, decides = (each.info.id, metric), each.info.change.is_suspect and metric == PRIMARY
             q_values[key] = 1.0
             if found.is_material:
-                families[0 if decides else 1][key] = found.p_beyond(smallest(config, suspect=True)) if decides else found.p
+                families[0 if decides else 1][key] = found.p_beyond(smallest(of.judging(each.info), suspect=True)) if decides else found.p
     for family, others in zip(families, (0, sum(each.untested for each in studies)), strict=True):
         q = false_discovery([*family.values(), *[1.0] * others])
         q_values.update(zip(family, q[: len(family)].tolist(), strict=True))
@@ -221,11 +233,13 @@ def _q_of_machines(studies: Sequence[Study]) -> dict[tuple[int, str], float]:
     return dict(zip(p, false_discovery([*p.values()]).tolist(), strict=True))
 
 
-def _judged(each: Study, q_values: Mapping[tuple[int, str], float], config: CompareConfig) -> dict[str, Judgement]:
-    suspect = each.info.change.is_suspect
+def _judged(study: Study, q_values: Mapping[tuple[int, str], float], of: Known) -> dict[str, Judgement]:
+    suspect, config, effects = study.info.change.is_suspect, of.judging(study.info), of.effects
     return {
-        metric: judge(found, q_values[each.info.id, metric], config, resolved=each.resolved[metric], suspect=suspect)
-        for metric, found in each.comparisons.items()
+        metric: judge(
+            comparison, q_values[study.info.id, metric], config, resolved=study.resolved[metric], suspect=suspect, effects=effects
+        )
+        for metric, comparison in study.comparisons.items()
     }
 
 

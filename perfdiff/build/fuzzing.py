@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import shlex
 import shutil
@@ -16,6 +17,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +27,7 @@ from perfdiff.languages.c import suites
 from perfdiff.languages.c.driver import OUTPUTS, takes_value
 from perfdiff.languages.c.suites import seeds
 from perfdiff.languages.c.suites.checkout import SOURCES, nearness
-from perfdiff.languages.c.suites.fuzz import FOLDER, LINKED, FuzzTarget, written
+from perfdiff.languages.c.suites.fuzz import FOLDER, LINKED, FuzzTarget, is_libfuzzer, written
 
 _COMPILER = re.compile(r"(?P<target>.*-)?(?P<kind>gcc|g\+\+|clang\+\+|clang|c\+\+|cc|c89|c99)(?P<version>-[\d.]+)?")
 _OF_CPLUSPLUS = {"gcc": "g++", "clang": "clang++", "cc": "c++", "c89": "c++", "c99": "c++"}
@@ -169,12 +171,10 @@ def archives(calls: Sequence[CompilerCall], folder: Path) -> list[Path]:
             objects.append(output)
     if not objects:
         return own
-    words = {word for call in calls for word in call.call.arguments if word.startswith("-flto")}
-    tools = ("ar",) if not words else ("llvm-ar", "gcc-ar") if "clang" in calls[0].name else ("gcc-ar", "llvm-ar")
     names = folder / "objects.txt"
     names.write_text("\n".join(shlex.quote(str(path)) for path in objects), encoding="utf-8")
     archive = folder / "objects.a"
-    _run([next(filter(shutil.which, tools), "ar"), "qcs", str(archive), f"@{names}"], Path.cwd())
+    _run(["ar", "qcT", str(archive), f"@{names}"], Path.cwd())  # a thin one: it names objects, which may be large
     return [*own, archive]
 
 
@@ -190,8 +190,17 @@ def built(linker: TargetLinker, words: Sequence[str], folder: Path) -> FuzzTarge
         if is_source:
             linker.link(source.resolve(), output)
     except _FailedError as error:
-        return FuzzTarget(words[0], failure=str(error))
+        program = _own_program(source) if is_source else None
+        return (
+            FuzzTarget(words[0], str(program), tuple(words[1:]), takes_calls=False) if program else FuzzTarget(words[0], failure=str(error))
+        )
     return FuzzTarget(words[0], output.relative_to(Path.cwd()).as_posix() if is_source else words[0], own, takes_calls=is_source)
+
+
+def _own_program(source: Path) -> Path | None:
+    """Return a program that the build linked with libFuzzer for a target, by its name: objects that count branches for it need it."""
+    named = (path for path in sorted(Path().rglob(source.stem)) if path.is_file())
+    return next((path for path in named if is_libfuzzer(path)), None)
 
 
 def _seeds(words: Sequence[str], output: Path) -> tuple[str, ...]:
@@ -263,7 +272,8 @@ def main(words: Sequence[str]) -> None:
     calls = compiled(Path(masquerade) / "calls")
     try:
         linker = TargetLinker(calls, archives(calls, folder), libraries(Path(masquerade)))
-        targets = [built(linker, shlex.split(text), folder) for text in texts]
+        with ThreadPoolExecutor(os.cpu_count()) as workers:
+            targets = list(workers.map(lambda text: built(linker, shlex.split(text), folder), texts))
     except _FailedError as error:
         targets = [FuzzTarget(shlex.split(text)[0], failure=str(error)) for text in texts]
     LINKED.write_text(written(targets), encoding="utf-8")

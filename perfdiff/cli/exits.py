@@ -62,7 +62,8 @@ def exceptions_become_codes(within: Path | None = None) -> Iterator[None]:
     except PerfdiffError as error:
         _tell(error)
         raise typer.Exit(_of_error(error)) from error
-    except CutShortError as cut:  # before anything was known
+    except CutShortError as cut:
+        typer.echo("perfdiff: nothing is known yet, as base and head had not run", err=True)
         raise typer.Exit(ExitCode.INTERRUPTED if cut.ending is Ending.INTERRUPTED else ExitCode.TERMINATED) from cut
     except KeyboardInterrupt as interrupt:
         typer.echo("perfdiff: interrupted", err=True)

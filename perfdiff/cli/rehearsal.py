@@ -40,7 +40,7 @@ def _limit(time_s: float | None) -> Iterator[Fact]:
 def _facts(found: Outlook) -> Iterator[Fact]:
     from perfdiff.records.schema import Phase
     from perfdiff.report.blocks import Fact
-    from perfdiff.report.wording import plural
+    from perfdiff.report.wording import plural, threshold
 
     if found.measured:
         yield Fact("measured", "already: nothing would be built or run, only the report written")
@@ -54,6 +54,8 @@ def _facts(found: Outlook) -> Iterator[Fact]:
     yield Fact("of these", ", ".join(kinds))
     if found.counting_s:
         yield Fact("counting", f"up to {units.duration(found.counting_s * 1e9)} of runs without a clock")
+    if any(point.min_effect is not None for point in found.points):
+        yield Fact("threshold", threshold(found.min_effect, found.points))
     yield Fact("time", _time(found))
 
 

@@ -271,6 +271,7 @@ WORKLOAD: Mapping[str, Setting] = {
     "alone": _TRUTH,
     "exit_codes": Setting("a list of exit codes from 0 to 255, such as [0, 1]", of_type(_some(Annotated[int, Meta(ge=0, le=255)]))),
     "services": Setting('a list of names of services, such as ["db"]', _texts),
+    "min_effect": _SHARE,
 }
 REQUESTS: Mapping[str, Setting] = {
     "url": Setting('the address of a service, such as "http://127.0.0.1:{app.port}"', of_type(_matching(f"{_OWN_HOST}.*")), text=True),

@@ -33,7 +33,7 @@ def taken(values: Mapping[str, Any], place: str) -> dict[str, Any]:
 
 def guessed(project: Path) -> tuple[WorkloadConfig, ...]:
     """Return the suites that a project seems to have, as workloads, what tells most first; nothing where there are none."""
-    offered = sorted((each.framework for each in frameworks().values()), key=lambda framework: framework.material)
+    offered = sorted((offer.framework for offer in frameworks().values()), key=lambda framework: framework.material)
     suites = [Suite(framework.name, what, guessed=True) for framework in offered for what in framework.find(project)]
     kinds = [suite.kind for suite in suites]
     return tuple(

@@ -29,19 +29,19 @@ def build_folders(project: Path, file: str) -> Iterator[Path]:
 
 def switched_off(project: Path) -> dict[str, str]:
     """Return options of the build that are off and may be what benchmarks or tests wait for, each with the file that tells it."""
-    found: dict[str, str] = {}
+    file_by_option: dict[str, str] = {}
     for folder in build_folders(project, _CMAKE_CACHE):
         file = folder / _CMAKE_CACHE
         for name in _OFF.findall(file.read_text(encoding="utf-8", errors="replace")):
             if _MEANT.search(name) and not _OTHERS.match(name):
-                found[f"-D{name}=ON"] = file.relative_to(project).as_posix()
+                file_by_option[f"-D{name}=ON"] = file.relative_to(project).as_posix()
     for folder in build_folders(project, _MESON_OPTIONS):
         for option in _meson_options(folder / _MESON_OPTIONS):
             name, value = str(option.get("name")), option.get("value")
             if option.get("section") == "user" and _MEANT.search(name) and value in (False, "disabled"):
                 on = "enabled" if value == "disabled" else "true"
-                found[f"-D{name}={on}"] = (folder / _MESON_OPTIONS).relative_to(project).as_posix()
-    return found
+                file_by_option[f"-D{name}={on}"] = (folder / _MESON_OPTIONS).relative_to(project).as_posix()
+    return file_by_option
 
 
 def _meson_options(file: Path) -> list[dict[str, object]]:

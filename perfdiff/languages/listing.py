@@ -70,7 +70,7 @@ class Listing:
     @classmethod
     def read(cls, text: str) -> Listing:
         """Return what a listing's JSON tells; raise ValueError, KeyError or TypeError where it is none."""
-        told = json.loads(text)
+        table = json.loads(text)
         benchmarks = {
             entry["name"]: Benchmark(
                 entry["name"],
@@ -80,9 +80,9 @@ class Listing:
                 {tuple(values): (float(seconds), bool(again)) for values, seconds, again in entry["points"]},
                 Batch(**entry["batch"]) if entry.get("batch") else None,
             )
-            for entry in told["benchmarks"]
+            for entry in table["benchmarks"]
         }
-        return cls(benchmarks, dict(told["failures"]), float(told["start_s"]))
+        return cls(benchmarks, dict(table["failures"]), float(table["start_s"]))
 
     def written(self) -> str:
         """Return the JSON of the listing."""

@@ -87,7 +87,7 @@ class Selecting:
         for workload in suites:
             assert workload.suite is not None, "only suites are listed"
             try:
-                cases, told = lists.cases(workload, bench.executor, limit_s=self._patience_s)
+                cases, notes = lists.cases(workload, bench.executor, limit_s=self._patience_s)
             except DiskFilledError:
                 raise
             except WorkloadError as error:
@@ -96,7 +96,7 @@ class Selecting:
                 self._missing.append(f"{_title(workload)}: {error.detail or error}")
                 continue
             fresh += cases
-            self.notes += told
+            self.notes += notes
         self._listed += fresh
         if fresh and self._wanted and (self._are_guessed or not self._fit):
             self._look(fresh)

@@ -18,13 +18,13 @@ from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.site import Site
 from perfdiff.records.schema import Note, Phase, Point, Side
+from perfdiff.records.thresholds import AGAIN
 
 LONG_S = 10.0  # runs that last so long are ended, and their workload is not tried
 LONG_SHARE = 0.05  # of a limited time; the same, as there are up to a dozen of these runs
 _EARLIER = 2  # runs that a later one comes behind: some things are kept when they are asked for again
 _TRIALS = 2  # that must both show another time: the machine may make one of them
 _LEAST_NS = 1e6  # by which times must differ as well: less is a start of a process that was disturbed
-_SUFFIX = " again"
 
 
 def with_later_runs(bench: Bench, site: Site, written: Sequence[str]) -> tuple[Bench, Site]:
@@ -53,7 +53,7 @@ def with_later_runs(bench: Bench, site: Site, written: Sequence[str]) -> tuple[B
 
 def _behind_others(workload: WorkloadConfig) -> WorkloadConfig:
     """Return the workload whose runs come behind others of this, whatever those exit with."""
-    return replace(workload, name=f"{workload.name}{_SUFFIX}", prepare="; ".join([f"( {workload.command} ) || :"] * _EARLIER))
+    return replace(workload, name=f"{workload.name}{AGAIN}", prepare="; ".join([f"( {workload.command} ) || :"] * _EARLIER))
 
 
 def _remembers(bench: Bench, site: Site, workload: WorkloadConfig, again: WorkloadConfig) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from pathlib import Path
 
-from perfdiff import units
+from perfdiff import processes, units
 from perfdiff.analysis import looks
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.collect.choosing import folding
@@ -101,8 +101,13 @@ class Rounds:
             return
         counted = self._counting.of_all(self.site, self.experiment())
         if counted is not None:
-            self.site, self._counts = counted
-            self.runs += self._counts.runs
+            self.site, counts = counted
+            self._keep_counts(counts)
+
+    def _keep_counts(self, counts: CountsOfRuns) -> None:
+        with processes.signals_held():  # what ends measuring finds counts with their runs, or neither
+            self._counts = counts
+            self.runs += counts.runs
 
     def locate(self) -> None:
         """Choose functions, count them, and time their calls as far as that is needed.
@@ -161,8 +166,7 @@ class Rounds:
         counts, notes = self._counting.of_chosen(self.site, self.runs)
         self.notes += notes
         if counts is not None:
-            self._counts = counts
-            self.runs += counts.runs
+            self._keep_counts(counts)
 
     @property
     def are_answered(self) -> bool:

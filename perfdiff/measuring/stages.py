@@ -32,6 +32,7 @@ def measure(bench: Bench, folder: Path, makers: Makers = OwnMachine) -> Path:
             try:
                 with closing(bench.services):
                     _gather(bench, rounds)
+                bench.request.deadline.reached()
             except CutShortError:
                 if not rounds.tell_something:
                     raise

@@ -173,6 +173,7 @@ class Point:
     """One combination of a workload's parameters, ready to run; `outside` are the services outside the revisions that its runs use.
 
     It is `served` where services of the revisions end by a signal, so that calls which are open all the time, as of a main loop, never end.
+    `min_effect` is the smallest difference of interest there, None where that is the comparison's.
     """
 
     id: int
@@ -181,6 +182,7 @@ class Point:
     command: str
     outside: tuple[str, ...] = ()
     served: bool = False
+    min_effect: float | None = None
 
     @property
     def label(self) -> str:

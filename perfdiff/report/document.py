@@ -196,7 +196,7 @@ def _coverage(findings: Findings) -> Facts:
         median = statistics.median_low(floor for floor, _ in floors)  # of two, that of the one that is known better
         at_worst = f", for {name} only from {_effect(worst)} on" if len(floors) > 1 else ""
         facts.append(Fact("visible", f"effects from {_effect(median)} of a function's cost on{at_worst}"))
-    facts.append(Fact("threshold", f"shifts under {wording.percent(findings.min_effect)} are not reported as a regression"))
+    facts.append(Fact("threshold", wording.threshold(findings.min_effect, findings.points)))
     if findings.skipped:
         functions = wording.plural(len(findings.skipped), "function")
         facts.append(Fact("not measured", f"{functions}: {reasons(findings.skipped, counted=True)}"))

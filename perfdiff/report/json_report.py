@@ -65,6 +65,7 @@ def json_document(document: Document) -> dict[str, Any]:
                 "name": workload.name,
                 "command": workload.command,
                 "parameters": list(workload.parameters),
+                "min_effect": next((point.min_effect for point in findings.points if point.workload == workload.name), None),
                 "points": [_point(point) for point in findings.points if point.workload == workload.name],
             }
             for workload in findings.workloads

@@ -1,35 +1,42 @@
-"""The report as JUnit XML, which Jenkins, GitLab and most CI services show as tests: a case for each function."""
+"""The report as JUnit XML, which Jenkins, GitLab and most CI services show as tests: a case for each function, told as in other formats."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
 from perfdiff.analysis.findings import FunctionFinding, Verdict
 from perfdiff.records.differences import Skipped
 from perfdiff.report import wording
-from perfdiff.report.blocks import FunctionSection
+from perfdiff.report.blocks import FunctionSection, Items, Sentence
 from perfdiff.report.document import Document
 from perfdiff.report.labels import Label, labels, unused
 from perfdiff.report.printable import shortened
 from perfdiff.report.sentences.catalogue import say
 
 _SUITE = "perfdiff"
+_WHOLE_RUNS = Label("", "whole runs")
 _MOST_TEXT = 2_000
 # Of a program with thousands of functions that no workload calls, nobody reads more; the json report holds all.
 _MOST_SKIPPED = 1_000
 
 
 def render(document: Document) -> str:
-    """Return one suite: a failure is a regression; what is inconclusive or could not be measured is skipped, with the reason."""
+    """Return one suite: a failure is a regression; what is inconclusive or could not be measured is skipped, with the reason.
+
+    A regression of whole runs that no function is said to make is a failure of its own.
+    """
     findings = document.findings
+    failures = sum(finding.is_open_regression for finding in findings.functions)
+    is_not_located = findings.verdict is Verdict.REGRESSION and not failures
     known = labels(findings.functions)
     taken = set(known.values())
     skipped = findings.skipped[:_MOST_SKIPPED]
     suite = ET.Element(
         "testsuite",
         name=_SUITE,
-        tests=str(len(findings.functions) + len(skipped)),
-        failures=str(sum(finding.is_open_regression for finding in findings.functions)),
+        tests=str(len(findings.functions) + len(skipped) + is_not_located),
+        failures=str(failures + is_not_located),
         errors="0",
         skipped=str(sum(finding.verdict is Verdict.INCONCLUSIVE for finding in findings.functions) + len(skipped)),
     )
@@ -37,6 +44,8 @@ def render(document: Document) -> str:
     revisions = {"base": wording.revision(findings.base), "head": wording.revision(findings.head)}
     for name, value in {**revisions, "verdict": findings.verdict.value, "sentence": say(findings.sentence)}.items():
         ET.SubElement(properties, "property", name=name, value=shortened(value, _MOST_TEXT))
+    if is_not_located:
+        _not_located(suite, document)
     for finding, section in zip(findings.functions, document.functions, strict=True):
         _case(suite, finding, section, known[finding.info.id])
     for item in skipped:
@@ -53,19 +62,30 @@ def render(document: Document) -> str:
 
 
 def _case(suite: ET.Element, finding: FunctionFinding, section: FunctionSection, label: Label) -> None:
-    place = finding.info.head or finding.info
-    test = _test(suite, label, place.file)
-    if place.file:
-        test.set("line", str(place.line))
+    test = _test(suite, label, finding.info.file)
+    if finding.info.file:
+        test.set("line", str(finding.info.line))
     match finding.verdict:
         case Verdict.REGRESSION if not finding.accepted:
-            message = shortened(say(finding.headline), _MOST_TEXT)
-            ET.SubElement(test, "failure", message=message, type="regression").text = _evidence(finding, section)
+            message = shortened(section.headline, _MOST_TEXT)
+            ET.SubElement(test, "failure", message=message, type="regression").text = "\n".join(_lines(section))
         case Verdict.INCONCLUSIVE:
             ET.SubElement(test, "skipped", message=shortened(f"inconclusive: {say(finding.reason)}", _MOST_TEXT))
         case _:
-            accepted = [f"accepted: {entry.reason}" for entry in finding.accepted]
-            ET.SubElement(test, "system-out").text = shortened("; ".join([say(finding.headline), *accepted]), _MOST_TEXT)
+            accepted = [f"accepted: {fact.text}" for fact in section.facts.facts if fact.label == "accepted"]
+            ET.SubElement(test, "system-out").text = shortened("; ".join([section.headline, *accepted]), _MOST_TEXT)
+
+
+def _not_located(suite: ET.Element, document: Document) -> None:
+    """Add a case of whole runs, which fails with the answer and the figures of each point."""
+    answer, runs = document.answer[0], document.end_to_end
+    said = answer.text if isinstance(answer, Sentence) else say(document.findings.sentence)
+    failure = ET.SubElement(_test(suite, _WHOLE_RUNS, ""), "failure", message=shortened(said, _MOST_TEXT), type="regression")
+    titles = [column.title for column in runs.columns] if runs else []
+    failure.text = "\n".join(
+        ", ".join(f"{title} {shortened(cell.text, _MOST_TEXT)}" for title, cell in zip(titles, row, strict=True))
+        for row in (runs.rows if runs else ())
+    )
 
 
 def _not_measured(suite: ET.Element, item: Skipped, label: Label) -> None:
@@ -77,7 +97,13 @@ def _test(suite: ET.Element, label: Label, file: str) -> ET.Element:
     return ET.SubElement(suite, "testcase", {"name": label.name, "classname": label.file or _SUITE, **place})
 
 
-def _evidence(finding: FunctionFinding, section: FunctionSection) -> str:
-    facts = [f"{fact.label}: {fact.text}" for fact in section.facts.facts]
-    causes = [f"cause: {say(cause.says)}" for cause in finding.causes[1:]]
-    return "\n".join(shortened(line, _MOST_TEXT) for line in [section.place, *facts, *causes])
+def _lines(section: FunctionSection) -> Iterator[str]:
+    """Yield what other formats tell of a function in front, a statement a line."""
+    yield section.place
+    yield from (shortened(f"{fact.label}: {fact.text}", _MOST_TEXT) for fact in section.facts.facts)
+    for items in (section.chain, *section.details):
+        if isinstance(items, Items):
+            yield f"{items.title}:"
+            yield from (
+                shortened(f"{number}. {text}" if items.ordered else f"- {text}", _MOST_TEXT) for number, text in enumerate(items.texts, 1)
+            )

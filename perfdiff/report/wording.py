@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from perfdiff.analysis.policy import POLICY
 from perfdiff.models.annotation import Annotation, Scope, Term, shape
 from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.records.metrics import METRICS, metric_of
-from perfdiff.records.schema import FunctionInfo, Revision
+from perfdiff.records.schema import FunctionInfo, Point, Revision
 from perfdiff.report.blocks import Tone
 from perfdiff.report.printable import shortened
 
@@ -39,6 +40,7 @@ ANSWERS = {
 _EXACT = 1e-6
 _DIGITS = 10  # of a commit's id
 _LONGEST_LINE = 80  # characters of a line of code that a statement quotes
+_WORKLOADS = 3  # names that a sentence lists before it only counts
 _NO_COST = "callee_calls"  # what more calls cost shows in their time
 
 
@@ -172,6 +174,16 @@ def revision(value: Revision) -> str:
     if value.commit is None:
         return value.rev
     return value.rev[:_DIGITS] if value.commit.startswith(value.rev) else f"{value.rev} ({value.commit[:_DIGITS]})"
+
+
+def threshold(min_effect: float, points: Sequence[Point]) -> str:
+    """Say from which effect on a regression is told, and of workloads that have a threshold of their own: `5 % (10 % at sort)`."""
+    workloads: dict[float, dict[str, None]] = {}
+    for point in points:
+        if point.min_effect is not None:
+            workloads.setdefault(point.min_effect, {})[point.workload] = None
+    others = "; ".join(f"{percent(own)} at {units.listed([*names], _WORKLOADS)}" for own, names in sorted(workloads.items()))
+    return f"shifts under {percent(min_effect)}{f' ({others})' if others else ''} are not reported as a regression"
 
 
 def inputs(prediction: Prediction) -> str:

@@ -48,19 +48,19 @@ class Attribution:
     parts: tuple[ChangeParts, ...]
     web: Web
 
-    def adds(self, guilt: Guilt, effect: float) -> bool:
+    def adds(self, guilt: Guilt, effect: Floats) -> bool:
         """Return whether a change adds a cost that counts."""
         return guilt.total_ns > 0 and self.is_material(guilt.least_ns - guilt.blur, effect, guilt.gross)
 
-    def may_add(self, guilt: Guilt, effect: float) -> bool:
+    def may_add(self, guilt: Guilt, effect: Floats) -> bool:
         """Return whether a change adds a cost that would count, were it not for noise."""
         return guilt.total_ns > 0 and self.is_material(guilt.ns - guilt.blur, effect, guilt.gross)
 
-    def saves(self, guilt: Guilt, effect: float) -> bool:
+    def saves(self, guilt: Guilt, effect: Floats) -> bool:
         """Return whether a change saves a cost that counts."""
         return guilt.total_ns < 0 and self.is_material(-guilt.ns - guilt.blur - guilt.noise, effect, guilt.gross)
 
-    def is_material(self, ns: Floats, effect: float, against: Floats) -> bool:
+    def is_material(self, ns: Floats, effect: Floats | float, against: Floats) -> bool:
         """Return whether a cost is, at some point, a material share of the run and more than `effect` of what it is seen against."""
         return bool(np.any(self.material_at(ns) & (ns > effect * against)))
 

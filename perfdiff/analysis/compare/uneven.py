@@ -29,9 +29,9 @@ def _hides(function: int, point: int, slower: float, ledger: Ledger, config: Com
     column = ledger.place[function]
     base, head = ledger.pair(point)
     before_ns, after_ns = (float(book.medians["self_ns"][column]) for book in (base, head))
-    more_ns = slower * before_ns
-    is_hidden = more_ns >= config.min_effect * ledger.cost_ns(point) and after_ns - before_ns < POLICY.most * more_ns
-    return is_hidden and all(_varies(book.calls[:, column], config.min_effect) for book in (base, head))
+    more_ns, least = slower * before_ns, ledger.judging(config, [point]).min_effect
+    is_hidden = more_ns >= least * ledger.cost_ns(point) and after_ns - before_ns < POLICY.most * more_ns
+    return is_hidden and all(_varies(book.calls[:, column], least) for book in (base, head))
 
 
 def _varies(calls: Floats, least: float) -> bool:

@@ -121,7 +121,7 @@ def _direction(seen: _Seen, q: float, config: CompareConfig) -> int:
     """Return 1 where the counts clearly grew, -1 where they shrank, else 0."""
     # Misses, even where they repeat, move with the addresses of unrelated data.
     is_work = seen.exact and not metric_of(seen.counter).noisy
-    least = math.log1p(POLICY.least_work if is_work else config.min_effect)
+    least = math.log1p(POLICY.least_work if is_work else config.at(seen.point.min_effect).min_effect)
     low, high = seen.contrast.interval(config.confidence)
     clear = seen.exact or (enough_runs(seen.contrast) and q <= config.fdr and seen.contrast.p <= POLICY.evidence)
     return (low > least) - (high < -least) if clear else 0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from perfdiff.analysis.stats.inference import Group
 from perfdiff.analysis.stats.panel import Bools, Runs
+from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Experiment, Floats, Ints, Phase, Run, Side, Totals
 
 
@@ -101,6 +102,7 @@ class Ledger:
 
     `labels` name the points, `grids` lay out the runs of a side. `block_of` and `machine_of` are those of the runs by their ids; all runs
     are of one machine where the latter is empty. At points that are `clocked` a clock ends runs, and sums are by what they repeat.
+    `min_effects` are the smallest effects of interest of points that have one of their own.
     """
 
     ids: tuple[int, ...]
@@ -112,6 +114,7 @@ class Ledger:
     grids: Mapping[Side, Grid] = field(default_factory=dict)
     machine_of: Mapping[int, int] = field(default_factory=dict)
     clocked: frozenset[int] = frozenset()
+    min_effects: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -137,6 +140,16 @@ class Ledger:
         for place, found in enumerate(statistics):
             values[place, :, : found.shape[1]] = np.where(np.isfinite(found), found, np.nan)
         return grid.runs(values)
+
+    def judging(self, config: CompareConfig, points: Iterable[int]) -> CompareConfig:
+        """Return how to judge what is seen at some points."""
+        return config.at(*map(self.min_effects.get, points))
+
+    def judging_function(self, config: CompareConfig, function: int) -> CompareConfig:
+        """Return how to judge what a function shows: at the points where it is called."""
+        column = self.place[function]
+        called = {point for (point, _), book in self.books.items() if book.calls[:, column].any()}
+        return self.judging(config, called or self.points)
 
     def cost_ns(self, point: int) -> float:
         """Return the cost of a whole run at a point: what a function's cost must be a material share of."""
@@ -218,7 +231,9 @@ def _ledger(experiment: Experiment, phase: Phase, totals: Totals, sides: Sequenc
     labels = {point.id: point.label for point in experiment.points}
     grids = {side: _grid([books[point, side] for point in points], experiment.runs) for side in sides}
     machines = {run.id: run.machine for run in experiment.runs if run.machine}
-    return Ledger(ids, place, books, points, {run.id: run.block for run in experiment.runs}, labels, grids, machines)
+    blocks = {run.id: run.block for run in experiment.runs}
+    effects = {point.id: point.min_effect for point in experiment.points if point.min_effect is not None}
+    return Ledger(ids, place, books, points, blocks, labels, grids, machines, min_effects=effects)
 
 
 def _grid(books: Sequence[Book], runs: Sequence[Run]) -> Grid:

@@ -46,7 +46,8 @@ def cheapest(findings: Findings) -> Shown | None:
 
 
 def _beyond(metric: MetricFinding, findings: Findings) -> list[int]:
-    limit = 1 + findings.min_effect
+    own = {point.id: point.min_effect for point in findings.points if point.min_effect is not None}
+    limits = {point: 1 + own.get(point, findings.min_effect) for point in metric.points}
     if findings.verdict is Verdict.REGRESSION:
-        return [point for point, ratio in metric.points.items() if ratio.low > limit]
-    return [point for point, ratio in metric.points.items() if ratio.high < 1 / limit]
+        return [point for point, ratio in metric.points.items() if ratio.low > limits[point]]
+    return [point for point, ratio in metric.points.items() if ratio.high < 1 / limits[point]]

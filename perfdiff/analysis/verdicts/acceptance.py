@@ -112,7 +112,7 @@ def _grants(entry: Acceptance, claim: str, finding: FunctionFinding, findings: F
 def _unaccepted(functions: Sequence[FunctionFinding], findings: Findings, config: CompareConfig) -> Program:
     """Return a program without what was accepted: whole runs that are slower speak no more where accepted functions explain them."""
     runs = WholeRuns(findings.end_to_end).where(lambda end: end.judges)
-    are_explained = _are_explained(runs, [finding for finding in functions if finding.accepted], findings.min_effect)
+    are_explained = _are_explained(runs, [finding for finding in functions if finding.accepted], config)
     others = [replace(finding, verdict=Verdict.UNCHANGED) if finding.accepted else finding for finding in functions]
     evidence = Evidence(WholeRuns() if are_explained else runs, met=findings.met, outside=findings.outside, witnessed=findings.behaviour)
     return Program(others, evidence, config)
@@ -128,7 +128,7 @@ def _whole(program: Program, functions: Sequence[FunctionFinding]) -> Conclusion
     return replace(found, sentence=claim("beside-accepted", concluded=found.sentence, accepted=accepted))
 
 
-def _are_explained(runs: WholeRuns, known: Sequence[FunctionFinding], min_effect: float) -> bool:
+def _are_explained(runs: WholeRuns, known: Sequence[FunctionFinding], config: CompareConfig) -> bool:
     """Return whether accepted functions account for slower whole runs, up to the smallest effect of interest.
 
     Both are estimates: the runs' lower bounds stand against the functions' upper ones. What is accepted by anything but time has no part of
@@ -136,7 +136,7 @@ def _are_explained(runs: WholeRuns, known: Sequence[FunctionFinding], min_effect
     """
     certain_ns = sum((end.low - 1) * end.base_ns for end in runs.slower)
     explained_ns = sum(_explained_ns(finding) for finding in known)
-    return certain_ns <= explained_ns + min_effect * sum(end.base_ns for end in runs.slower)
+    return certain_ns <= explained_ns + sum((end.smallest(config) - 1) * end.base_ns for end in runs.slower)
 
 
 def _explained_ns(finding: FunctionFinding) -> float:

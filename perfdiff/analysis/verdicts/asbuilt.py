@@ -38,9 +38,8 @@ class _Seen:
 
 def ways_note(runs: Sequence[Run], ends: Sequence[EndToEnd], config: CompareConfig) -> Iterator[Claim]:
     """Yield a note where pairs made in one way differ from the others by more than the place of code makes, unless both are faster."""
-    faster = 1 / (1 + config.min_effect)
     apart_at = ((end, _apart(end, runs, ends, config)) for end in ends)
-    at_points = [(end, apart) for end, apart in apart_at if apart is not None and apart.worst(end.by) >= faster]
+    at_points = [(end, apart) for end, apart in apart_at if apart is not None and apart.worst(end.by) >= 1 / end.smallest(config)]
     ratios = [[median_ratio(way, end.by) for way in (apart.runs, apart.others)] for end, apart in at_points]
     shifts = [abs(math.log(here / there)) for (here, _), (there, _) in ratios]
     if not shifts:
@@ -95,7 +94,7 @@ def few_layouts_note(runs: Sequence[Run], ends: Sequence[EndToEnd], config: Comp
     for run in runs:
         if run.phase is Phase.PLAIN:
             layouts.setdefault(run.point, set()).add(run.layout)
-    is_open = (end for end in ends if end.standing is PointStanding.OPEN and end.low > 1 + config.min_effect)
+    is_open = (end for end in ends if end.standing is PointStanding.OPEN and end.low > end.smallest(config))
     found = tuple(end.point.label for end in is_open if len(layouts[end.point.id]) < POLICY.layouts_known)
     if found:
         yield claim("few-layouts", points=found, known=POLICY.layouts_known, shift=POLICY.layout_shift)

@@ -40,10 +40,11 @@ def behaviours(experiment: Experiment, work: Work | None, config: CompareConfig)
     witnessed = []
     for point in (point for point in experiment.points if point.id in sides):
         base, head = sides[point.id]
-        differences = (*_of_inputs(experiment.runs, point.id), *_differences(base, head, config.min_effect))
+        least = config.at(point.min_effect).min_effect
+        differences = (*_of_inputs(experiment.runs, point.id), *_differences(base, head, least))
         part = work.parts.get(point.id, 1.0) if work else head.cpu_ns / max(base.cpu_ns, 1.0)
         others = [each for each in experiment.points if each.workload == point.workload and each.id in sides and each is not point]
-        if part <= POLICY.small_part and not _shows_work(base, [sides[other.id][0] for other in others], config.min_effect):
+        if part <= POLICY.small_part and not _shows_work(base, [sides[other.id][0] for other in others], least):
             differences += (Difference(DifferenceKind.LESS_WORK, claim("executes-less" if work else "takes-less", part=part)),)
         witnessed.append(PointBehaviour(point, base.all, head.all, differences, point.workload in checked))
     return tuple(witnessed)

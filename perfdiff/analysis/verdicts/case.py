@@ -27,7 +27,8 @@ class Case:
     """A function with its comparisons, what they show, what its change costs, its counts, and the whole runs (`ends`, by point).
 
     `work` is what it executes more, by counts of runs as a whole, and `run_extra_ns` (points of the counted runs,) the least that all
-    functions together execute more. `counted` are the sums of these runs, None where nothing was counted.
+    functions together execute more. `counted` are the sums of these runs, None where nothing was counted. `config` judges what all its
+    calls show, `effect_at` is the smallest effect of interest at each point.
     """
 
     study: Study
@@ -40,6 +41,16 @@ class Case:
     work: ExtraWork | None = None
     run_extra_ns: Floats = field(default_factory=lambda: np.empty(0))
     counted: Ledger | None = None
+    effect_at: Mapping[int, float] = field(default_factory=dict)
+
+    @property
+    def effects(self) -> Floats:
+        """Return the smallest effects of interest at the attribution's points, (points,), as shares."""
+        return np.array([self.effect(point) for point in self.attribution.points])
+
+    def effect(self, point: int) -> float:
+        """Return the smallest effect of interest at a point, as a share."""
+        return self.effect_at.get(point, self.config.min_effect)
 
     @property
     def info(self) -> FunctionInfo:

@@ -84,8 +84,8 @@ class Program:
     @property
     def is_open(self) -> bool:
         """Return whether whole runs leave more than what the places of code make, or seem to be slower or to wait more at some point."""
-        excluded = self.runs.excluded
-        is_bounded = not self.runs.ends or excluded <= 1 + self.config.min_effect or POLICY.may_be_places(excluded)
+        are_small = all(end.high <= end.smallest(self.config) for end in self.runs.ends) and not self.runs.of(PointStanding.CLOCKED)
+        is_bounded = not self.runs.ends or are_small or POLICY.may_be_places(self.runs.excluded)
         are_waits_open = any(end.waits_more for end in self.runs.of(PointStanding.OPEN))
         return not is_bounded or are_waits_open or any(end.low > 1 for end in self.runs.ends)
 
@@ -180,8 +180,8 @@ def _runs_open(program: Program) -> Claim | None:
 
 
 def _function_faster(program: Program) -> Claim | None:
-    improved, least = program.of(Verdict.IMPROVEMENT), 1 + program.config.min_effect
-    may_be_slower = any(end.high > least and end.ratio and end.ratio.value > 1 for end in program.runs.ends)
+    improved = program.of(Verdict.IMPROVEMENT)
+    may_be_slower = any(end.high > end.smallest(program.config) and end.ratio and end.ratio.value > 1 for end in program.runs.ends)
     return claim("improvement", by=improved[0].headline, beside=None) if improved and not may_be_slower else None
 
 

@@ -45,10 +45,10 @@ def _counts_at(point: int, extra_ns: float, case: Case) -> bool:
     if extra_ns < POLICY.material * run_ns or _is_excluded(point, extra_ns, case):
         return False
     if end is None or end.ratio is None:
-        return extra_ns > case.config.min_effect * run_ns
+        return extra_ns > case.effect(point) * run_ns
     if end.ratio.low > 1:
         return True
-    return extra_ns > case.config.min_effect * run_ns and end.ratio.high >= 1 + POLICY.most * extra_ns / run_ns
+    return extra_ns > case.effect(point) * run_ns and end.ratio.high >= 1 + POLICY.most * extra_ns / run_ns
 
 
 def _is_excluded(point: int, extra_ns: float, case: Case) -> bool:

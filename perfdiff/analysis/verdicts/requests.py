@@ -57,7 +57,7 @@ def _longer_waits(experiment: Experiment, end: EndToEnd, config: CompareConfig) 
         return None
     base, head = (comparable(_plain(experiment.runs, end.point, side)) for side in Side)
     seen = difference_of(base, head, "wall_ns")
-    if seen is None or seen.lower(config.confidence) <= math.log1p(config.min_effect):
+    if seen is None or seen.lower(config.confidence) <= math.log(end.smallest(config)):
         return None
     longer_ns, busier_ns = (
         float(np.median([getattr(run, cost) for run in head]) - np.median([getattr(run, cost) for run in base]))

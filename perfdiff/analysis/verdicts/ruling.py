@@ -107,7 +107,7 @@ def _is_material_in_all(case: Case, extra: Floats) -> bool:
     """Return whether extra own time is a material share of a run, clear of what the function's time varies by from run to run."""
     own = np.array([part.base[case.ledger.place[case.info.id]] for part in case.attribution.parts])
     (noise,) = sums_noise([frozenset({case.info.id})], case.ledger)
-    return case.attribution.is_material(extra - noise, case.config.min_effect, own)
+    return case.attribution.is_material(extra - noise, case.effects, own)
 
 
 def _slower_through_others(judged: Judged) -> dict[int, Reason]:

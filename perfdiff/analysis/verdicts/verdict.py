@@ -46,7 +46,7 @@ def _is_answered_without_calls(case: Case) -> bool:
 
 def _adding(case: Case) -> Guilt | None:
     """Return what a function's change costs, where that counts."""
-    return case.guilt if case.guilt is not None and case.attribution.adds(case.guilt, case.config.min_effect) else None
+    return case.guilt if case.guilt is not None and case.attribution.adds(case.guilt, case.effects) else None
 
 
 def _undisputed(case: Case) -> Guilt | None:
@@ -61,7 +61,7 @@ def _loads_little(case: Case) -> Claim | None:
     Of other functions a slow-down counts that the program does not feel, as another use may call them more often. A part is loaded once.
     """
     guilt = _undisputed(case) if case.info.loads and not case.runs_are_slower else None
-    if guilt is None or max(case.claimed(guilt).values()) >= case.config.min_effect:
+    if guilt is None or any(share >= case.effect(point) for point, share in case.claimed(guilt).items()):
         return None
     return claim("loads-little", extra_ns=float(guilt.ns.max()), share=case.config.min_effect)
 
@@ -82,7 +82,7 @@ def _allocates_more(case: Case) -> Reason | None:
 def _saving(case: Case) -> Guilt | None:
     """Return what a function's change saves, where that counts and is seen."""
     guilt = case.guilt
-    is_saving = guilt is not None and case.attribution.saves(guilt, case.config.min_effect) and _is_seen_to_save(case, guilt)
+    is_saving = guilt is not None and case.attribution.saves(guilt, case.effects) and _is_seen_to_save(case, guilt)
     return guilt if is_saving else None
 
 
@@ -118,14 +118,14 @@ def _work_moved(case: Case) -> Claim | None:
     if guilt is None or not case.info.change.is_suspect or not _has_moved(guilt, case) or _may_slow_the_run(guilt, case):
         return None
     together = claim("costs-the-same")
-    if case.attribution.is_material(np.abs(guilt.ns), case.config.min_effect, guilt.gross):
+    if case.attribution.is_material(np.abs(guilt.ns), case.effects, guilt.gross):
         together = claim("costs-more" if guilt.total_ns >= 0 else "costs-less", ns=abs(guilt.total_ns))
     return claim("work-moved", names=case.attribution.names(guilt.moved), together=together)
 
 
 def _may_add(case: Case) -> Claim | None:
     guilt = case.guilt
-    if guilt is None or not guilt.family or not case.attribution.may_add(guilt, case.config.min_effect):
+    if guilt is None or not guilt.family or not case.attribution.may_add(guilt, case.effects):
         return None
     return claim("may-add", ns=guilt.total_ns, names=case.attribution.names(sorted(guilt.family)))
 
@@ -248,7 +248,7 @@ def _has_moved(guilt: Guilt, case: Case) -> bool:
 
 def _may_slow_the_run(guilt: Guilt, case: Case) -> bool:
     """Return whether functions in or out of which work moved seem to take so much more together that a run is slower, but for noise."""
-    return bool(guilt.family) and bool(np.any(guilt.ns - guilt.blur >= case.config.min_effect * case.attribution.run_ns))
+    return bool(guilt.family) and bool(np.any(guilt.ns - guilt.blur >= case.effects * case.attribution.run_ns))
 
 
 def _matters(case: Case) -> bool:

@@ -30,8 +30,9 @@ def points_where_head_waits(points: Sequence[Point], runs: Sequence[Run], config
     not used up what its work saves.
     """
     waiting: set[int] = set()
-    level, material = 1 - config.confidence, config.min_effect
+    level, effects = 1 - config.confidence, {point.id: config.at(point.min_effect).min_effect for point in points}
     for more_by_point in _more_by_workload(points, runs).values():
+        material = min(effects[point] for point in more_by_point)
         is_everywhere = _are_longer(np.hstack([waited for waited, _ in more_by_point.values()]), material, level)
         alone = level / len(more_by_point)
         waiting |= {

@@ -76,7 +76,7 @@ def whole_runs(points: Sequence[Point], runs: Sequence[Run], config: CompareConf
     both = [point for point in points if all(plain.get((point.id, side)) for side in Side)]
     judge = _Judge(config, len(both), machines, points_where_head_waits(both, runs, config))
     clocked = in_all_points({run.point for run in runs if run.clocked}, points)
-    ends = (_end(point, plain, timed, judge) for point in both)
+    ends = (_end(point, plain, timed, replace(judge, config=config.at(point.min_effect))) for point in both)
     return WholeRuns(tuple(replace(end, standing=PointStanding.CLOCKED, needed=0) if end.point.id in clocked else end for end in ends))
 
 

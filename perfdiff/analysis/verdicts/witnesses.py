@@ -123,7 +123,7 @@ def _claims(case: Case, guilt: Guilt) -> dict[int, Floats]:
 def _is_left(case: Case, guilt: Guilt, taken_off: Iterable[Floats]) -> bool:
     """Return whether a change still adds a cost that counts when some claims are taken off."""
     rest = guilt.least_ns - guilt.blur - np.sum(list(taken_off), axis=0)
-    return case.attribution.is_material(rest, case.config.min_effect, guilt.gross)
+    return case.attribution.is_material(rest, case.effects, guilt.gross)
 
 
 def _testimony(at: int, claimed: Floats, case: Case) -> Testimony:

@@ -38,7 +38,8 @@ def points(configs: Sequence[WorkloadConfig], services: Sequence[ServiceConfig] 
             if values in config.left_out:
                 continue
             parameters = dict(zip(config.values, values, strict=True))
-            found.append(Point(len(found), config.name, parameters, filled(config.command, parameters), outside, served))
+            command = filled(config.command, parameters)
+            found.append(Point(len(found), config.name, parameters, command, outside, served, config.min_effect))
     return tuple(found)
 
 

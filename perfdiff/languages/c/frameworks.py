@@ -89,11 +89,11 @@ def _words(value: object) -> str | None:
 FRAMEWORKS: tuple[Framework, ...] = (
     BuiltPrograms("googlebenchmark", "Google Benchmark", Material.BENCHMARKS, "build/bench/sorting --benchmark_filter=Sort"),
     BuiltPrograms("nanobench", "nanobench", Material.BENCHMARKS, "build/bench/sorting"),
-    FuzzTargets(),
-    Samples(),
     BuiltPrograms("catch2", "Catch2", Material.TESTS, "build/tests/unit [sort]"),
     BuiltPrograms("googletest", "GoogleTest", Material.TESTS, "build/tests/unit --gtest_filter=Sort.*"),
     BuiltPrograms("doctest", "doctest", Material.TESTS, "build/tests/unit --test-suite=sort"),
+    FuzzTargets(),
+    Samples(),
     BuildSystemTests("ctest", "CTest"),
     BuildSystemTests("meson", "Meson"),
     Make(),

@@ -25,8 +25,8 @@ _ARCHIVES = (".jar", ".war")
 _SUFFIX = ".class"
 # What tools put into a tree, or keep there for themselves.
 FOREIGN_FOLDERS = frozenset((".git", ".gradle", ".idea", ".mvn", "node_modules"))
-# Packages that a harness has made around the project's functions: their time is that of measuring.
-UNREAD_FOLDERS = FOREIGN_FOLDERS | {"jmh_generated"}
+# What JMH makes around the project's functions (in packages `jmh_generated`, up to 1.21 `generated`): its time is that of measuring.
+OF_HARNESS = re.compile(r".*_jmh(?:Test|Type\w*)\.java")
 STATIC, FINAL, SYNCHRONIZED, BRIDGE, NATIVE, INTERFACE = 0x0008, 0x0010, 0x0020, 0x0040, 0x0100, 0x0200
 ABSTRACT, SYNTHETIC, ENUM = 0x0400, 0x1000, 0x4000
 
@@ -162,7 +162,7 @@ def class_files(tree: Path, declared: Collection[str]) -> Iterator[ClassFile]:
     wanted = DeclaredClasses(declared)
     archives = []
     for folder, folders, names in os.walk(tree):
-        folders[:] = sorted(name for name in folders if name not in UNREAD_FOLDERS)
+        folders[:] = sorted(name for name in folders if name not in FOREIGN_FOLDERS)
         place = Path(folder)
         for name in sorted(names):
             path = place / name

@@ -13,7 +13,7 @@ from pathlib import Path
 from perfdiff.errors import BuildError
 from perfdiff.languages import compiled
 from perfdiff.languages.java import jdks, tools, weaving
-from perfdiff.languages.java.classes import UNREAD_FOLDERS
+from perfdiff.languages.java.classes import OF_HARNESS
 from perfdiff.languages.java.jdks import Jdk
 from perfdiff.languages.java.weaving import ProbedMethod
 
@@ -72,7 +72,7 @@ def source_names(tree: Path) -> list[bytes]:
     """Return the Java files of a tree as class files know them: package and name, `com/acme/Box.java`."""
     found = set()
     for path in tree.rglob("*.java"):
-        if path.is_file() and UNREAD_FOLDERS.isdisjoint(path.relative_to(tree).parts):
+        if path.is_file() and not OF_HARNESS.fullmatch(path.name):
             package = _PACKAGE.search(path.read_bytes())
             folder = b"".join(package[1].split()).replace(b".", b"/") + b"/" if package else b""
             found.add(folder + path.name.encode(errors="surrogateescape"))

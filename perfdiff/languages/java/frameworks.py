@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from perfdiff.config import WorkloadConfig
@@ -14,7 +15,9 @@ from perfdiff.languages.java.suites.launchers import GIVEN
 
 _DEPTH = 3  # folders of modules within modules
 _MOST_FILES = 200  # build files that are read; a project of 200 modules names its libraries in one of the first
-_BUILD_FILES = ("pom.xml", "build.gradle", "build.gradle.kts", "build.xml", "ivy.xml", "*.versions.toml", "*.gradle")
+_ROOTS = ("pom.xml", "build.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts")
+_BUILD_FILE = re.compile(r"pom\.xml|build\.xml|ivy\.xml|.*\.gradle(\.kts)?|.*\.versions\.toml")
+_NO_MODULES = frozenset(("src", "target", "build", "node_modules"))  # what they hold is no module of its own
 _LIBRARIES = ("lib", "libs", "jars")
 _PATTERN = re.compile(r"[\w.$*?, ]*")
 
@@ -65,16 +68,30 @@ def _listing(module: str, workload: WorkloadConfig) -> str:
 
 def _names(project: Path, framework: re.Pattern[str]) -> bool:
     """Return whether a project that is built by Java's tools names a framework: in the files of its build, or by a library that it has."""
-    if not any((project / file).is_file() for file in _BUILD_FILES[:4]) and not any(project.glob("settings.gradle*")):
+    if not any((project / file).is_file() for file in _ROOTS):
         return False
-    return any(framework.search(text) for text in itertools.islice(_texts(project), _MOST_FILES))
+    libraries = (path.name for folder in _LIBRARIES for path in (project / folder).glob("*.jar"))
+    files = itertools.islice(_build_files(project), _MOST_FILES)
+    return any(map(framework.search, itertools.chain(libraries, (file.read_text(encoding="utf-8", errors="replace") for file in files))))
 
 
-def _texts(project: Path) -> Iterator[str]:
-    for depth in range(_DEPTH + 1):
-        for file in _BUILD_FILES:
-            for path in sorted(project.glob("*/" * depth + file)):
-                if path.is_file():
-                    yield path.read_text(encoding="utf-8", errors="replace")
-    for folder in _LIBRARIES:
-        yield " ".join(path.name for path in (project / folder).glob("*.jar"))
+def _build_files(project: Path) -> Iterator[Path]:
+    """Yield the files that say how a project and its modules are built, those of the project first."""
+    folders = [project]
+    for _ in range(_DEPTH + 1):
+        below: list[Path] = []
+        for folder in folders:
+            for entry in _entries(folder):
+                if entry.is_file() and _BUILD_FILE.fullmatch(entry.name):
+                    yield Path(entry.path)
+                elif entry.is_dir(follow_symlinks=False) and entry.name not in _NO_MODULES and not entry.name.startswith("."):
+                    below.append(Path(entry.path))
+        folders = below
+
+
+def _entries(folder: Path) -> Sequence[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except PermissionError:
+        return ()

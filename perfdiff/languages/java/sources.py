@@ -8,7 +8,7 @@ from pathlib import Path
 
 from perfdiff.languages import syntax_trees
 from perfdiff.languages.java import decisions, syntax
-from perfdiff.languages.java.classes import UNREAD_FOLDERS
+from perfdiff.languages.java.classes import FOREIGN_FOLDERS, OF_HARNESS
 from perfdiff.languages.java.syntax import SourceText
 from perfdiff.languages.kept import FactsCache
 from perfdiff.languages.tree_files import own_files
@@ -57,8 +57,8 @@ class SourceReader:
 
     def read(self, tree: Path) -> tuple[SourceFile, ...]:
         """Return the Java files of a tree, in order of their paths."""
-        files = own_files(tree, lambda folder: folder.name in UNREAD_FOLDERS)
-        contents = {file: (tree / file).read_bytes() for file in files if file.endswith(_SUFFIX)}
+        files = own_files(tree, lambda folder: folder.name in FOREIGN_FOLDERS)
+        contents = {file: (tree / file).read_bytes() for file in files if file.endswith(_SUFFIX) and not OF_HARNESS.fullmatch(file)}
         return tuple(SourceFile(file, data, self._told(data)) for file, data in contents.items())
 
     def _told(self, data: bytes) -> SourceText:

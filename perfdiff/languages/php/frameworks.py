@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import json
 import shlex
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from perfdiff.languages import listing
 from perfdiff.languages.answers import answer
 from perfdiff.languages.frameworks import Framework, Material, Needs
 
-_AUTOLOAD = "vendor/autoload.php"
+_INSTALL = "composer install --no-interaction --no-progress"
 _MOST_FILES = 2000  # that are looked at for a benchmark or a test
 
 
@@ -32,11 +34,13 @@ class _PhpFramework(Framework):
         return listing.command(f"perfdiff.languages.php.suites.{self.name}:listed", workload.suite.what)
 
     def needs(self, project: Path) -> Needs:
-        """Return that both revisions have what Composer laid in the checkout, where the repository does not hold it."""
-        if not (project / _AUTOLOAD).is_file():
-            return Needs()
-        tracked = answer(["git", "-C", project, "ls-files", "--", _AUTOLOAD])
-        return Needs() if tracked.stdout else Needs(overlay=("vendor",))
+        """Return that both revisions have what Composer laid in the checkout, or what it lays for each, where no commit holds it."""
+        composer = project / "composer.json"
+        vendor = _vendor(composer)
+        if (project / vendor / "autoload.php").is_file():
+            tracked = answer(["git", "-C", project, "ls-files", "--", f"{vendor}/autoload.php"])
+            return Needs() if tracked.stdout else Needs(overlay=(vendor,))
+        return Needs(build={"command": _INSTALL}) if composer.is_file() and shutil.which("composer") else Needs()
 
 
 class Phpbench(_PhpFramework):
@@ -70,7 +74,15 @@ class Phpunit(_PhpFramework):
 FRAMEWORKS = (Phpbench(), Phpunit())
 
 
+def _vendor(composer: Path) -> str:
+    """Return the folder that Composer lays packages in."""
+    try:
+        folder = json.loads(composer.read_text(encoding="utf-8"))["config"]["vendor-dir"]
+    except (OSError, ValueError, LookupError, TypeError):
+        folder = None
+    return folder if isinstance(folder, str) else "vendor"
+
+
 def _has(folder: Path, pattern: str) -> bool:
     """Return whether there is such a file among the first ones of a folder."""
-    names = (path for path in itertools.islice(folder.rglob("*.php"), _MOST_FILES))
-    return any(path.match(pattern) for path in names)
+    return any(path.match(pattern) for path in itertools.islice(folder.rglob("*.php"), _MOST_FILES))

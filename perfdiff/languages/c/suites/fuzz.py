@@ -25,7 +25,7 @@ from perfdiff.languages.listing import Benchmark, Listing, Values
 
 FOLDER = Path("perfdiff-fuzz")  # of the built tree, with programs of fuzz targets
 LINKED = FOLDER / "targets.json"
-MOST_TARGETS = 16  # that are built where nobody names one: each is compiled in each of about six builds
+MOST_TARGETS = 8  # that are built where nobody names one: each is compiled in each of about six builds
 
 _DEFINITION = re.compile(rb"\bLLVMFuzzerTestOneInput\s*\([^;{}]*\)\s*(?:noexcept\s*)?\{")
 _MOST_READ = 200  # files that are read in search of targets
@@ -161,7 +161,7 @@ def timing(target: FuzzTarget, seed: str, attempts: Attempts) -> CallTime | str:
     """Return what a call with a seed takes, or why it fails."""
     program = f"./{target.program}"
     if not target.takes_calls:
-        if not _is_libfuzzer(target):
+        if not is_libfuzzer(Path(target.program)):
             run = attempts.run([program, seed])
             return why(run) or CallTime(0.0, run.cpu_s, is_repeatable=False)
         command = _command(target)
@@ -180,13 +180,14 @@ def _command(target: FuzzTarget) -> str:
     program = quoted(f"./{target.program}")
     if target.takes_calls:
         return f"{program} {_PLACE} {listing.CALLS}"
-    if _is_libfuzzer(target):  # which says on standard error how long it took
+    if is_libfuzzer(Path(target.program)):  # which says on standard error how long it took
         return f"{program} {' '.join(_SAME_RUNS)} -runs={listing.CALLS} {_PLACE} 2>/dev/null"
     return f"{program} {_PLACE}"
 
 
-def _is_libfuzzer(target: FuzzTarget) -> bool:
-    return _LIBFUZZER in Path(target.program).read_bytes()
+def is_libfuzzer(program: Path) -> bool:
+    """Return whether a program has the main of libFuzzer."""
+    return _LIBFUZZER in program.read_bytes()
 
 
 def written(targets: Sequence[FuzzTarget]) -> str:

@@ -14,7 +14,7 @@ _IN_SOURCES = {
     "nanobench": re.compile(rb"#\s*include\s*[<\"](?:[\w./-]*/)?nanobench\.h[>\"]"),
     "catch2": re.compile(rb"#\s*include\s*[<\"](?:catch2/|(?:[\w./-]*/)?catch(?:_amalgamated)?\.hpp[>\"])"),
     "googletest": re.compile(rb"#\s*include\s*[<\"]g(?:test|mock)/g(?:test|mock)\.h[>\"]"),
-    "doctest": re.compile(rb"#\s*include\s*[<\"](?:[\w./-]*/)?doctest\.h[>\"]"),
+    "doctest": re.compile(rb"#\s*include\s*[<\"](?:[\w./-]*/)?doctest\.h(?:pp)?[>\"]"),
 }
 _TARGETS = ("bench", "benchmark", "benchmarks", "perf", "check", "test", "tests")  # those of benchmarks before those of tests
 _IN_MAKEFILES = {target: re.compile(rb"^%s[ \t]*::?(?!=)" % target.encode(), re.MULTILINE) for target in _TARGETS}

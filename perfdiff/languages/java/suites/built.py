@@ -12,12 +12,12 @@ from perfdiff.languages.java.suites.modules import Module, Modules, plain
 
 def modules(project: Path, build: str) -> Modules:
     """Return the modules of the current folder, which a command built."""
-    told = Modules(())
+    answer = Modules(())
     if (project / maven.FILE).is_file():
-        told = maven.modules(project, build)
+        answer = maven.modules(project, build)
     elif any((project / file).is_file() for file in gradle.FILES):
-        told = gradle.modules(project)
-    return told if told.modules else replace(told, modules=(plain(build),))
+        answer = gradle.modules(project)
+    return answer if answer.modules else replace(answer, modules=(plain(build),))
 
 
 def has_class(module: Module, name: str) -> bool:

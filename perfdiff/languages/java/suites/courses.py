@@ -7,7 +7,7 @@ from urllib.parse import unquote_plus
 
 
 @dataclass(slots=True)
-class Case:
+class ReportedTest:
     """A test: what its driver calls it, its name, the seconds of a call, and whether it passed again in the same process."""
 
     id: str
@@ -21,42 +21,47 @@ class Case:
 class Course:
     """The tests that ran, by their ids; `tried` are those, and what holds others, that another process leaves out."""
 
-    cases: dict[str, Case] = field(default_factory=dict)
+    tests: dict[str, ReportedTest] = field(default_factory=dict)
     tried: dict[str, None] = field(default_factory=dict)
     is_over: bool = False
     problem: str | None = None
     _open: dict[str, str] = field(default_factory=dict)  # what has begun and not ended: names by ids
 
     @property
-    def shortest(self) -> Case | None:
+    def shortest(self) -> ReportedTest | None:
         """Return the test that takes least."""
-        passed = [case for case in self.cases.values() if case.seconds is not None and not case.failure]
-        return min(passed, key=lambda case: case.seconds or 0.0, default=None)
+        passed = [test for test in self.tests.values() if test.seconds is not None and not test.failure]
+        return min(passed, key=lambda test: test.seconds or 0.0, default=None)
 
     def hear(self, line: str) -> None:
         """Take a line of a driver's report."""
         kind, *fields = map(unquote_plus, line.split(" "))
-        if kind == "begin" and len(fields) == 3:
-            self._open[fields[0]] = fields[1]
-            if fields[2] == "true":
-                self.cases[fields[0]] = Case(fields[0], fields[1])
-        elif kind == "end" and len(fields) == 3:
+        if kind == "begin":
+            self._begin(*fields)
+        elif kind == "end":
             self._end(*fields)
-        elif kind == "again" and len(fields) == 2 and fields[0] in self.cases:
-            case = self.cases[fields[0]]
-            seconds = int(fields[1]) / 1e9
-            case.seconds, case.repeatable = min(seconds, case.seconds or seconds) if case.repeatable else seconds, True
+        elif kind == "again":
+            self._again(*fields)
         elif kind == "all":
             self.is_over = True
 
-    def _end(self, test: str, nanoseconds: str, failure: str) -> None:
-        name = self._open.pop(test, test)
-        case = self.cases.get(test)
-        if case is None and failure:
-            self.cases[test] = Case(test, name, failure=failure)
-        elif case is not None:
-            case.seconds, case.failure = int(nanoseconds) / 1e9, failure
-            self.tried[test] = None
+    def _begin(self, key: str, name: str, is_test: str) -> None:
+        self._open[key] = name
+        if is_test == "true":
+            self.tests[key] = ReportedTest(key, name)
+
+    def _end(self, key: str, nanoseconds: str, failure: str) -> None:
+        name, test = self._open.pop(key, key), self.tests.get(key)
+        if test is not None:
+            test.seconds, test.failure = int(nanoseconds) / 1e9, failure
+            self.tried[key] = None
+        elif failure:  # what stands before several tests
+            self.tests[key] = ReportedTest(key, name, failure=failure)
+
+    def _again(self, key: str, nanoseconds: str) -> None:
+        test, seconds = self.tests[key], int(nanoseconds) / 1e9
+        test.seconds = min(seconds, test.seconds or seconds) if test.repeatable else seconds  # the first call loads classes
+        test.repeatable = True
 
     def stop(self, reason: str, errors: str = "") -> None:
         """Leave out what was running when its process ended for a reason, if not all was tried; without such a thing, it is over."""
@@ -65,9 +70,8 @@ class Course:
         if not self._open:
             self.is_over, self.problem = True, f"{reason}: {errors}" if errors else reason
             return
-        test, name = self._open.popitem()
-        self.cases[test] = Case(test, name, failure=reason)
-        if test in self.tried:  # it runs although it was left out, so that no other process gets further
-            self.is_over = True
-        self.tried[test] = None
+        key, name = self._open.popitem()
+        self.tests[key] = ReportedTest(key, name, failure=reason)
+        self.is_over = key in self.tried  # it runs although it was left out: no other process gets further
+        self.tried[key] = None
         self._open.clear()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -47,8 +48,13 @@ def follow(words: Sequence[str], directory: Path, report: Path, hearer: Hearer, 
                 return
         _hear(lines, hearer)
         errors.seek(0)
-        last = errors.read().decode(errors="replace").strip().splitlines()[-1:]
-        hearer.stop(f"it ended the process, exit code {process.returncode}", "".join(last))
+        hearer.stop(f"it ended the process, exit code {process.returncode}", complaint(errors.read().decode(errors="replace")))
+
+
+def complaint(errors: str) -> str:
+    """Return what a JVM says last, without the places that an exception came from."""
+    lines = [line for line in errors.splitlines() if line.strip() and not re.match(r"\s+(?:at |\.\.\. )", line)]
+    return lines[-1].strip() if lines else ""
 
 
 def _hear(lines: BinaryIO, hearer: Hearer) -> bool:

@@ -21,9 +21,9 @@ def modules(project: Path) -> Modules:
     """Return the source sets of tests of all modules."""
     program = f"./{_WRAPPER}" if (project / _WRAPPER).is_file() else "gradle"
     with temporary.folder("perfdiff-gradle-") as room:
-        told = room / "modules"
-        asked = listing.tried((program, "-I", str(_SCRIPT), f"-Dperfdiff.modules={told}", *_ASKING), listing.limit_s() / 2, project)
-        lines = told.read_text(encoding="utf-8").splitlines() if told.is_file() else []
+        answer = room / "modules"
+        asked = listing.tried((program, "-I", str(_SCRIPT), f"-Dperfdiff.modules={answer}", *_ASKING), listing.limit_s() / 2, project)
+        lines = answer.read_text(encoding="utf-8").splitlines() if answer.is_file() else []
     problem = next((line for line in asked.errors.splitlines() if line.strip().startswith(">")), f"Gradle exited {asked.code}")
     sets = tuple(_modules(lines))
     return Modules(sets, "" if sets else f"Gradle does not tell its class path: {problem.strip(' >')}")
@@ -31,6 +31,6 @@ def modules(project: Path) -> Modules:
 
 def _modules(lines: list[str]) -> Iterator[Module]:
     for line in lines:
-        told = json.loads(line)
-        options = [word for word in told["options"] if not word.startswith(_AGENT)]
-        yield module(Path(told["folder"]), told["tests"], told["classPath"], options)
+        source_set = json.loads(line)
+        options = [word for word in source_set["options"] if not word.startswith(_AGENT)]
+        yield module(Path(source_set["folder"]), source_set["tests"], source_set["classPath"], options)

@@ -19,8 +19,8 @@ from pathlib import Path
 from perfdiff import temporary
 from perfdiff.languages import listing
 from perfdiff.languages.java.suites import built
-from perfdiff.languages.java.suites.following import follow
-from perfdiff.languages.java.suites.launchers import Launcher, Site
+from perfdiff.languages.java.suites.following import complaint, follow
+from perfdiff.languages.java.suites.launchers import BuiltRevision, Launcher
 from perfdiff.languages.java.suites.modules import files
 from perfdiff.languages.listing import CALLS, Benchmark, Listing
 
@@ -96,7 +96,7 @@ class _Course:
 
 
 @dataclass(frozen=True, slots=True)
-class _Suite:
+class _Benchmarks:
     """A jar or folder of benchmarks, what starts it, and which of its benchmarks are declared as single shots."""
 
     launcher: Launcher
@@ -108,20 +108,20 @@ class _Suite:
 
 def listed(what: str, *given: str) -> Listing:
     """Return the benchmarks of a jar, or of those in a folder, of all in the tree where it is empty; `given` says in which revision."""
-    site = Site.read(given)
+    revision = BuiltRevision.read(given)
     end = time.monotonic() + listing.limit_s()
-    places = _places(what, site.build)
+    places = _places(what, revision.build)
     benchmarks: dict[str, Benchmark] = {}
     failures = {} if places else {what or "benchmarks": _nothing(what)}
     start_s = 0.0
     for number, (place, class_path) in enumerate(places):
-        file = site.kept / "-".join(("jmh", *Path(_VERSION.sub("", place)).parts))
+        file = revision.kept / "-".join(("jmh", *Path(_VERSION.sub("", place)).parts))
         launcher = Launcher.written(file, ".", class_path, _OPTIONS)
-        suite = _Suite(launcher, _single(Path(place)))
-        own, failed = _listed(suite, benchmarks, (end - time.monotonic()) / (len(places) - number))
+        holder = _Benchmarks(launcher, _single(Path(place)))
+        own, failed = _listed(holder, benchmarks, (end - time.monotonic()) / (len(places) - number))
         failures |= {(place if name == "" else name): why for name, why in failed.items()}
         benchmarks |= own
-        start_s = start_s or _start_s(suite, own, end)
+        start_s = start_s or _start_s(holder, own, end)
     return Listing(benchmarks, failures, start_s)
 
 
@@ -132,14 +132,14 @@ def _places(what: str, build: str) -> list[tuple[str, tuple[str, ...]]]:
     alone = [place for place in places if built.contains(place, _MAIN_FILE)]
     others = [place for place in places if place not in alone and not (alone and place.suffix == ".jar")]
     modules = built.modules(Path.cwd(), build).modules if others else ()
-    found: list[tuple[str, tuple[str, ...]]] = [(place.as_posix(), (place.as_posix(),)) for place in alone]
+    started: list[tuple[str, tuple[str, ...]]] = [(place.as_posix(), (place.as_posix(),)) for place in alone]
     for place in others:
         for module in modules:
             class_path = [os.path.normpath(module.path(entry)) for entry in module.class_path]
             if place.as_posix() in class_path or place.is_relative_to(module.folder):
-                found.append((place.as_posix(), tuple(dict.fromkeys((place.as_posix(), *class_path)))))
+                started.append((place.as_posix(), tuple(dict.fromkeys((place.as_posix(), *class_path)))))
                 break
-    return found
+    return started
 
 
 def _holders(root: Path) -> Iterator[Path]:
@@ -164,35 +164,36 @@ def _single(place: Path) -> frozenset[str]:
     return frozenset(name for name, own in modes.items() if own <= {"SingleShotTime"})
 
 
-def _listed(suite: _Suite, known: Mapping[str, Benchmark], seconds: float) -> tuple[dict[str, Benchmark], dict[str, str]]:
+def _listed(holder: _Benchmarks, listed_before: Mapping[str, Benchmark], seconds: float) -> tuple[dict[str, Benchmark], dict[str, str]]:
     end = time.monotonic() + seconds
-    asked = listing.tried(suite.words("-l"), max(seconds, 1.0))
-    names = [name for name in _NAME.findall(asked.output) if name not in known]
+    asked = listing.tried(holder.words("-l"), max(seconds, 1.0))
+    names = [name for name in _NAME.findall(asked.output) if name not in listed_before]
     if not names:
-        lines = (asked.output + asked.errors).strip().splitlines()
-        return {}, {} if known else {"": f"it lists no benchmark: {lines[-1] if lines else f'exit code {asked.code}'}"}
+        return {}, {} if listed_before else {
+            "": f"it lists no benchmark: {complaint(asked.output + asked.errors) or f'exit code {asked.code}'}"
+        }
     benchmarks: dict[str, Benchmark] = {}
     failures: dict[str, str] = {}
     for is_single in (False, True):
-        group = [name for name in names if (name in suite.single) == is_single]
-        course = _run(suite, group, (*(_SHOTS if is_single else _MOMENT), *_IN_PROCESS), end)
-        benchmarks |= _benchmarks(suite, course, _IN_PROCESS)
+        group = [name for name in names if (name in holder.single) == is_single]
+        course = _run(holder, group, (*(_SHOTS if is_single else _MOMENT), *_IN_PROCESS), end)
+        benchmarks |= _benchmarks(holder, course, _IN_PROCESS)
         again = [name for name in group if name in course.failures and name not in benchmarks]
-        forked = _run(suite, again, (*(_SHOTS if is_single else _MOMENT), *_IN_FORK), end)
-        in_fork = _benchmarks(suite, forked, _IN_FORK)
+        forked = _run(holder, again, (*(_SHOTS if is_single else _MOMENT), *_IN_FORK), end)
+        in_fork = _benchmarks(holder, forked, _IN_FORK)
         benchmarks |= in_fork
         failures |= {name: why for name, why in course.failures.items() if name.partition(" ")[0] not in in_fork} | forked.failures
         failures |= {name: _NOT_TRIED for name in group if name not in course.seen}
     return benchmarks, failures
 
 
-def _run(suite: _Suite, names: Sequence[str], options: Sequence[str], end: float) -> _Course:
+def _run(holder: _Benchmarks, names: Sequence[str], options: Sequence[str], end: float) -> _Course:
     """Run benchmarks for a moment each, in as many processes as that takes until all were begun."""
     course = _Course()
     while (left := [name for name in names if name not in course.seen]) and (left_s := end - time.monotonic()) > 0:
         with temporary.folder("perfdiff-jmh-") as room:
             report = room / "report"
-            words = suite.words(*map(_exactly, left), *options, *_TELLING, "-o", str(report))
+            words = holder.words(*map(_exactly, left), *options, *_TELLING, "-o", str(report))
             part = _Course()
             follow(words, Path(), report, part, left_s)
         for name, points in part.nanoseconds.items():
@@ -203,26 +204,26 @@ def _run(suite: _Suite, names: Sequence[str], options: Sequence[str], end: float
     return course
 
 
-def _benchmarks(suite: _Suite, course: _Course, forks: Sequence[str]) -> dict[str, Benchmark]:
+def _benchmarks(holder: _Benchmarks, course: _Course, forks: Sequence[str]) -> dict[str, Benchmark]:
     benchmarks = {}
     for name, nanoseconds in course.nanoseconds.items():
         points = {values: taken for values, taken in nanoseconds.items() if not any("," in value for _, value in values)}
         if points:
-            benchmarks[name] = _benchmark(suite, name, points, forks)
+            benchmarks[name] = _benchmark(holder, name, points, forks)
         elif nanoseconds:
             course.failures[name] = _COMMA
     return benchmarks
 
 
-def _benchmark(suite: _Suite, name: str, points: Mapping[Parameters, float], forks: Sequence[str]) -> Benchmark:
+def _benchmark(holder: _Benchmarks, name: str, points: Mapping[Parameters, float], forks: Sequence[str]) -> Benchmark:
     names = tuple(key for key, _ in next(iter(points)))
     columns = [_numbers(column) for column in zip(*([value for _, value in point] for point in points), strict=True)]
     values = list(zip(*columns, strict=True)) or [()]
-    called = ("-i", CALLS) if name in suite.single else ("-i", "1", "-bs", CALLS)
+    called = ("-i", CALLS) if name in holder.single else ("-i", "1", "-bs", CALLS)
     given = [word for key in names for word in ("-p", f"{shlex.quote(key)}={{{key}}}")]
     words = (shlex.quote(_exactly(name)), *forks, "-bm", "ss", "-wi", "0", *called, *given, "-foe", "true", "-o", "/dev/null")
     seconds = {point: (nanoseconds / 1e9, True) for point, nanoseconds in zip(values, points.values(), strict=True)}
-    return Benchmark(name, f"{suite.launcher.command} {_MAIN} {' '.join(words)}", parameters=names, points=seconds)
+    return Benchmark(name, f"{holder.launcher.command} {_MAIN} {' '.join(words)}", parameters=names, points=seconds)
 
 
 def _numbers(texts: Sequence[str]) -> Sequence[float | str]:
@@ -241,14 +242,14 @@ def _exactly(name: str) -> str:
     return f"^{re.escape(name)}$"
 
 
-def _start_s(suite: _Suite, benchmarks: Mapping[str, Benchmark], end: float) -> float:
+def _start_s(holder: _Benchmarks, benchmarks: Mapping[str, Benchmark], end: float) -> float:
     """Return the CPU time of a process that calls the shortest benchmark once."""
-    points = [(seconds, name, values) for name, one in benchmarks.items() for values, (seconds, _) in one.points.items()]
+    points = [(seconds, name, values) for name, benchmark in benchmarks.items() for values, (seconds, _) in benchmark.points.items()]
     if not points:
         return 0.0
     seconds, name, values = min(points, key=lambda point: point[0])
     given = [word for key, value in zip(benchmarks[name].parameters, values, strict=True) for word in ("-p", f"{key}={value}")]
-    words = suite.words(_exactly(name), *_IN_PROCESS, "-bm", "ss", "-wi", "0", "-i", "1", *given, "-o", "/dev/null")
+    words = holder.words(_exactly(name), *_IN_PROCESS, "-bm", "ss", "-wi", "0", "-i", "1", *given, "-o", "/dev/null")
     return max(listing.tried(words, max(end - time.monotonic(), 1.0)).cpu_s - seconds, 0.0)
 
 

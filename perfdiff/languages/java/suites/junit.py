@@ -20,9 +20,9 @@ from perfdiff.errors import PerfdiffError
 from perfdiff.languages import compiled, listing
 from perfdiff.languages.java import jdks
 from perfdiff.languages.java.suites import built, partners
-from perfdiff.languages.java.suites.courses import Case, Course
+from perfdiff.languages.java.suites.courses import Course, ReportedTest
 from perfdiff.languages.java.suites.following import follow
-from perfdiff.languages.java.suites.launchers import Launcher, Site
+from perfdiff.languages.java.suites.launchers import BuiltRevision, Launcher
 from perfdiff.languages.java.suites.modules import Module
 from perfdiff.languages.listing import CALLS, CASES, Batch, Benchmark, Listing
 
@@ -47,7 +47,7 @@ _DRIVERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Suite:
+class _TestSuite:
     """The tests of a module: what starts them, and the main class of our driver."""
 
     module: Module
@@ -59,44 +59,44 @@ class _Suite:
         """Return the words that start the driver in the module's folder."""
         return (*self.launcher.words, self.main)
 
-    def benchmark(self, case: Case, name: str, seconds: float) -> Benchmark:
+    def benchmark(self, test: ReportedTest, name: str, seconds: float) -> Benchmark:
         """Return a test by itself, and how it runs with others."""
-        started, word = f"{self.launcher.command} {self.main} run", shlex.quote(case.id)
+        started, word = f"{self.launcher.command} {self.main} run", shlex.quote(test.id)
         batch = Batch(f"{started} 1 {CASES} > /dev/null", word, " ")
-        calls = CALLS if case.repeatable else "1"
-        return Benchmark(name, f"{started} {calls} {word} > /dev/null", points={(): (seconds, case.repeatable)}, batch=batch)
+        calls = CALLS if test.repeatable else "1"
+        return Benchmark(name, f"{started} {calls} {word} > /dev/null", points={(): (seconds, test.repeatable)}, batch=batch)
 
 
 def listed(pattern: str, *given: str) -> Listing:
     """Return the tests of classes with names such as `Parser*Test`, of all where it is empty; `given` says in which revision."""
-    site, end = Site.read(given), time.monotonic() + listing.limit_s()
-    project = built.modules(Path.cwd(), site.build)
+    revision, end = BuiltRevision.read(given), time.monotonic() + listing.limit_s()
+    project = built.modules(Path.cwd(), revision.build)
     folders = [(module, folder) for module in project.modules for folder in module.tests]
     benchmarks: dict[str, Benchmark] = {}
     failures: dict[str, str] = {}
     start_s = 0.0
     for number, (module, folder) in enumerate(folders):
         where = _ALL if module.folder == "." else f"{_ALL} of {module.folder}"
-        suite = _suite(site, module)
+        suite = _suite(revision, module)
         if isinstance(suite, str):
             failures[where] = suite
             continue
         course = _course(suite, folder, _names(pattern, module), (end - time.monotonic()) / (len(folders) - number))
         if course.problem:
             failures[where] = course.problem
-        for case in course.cases.values():
-            name = case.name if case.name not in benchmarks else f"{case.name} ({module.folder})"
-            if case.failure:
-                failures[name] = case.failure
-            elif case.seconds is not None:
-                benchmarks[name] = suite.benchmark(case, name, case.seconds)
+        for test in course.tests.values():
+            name = test.name if test.name not in benchmarks else f"{test.name} ({module.folder})"
+            if test.failure:
+                failures[name] = test.failure
+            elif test.seconds is not None:
+                benchmarks[name] = suite.benchmark(test, name, test.seconds)
         start_s = start_s or _start_s(suite, course.shortest, end)
     if not benchmarks and not failures:
         failures[_ALL] = project.problem or ("no test class has such a name" if folders else "the built tree has no compiled tests")
     return Listing(benchmarks, failures, start_s)
 
 
-def _suite(site: Site, module: Module) -> _Suite | str:
+def _suite(revision: BuiltRevision, module: Module) -> _TestSuite | str:
     """Return how the tests of a module start, or why they cannot."""
     whole = replace(module, class_path=partners.completed(module.folder, module.class_path))
     if lacking := partners.missing(whole.class_path):
@@ -105,15 +105,15 @@ def _suite(site: Site, module: Module) -> _Suite | str:
     if driver is None:
         return "no JUnit is on their class path"
     try:
-        classes = _compiled(site, whole, driver)
+        classes = _compiled(revision, whole, driver)
     except PerfdiffError as error:
         return f"{error}: {error.detail.strip().splitlines()[0]}" if error.detail.strip() else str(error)
-    file = site.kept / "-".join(("junit", *Path(module.folder).parts))
+    file = revision.kept / "-".join(("junit", *Path(module.folder).parts))
     launcher = Launcher.written(file, module.folder, (str(classes), *whole.class_path), ("-ea", *module.options))
-    return _Suite(module, launcher, f"perfdiff.suites.{driver.main}")
+    return _TestSuite(module, launcher, f"perfdiff.suites.{driver.main}")
 
 
-def _course(suite: _Suite, folder: str, names: str, seconds: float) -> Course:
+def _course(suite: _TestSuite, folder: str, names: str, seconds: float) -> Course:
     """Run the tests of a folder until all were tried, in as many processes as that takes."""
     end, course = time.monotonic() + seconds, Course()
     while not course.is_over and (left_s := end - time.monotonic()) > 0:
@@ -126,7 +126,7 @@ def _course(suite: _Suite, folder: str, names: str, seconds: float) -> Course:
     return course
 
 
-def _start_s(suite: _Suite, shortest: Case | None, end: float) -> float:
+def _start_s(suite: _TestSuite, shortest: ReportedTest | None, end: float) -> float:
     """Return the CPU time of a process that runs the shortest test, without that of the test."""
     left_s = end - time.monotonic()
     if shortest is None or left_s <= 0:
@@ -135,16 +135,16 @@ def _start_s(suite: _Suite, shortest: Case | None, end: float) -> float:
     return max(ran.cpu_s - (shortest.seconds or 0.0), 0.0)
 
 
-def _compiled(site: Site, module: Module, driver: _Driver) -> Path:
-    jdk = jdks.find({}, site.home)
+def _compiled(revision: BuiltRevision, module: Module, driver: _Driver) -> Path:
+    jdk = jdks.find({}, revision.home)
     sources = [_DRIVER / f"{name}.java" for name in ("Report", "Suite", driver.main)]
     class_path = os.pathsep.join(str(module.path(entry).absolute()) for entry in module.class_path)
     name = compiled.fingerprint(None, (jdk.identity, class_path), sources)
-    return compiled.kept(site.kept.parent, f"java-junit-{name}", partial(_compile, [*jdk.compiling, "-cp", class_path], sources))
+    return compiled.kept(revision.kept.parent, f"java-junit-{name}", partial(_compile, [*jdk.compiling, "-cp", class_path], sources))
 
 
-def _compile(words: Sequence[str], sources: Sequence[Path], made: Path) -> None:
-    compiled.run([*words, "-d", str(made), *map(str, sources)])
+def _compile(words: Sequence[str], sources: Sequence[Path], folder: Path) -> None:
+    compiled.run([*words, "-d", str(folder), *map(str, sources)])
 
 
 def _names(pattern: str, module: Module) -> str:

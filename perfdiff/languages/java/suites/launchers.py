@@ -25,7 +25,7 @@ def variables(tree: Path, cache: Path, build: str) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class BuiltRevision:
     """The built revision that a listing runs in: the folder of its own, what built it, and the folder of its JDK."""
 
     kept: Path
@@ -33,10 +33,10 @@ class Site:
     home: str
 
     @classmethod
-    def read(cls, given: Sequence[str]) -> Site:
+    def read(cls, given: Sequence[str]) -> BuiltRevision:
         """Return what a listing was told."""
-        kept, build, home = given
-        return cls(Path(kept), build, home)
+        folder, build, home = given
+        return cls(Path(folder), build, home)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,10 +36,10 @@ def modules(project: Path, build: str) -> Modules:
         asked = listing.tried((*_program(project), *_options(build), *_ASKING, phase), listing.limit_s() / 2, project)
         if asked.code == 0:
             break
-    told = tuple(_told(asked.output))
+    compiled = tuple(_compiled(asked.output))
     error = _ERROR.search(asked.output)
     problem = error[1] if error else asked.errors.strip().partition("\n")[0] or f"Maven exited {asked.code}"
-    return Modules(told, "" if told else f"Maven does not tell its class path: {problem}")
+    return Modules(compiled, "" if compiled else f"Maven does not tell its class path: {problem}")
 
 
 def _program(project: Path) -> Sequence[str]:
@@ -63,7 +63,7 @@ def _options(build: str) -> Iterator[str]:
             yield word
 
 
-def _told(output: str) -> Iterator[Module]:
+def _compiled(output: str) -> Iterator[Module]:
     """Yield a module for each class path, with what the goal that follows it in the same module says of JVMs."""
     goals = list(_goals(output))
     for index, (goal, values) in enumerate(goals):
@@ -88,8 +88,8 @@ def _goals(output: str) -> Iterator[tuple[str, Mapping[str, str]]]:
             values[value[1]] = value[2]
 
 
-def _entries(told: str) -> list[str]:
-    return [entry for entry in told.strip("[]").split(", ") if entry]
+def _entries(value: str) -> list[str]:
+    return [entry for entry in value.strip("[]").split(", ") if entry]
 
 
 def _of_jvms(values: Mapping[str, str]) -> tuple[str, ...]:

@@ -109,7 +109,10 @@ def tried(driver: str, words: Sequence[str], *, can_leave_out: bool = True) -> T
         if trials.begun:
             is_over = time.monotonic() > limits.until
             trials.failures[trials.begun[-1]] = _OVER if is_over else why.rpartition("\n")[2]
-        new = [name for name in trials.failures if name not in left_out]
+        once = (
+            name for name, case in trials.cases.items() if trials.is_stopped and not case.again
+        )  # some of them failed when called again
+        new = [name for name in (*trials.failures, *once) if name not in left_out]
         left_out += new
         if not new or not can_leave_out or time.monotonic() > limits.until:
             return trials

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import copy
 import re
 import shlex
 import sys
@@ -100,6 +101,7 @@ class _Repeated(unittest.TestSuite):
         for test in tests:
             if not self._report.begin(_name(test)):
                 continue
+            again_test = copy.copy(test)  # some can be run only once
             yield test
             first, why = self._outcome.seconds.pop(test.id(), None), self._outcome.whys.get(test.id())
             if first is None:
@@ -108,7 +110,7 @@ class _Repeated(unittest.TestSuite):
                 self._report.fail(_name(test), why)
             else:
                 if first < LONG_TEST_S:
-                    yield test
+                    yield again_test
                 again = first < LONG_TEST_S and test.id() not in self._outcome.whys
                 seconds = self._outcome.seconds.get(test.id(), first) if again else first
                 benchmark = described(_name(test), "unittest", self._arguments, test.id(), is_test=True)
@@ -177,7 +179,7 @@ def _lead(words: Sequence[str]) -> None:
 
 def run(arguments: str, name: str, _: Mapping[str, str], calls: int) -> int:
     """Run a test so many times; return 1 where it fails."""
-    return _run([test for test in _chosen(arguments, [name]) for _ in range(calls)], calls)
+    return _run([copy.copy(test) for test in _chosen(arguments, [name]) for _ in range(calls)], calls)
 
 
 def run_batch(arguments: str, *names: str) -> int:

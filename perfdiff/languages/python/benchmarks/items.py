@@ -13,6 +13,7 @@ import inspect
 import os
 import shlex
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -27,8 +28,9 @@ from .reporting import Report
 from .scanning import benchmark_files
 from .trials import LONG_TEST_S, Attempt, Label, described, identifiers, labels, point, took
 
-# Options of plugins that a project may have: runs are alike, in one process and in the order of the files, and nothing traces them.
-_PLAIN = {"xdist": "-n0", "pytest_cov": "--no-cov"}
+# Options of plugins that a project may have: runs are alike, in one process and in the order of the files, nothing traces them, and nothing
+# is left in the tree.
+_PLAIN = {"xdist": "-n0", "pytest_cov": "--no-cov", "pytest_benchmark": "--benchmark-storage=file://{storage}"}
 _FAILURES = (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR)  # of pytest, not of a test
 # Assertions are as Python has them: rewritten modules would be compiled in each run, and written into the tree.
 _FIXED = ("-p", "no:cacheprovider", "-p", "no:randomly", "--assert=plain", "-q", "--color=no")
@@ -194,7 +196,7 @@ class _Trying:
         elif failure is None and seconds < LONG_TEST_S:
             second_failure, second = self._run(item)
             again = second_failure is None
-            seconds = second if again else seconds
+            seconds = min(seconds, second) if again else seconds
         with Attempt() as ending:
             _tear_down(item, nextitem)
         failure = failure or (f"its teardown fails: {ending.failure}" if ending.failure else None)
@@ -307,13 +309,14 @@ def run_batch(arguments: str, *functions: str) -> int:
 def _run_pytest(arguments: Sequence[str], plugin: _Trying | _RunningTests) -> int:
     """Run pytest, without the project's own options where it refuses them; return its exit code."""
     os.dup2(2, 1)  # what pytest prints holds times, and would differ in each run
-    own = [option for name, option in _PLAIN.items() if importlib.util.find_spec(name)]
-    code = pytest.ExitCode.USAGE_ERROR
-    for less in ((), _WITHOUT_OWN):
-        others = [] if importlib.util.find_spec("pytest_cov") else [_Unmeasured()]
-        if code == pytest.ExitCode.USAGE_ERROR:
-            code = pytest.ExitCode(pytest.main([*arguments, *_FIXED, *own, *less], plugins=[plugin, Repeating(plugin.call), *others]))
-    return int(code)
+    code = int(pytest.ExitCode.USAGE_ERROR)
+    with tempfile.TemporaryDirectory() as storage:
+        own = [option.format(storage=storage) for name, option in _PLAIN.items() if importlib.util.find_spec(name)]
+        for less in ((), _WITHOUT_OWN):
+            others = [] if importlib.util.find_spec("pytest_cov") else [_Unmeasured()]
+            if code == pytest.ExitCode.USAGE_ERROR:
+                code = int(pytest.main([*arguments, *_FIXED, *own, *less], plugins=[plugin, Repeating(plugin.call), *others]))
+    return code
 
 
 def named(items: Iterable[Any]) -> dict[str, tuple[str, dict[str, Label]]]:

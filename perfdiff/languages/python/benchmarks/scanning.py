@@ -20,7 +20,7 @@ _OTHERS = frozenset(("__pycache__", "node_modules", "site-packages", "build", "d
 _LIKELY = re.compile(r"bench|perf|test", re.IGNORECASE)  # in the path of a file that holds benchmarks or tests
 _TEST_FILE = re.compile(r"test.*\.py|.*_test\.py")
 
-_BENCHMARK = re.compile(r"^[ \t]*(?:async )?def test\w*\((?:[^()]|\([^()]*\))*\bbenchmark\b", re.MULTILINE)
+_BENCHMARK = re.compile(r"^[ \t]*(?:async )?def (?:test|bench)\w*\((?:[^()]|\([^()]*\))*\bbenchmark\b", re.MULTILINE)
 _SCRIPT = re.compile(r"^[ \t]*(?:import|from) pyperf\b", re.MULTILINE)
 _RUNNER = re.compile(r"\bRunner\(")
 _PYTEST = re.compile(r"^[ \t]*(?:import|from) pytest\b|^(?:async )?def test\w*\(|^class Test\w*(?:\(\))?:", re.MULTILINE)

@@ -156,7 +156,10 @@ def _try(report: Report, script: str, name: str, calls: Calls) -> None:
     if not report.begin(shown):
         return
     with Attempt() as attempt:
-        seconds, again = took(partial(calls, 1))
+        try:
+            seconds, again = took(partial(calls, 1))
+        except SystemExit as end:
+            raise RuntimeError(f"it exits with {end.code}") from end
         report.point(described(shown, "pyperf", script, name), (), seconds, again=again)
     if attempt.failure:
         report.fail(shown, attempt.failure)
@@ -164,14 +167,14 @@ def _try(report: Report, script: str, name: str, calls: Calls) -> None:
 
 def run(script: str, name: str, _: Mapping[str, str], calls: int) -> int:
     """Run a script, and so many calls of one of its benchmarks."""
-    made: list[str] = []
+    called: list[str] = []
 
     def handle(named: str, call: Calls) -> None:
-        if named == name and not made:
-            made.append(named)
+        if named == name and not called:
+            called.append(named)
             call(calls)
 
     _execute(script, handle)
-    if not made:
+    if not called:
         sys.stderr.write(f"{script} has no benchmark {name}\n")
-    return 0 if made else 1
+    return 0 if called else 1

@@ -54,12 +54,12 @@ class Trials:
 
     def make(self) -> int:
         """Have benchmarks tried until all are, or the time is over; return 0, or an exit code where none could be begun."""
-        while not self._has_ended and time.monotonic() < self._deadline:
+        while not self._has_ended:
             self._current = None
             code, why = self._watch()
             if self._has_ended:
                 break
-            if self._current is None and self._begun:
+            if self._current is None and (self._begun or self._failures):  # the time is over
                 break
             if self._current is None:
                 sys.stderr.write(f"nothing was tried: what lists {why}\n")

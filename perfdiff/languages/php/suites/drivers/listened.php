@@ -19,7 +19,6 @@ final class Listener implements TestListener
     use TestListenerDefaultImplementation;
 
     public static ?TestResult $result = null;
-    private bool $is_apart = false;
 
     public function __construct(private readonly Watch $watch)
     {
@@ -29,7 +28,6 @@ final class Listener implements TestListener
     {
         if ($test instanceof TestCase && !$this->watch->is_again) {
             self::$result = $test->getTestResultObject() ?? self::$result;
-            $this->is_apart = is_apart($test);
             $this->watch->begins($test, false);
         }
     }
@@ -66,14 +64,8 @@ final class Listener implements TestListener
 
     public function endTest(Test $test, float $time): void
     {
-        $this->watch->is_again || $this->watch->ends($this->is_apart);
+        $this->watch->is_again || $this->watch->ends();
     }
-}
-
-/** Whether a test runs in a process of its own, which one that runs again would share. */
-function is_apart(TestCase $test): bool
-{
-    return (fn () => $this->runTestInSeparateProcess || $this->runClassInSeparateProcess)->bindTo($test, TestCase::class)();
 }
 
 function run_again(TestCase $test): void

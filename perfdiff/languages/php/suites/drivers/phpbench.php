@@ -51,8 +51,7 @@ final class Settings
         if (is_file($bootstrap)) {
             (static fn () => require_once realpath($bootstrap))();
         } elseif ($own !== null || is_file('composer.json')) {
-            give_up("there is no $bootstrap here; run `composer install` in your checkout, whose vendor/ both revisions then have, or "
-                . 'let each revision have its own: [build] command = "composer install"');
+            give_up("there is no $bootstrap here; " . INSTALL);
         }
     }
 }

@@ -47,7 +47,7 @@ abstract class Watch
     /** Take down why the test fails that runs, or `what` before any test of its class. */
     public function fails(string $why, string $what): void
     {
-        $why = strtok($why . "\n", "\n");
+        $why = explode("\n", $why)[0];
         $this->untouched === null ? $this->failed($what, $why) : $this->failure ??= $why;
     }
 
@@ -56,10 +56,10 @@ abstract class Watch
         $this->is_skipped = true;
     }
 
-    public function ends(bool $is_apart): void
+    public function ends(): void
     {
         if ($this->failure === null && !$this->is_skipped && $this->untouched !== null) {
-            $this->passed($this->untouched, now_s() - $this->since, $is_apart);
+            $this->passed($this->untouched, now_s() - $this->since);
         }
         $this->closes();
     }
@@ -72,6 +72,8 @@ abstract class Watch
         }
         if ($this->failure !== null) {
             $this->failed(name($this->untouched), $this->failure);
+        } elseif ($this->is_skipped) {
+            $this->left(name($this->untouched));
         }
         [$this->untouched, $this->failure, $this->since] = [null, null, now_s()];
     }
@@ -90,9 +92,13 @@ abstract class Watch
 
     abstract protected function started(TestCase $test): void;
 
-    abstract protected function passed(TestCase $test, float $seconds, bool $is_apart): void;
+    abstract protected function passed(TestCase $test, float $seconds): void;
 
     abstract protected function failed(string $name, string $why): void;
+
+    protected function left(string $name): void
+    {
+    }
 }
 
 /** Tells of each test. */
@@ -107,11 +113,11 @@ final class Listing extends Watch
         tell(['begins' => name($test)]);
     }
 
-    protected function passed(TestCase $test, float $seconds, bool $is_apart): void
+    protected function passed(TestCase $test, float $seconds): void
     {
         $needs = needs($test);
         $this->needs[method($test)] = array_values(array_unique([...array_merge(...array_map(fn ($one) => $this->needs[$one] ?? [], $needs)), ...$needs]));
-        $again_s = $is_apart || $seconds > LONGEST_S ? null : $this->again();
+        $again_s = $seconds > LONGEST_S ? null : $this->again();
         tell([
             'ends' => name($test), 'name' => method($test), 'file' => file_of($test), 'words' => $this->needs[method($test)],
             'parameters' => (object) (set_of($test) === null ? [] : ['set' => set_of($test)]),
@@ -122,6 +128,11 @@ final class Listing extends Watch
     protected function failed(string $name, string $why): void
     {
         tell(['ends' => $name, 'fails' => $why]);
+    }
+
+    protected function left(string $name): void
+    {
+        tell(['ends' => $name]);
     }
 }
 
@@ -140,7 +151,7 @@ final class Run extends Watch
     {
     }
 
-    protected function passed(TestCase $test, float $seconds, bool $is_apart): void
+    protected function passed(TestCase $test, float $seconds): void
     {
         $this->passed[] = method($test);
         for ($call = 1; $call < $this->calls && method($test) === $this->repeated; $call++) {
@@ -200,8 +211,7 @@ function load(): void
     }
     $archive = current(array_filter(ARCHIVES, 'is_file'));
     if (!includes($archive === false ? on_path() : realpath($archive))) {
-        give_up('PHPUnit is neither in ' . vendor() . ' nor, as `phpunit`, on PATH; run `composer install` in your checkout, whose vendor/ both '
-            . 'revisions then have, or let each revision have its own: [build] command = "composer install"');
+        give_up('PHPUnit is neither in ' . vendor() . ' nor, as `phpunit`, on PATH; ' . INSTALL);
     }
 }
 
@@ -288,6 +298,9 @@ function filter(array $cases, string $suffix): string
 function list_tests(array $words): void
 {
     load();
+    if (is_file('composer.json') && !is_file(vendor() . '/autoload.php')) {
+        fwrite(STDERR, 'there is no ' . vendor() . '/autoload.php: ' . INSTALL . "\n"); // seen where tests cannot begin without it
+    }
     $left_out = array_map(function (string $case): string {
         [$method, $set] = [...explode(' set=', $case, 2), null];
         return '(?:' . filter([$method], $set === null ? '$' : exactly($set)) . ')';

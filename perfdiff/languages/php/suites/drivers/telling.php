@@ -12,6 +12,9 @@ declare(strict_types=1);
 
 namespace Perfdiff;
 
+const INSTALL = 'run `composer install` in your checkout, whose packages both revisions then have, or let each revision have its own: '
+    . '[build] command = "composer install"';
+
 function tell(array $event): void
 {
     static $file = null;
@@ -48,7 +51,7 @@ function printable(string $text): string
 /** The first line of why something failed. */
 function reason(\Throwable $error): string
 {
-    return $error::class . ': ' . strtok($error->getMessage() . "\n", "\n");
+    return $error::class . ': ' . explode("\n", $error->getMessage())[0];
 }
 
 /** End with a message that says what to do. */

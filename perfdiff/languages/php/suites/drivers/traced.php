@@ -20,7 +20,7 @@ final class Tracer implements \PHPUnit\Event\Tracer\Tracer
     {
         match (true) {
             $event instanceof Test\PreparationStarted => $this->watch->is_again || $this->begins(),
-            $event instanceof Test\Finished => $this->watch->is_again || $this->watch->ends($this->running()[1]),
+            $event instanceof Test\Finished => $this->watch->is_again || $this->watch->ends(),
             $event instanceof Test\Failed, $event instanceof Test\Errored => $this->watch->fails($event->throwable()->message(), $event->test()->id()),
             $event instanceof Test\PhpunitErrorTriggered => $this->watch->fails($event->message(), $event->test()->id()),
             $event instanceof Test\BeforeFirstTestMethodErrored => $this->fails_before($event),
@@ -46,7 +46,7 @@ final class Tracer implements \PHPUnit\Event\Tracer\Tracer
     {
         $is_apart = false;
         foreach (debug_backtrace(DEBUG_BACKTRACE_PROVIDE_OBJECT) as $frame) {
-            $is_apart = $is_apart || $frame['function'] === 'forward' || str_contains($frame['class'] ?? '', 'ChildProcess');
+            $is_apart = $is_apart || $frame['function'] === 'forward';
             foreach ([$frame['object'] ?? null, ...$frame['args'] ?? []] as $value) {
                 if ($value instanceof TestCase) {
                     return [$value, $is_apart];
