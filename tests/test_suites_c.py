@@ -17,7 +17,7 @@ import pytest
 from perfdiff.languages.c.frameworks import FRAMEWORKS
 from perfdiff.languages.c.suites import catch2
 from perfdiff.languages.c.suites.attempts import Attempts
-from perfdiff.languages.c.suites.cases import TestOutcome
+from perfdiff.languages.c.suites.cases import CaseOutcome
 from perfdiff.languages.c.suites.commands import CommandTest, listing_of
 from perfdiff.languages.c.suites.googlebenchmark import BenchmarkName
 from perfdiff.languages.listing import LISTED_TO, LISTING_S, Listing, tried
@@ -200,6 +200,24 @@ def test_a_program_that_is_not_of_the_framework_is_never_run(lists: Lists) -> No
     assert not Path("it-ran").exists()
 
 
+def test_programs_of_fetched_libraries_are_not_the_projects(lists: Lists) -> None:
+    compiled(google_benchmark("1.8"), "build/_deps/other/bench")
+    assert lists("googlebenchmark", limit_s=10) == Listing()
+
+
+def test_benchmarks_of_two_programs_that_share_a_name_are_told_apart(lists: Lists) -> None:
+    compiled(google_benchmark("1.8"), "build/long")
+    shutil.copy("build/long", "build/short")
+    Path("build/link").symlink_to("long")
+
+    listing = lists("googlebenchmark", "build", limit_s=30)
+
+    assert {name: benchmark.command.split()[0] for name, benchmark in listing.benchmarks.items() if "sort" in name} == {
+        "BM_sort": "build/long",
+        "short: BM_sort": "build/short",
+    }
+
+
 def test_a_program_that_was_not_built_is_told(lists: Lists) -> None:
     assert lists("googlebenchmark", "build/bench --v=2").failures == {"build/bench": "no such program was built"}
 
@@ -297,9 +315,9 @@ def test_reports_of_catch2_that_end_early_tell_what_ran() -> None:
     report = catch2.read(CATCH_3 + '<TestCase name="crashes">')
 
     assert dict(report.outcomes) == {
-        "passes": TestOutcome(0.5),
-        "needs a network": TestOutcome(0.25, "is skipped"),
-        "sorts": TestOutcome(0.0, sample_s=pytest.approx(1.1e-05)),
+        "passes": CaseOutcome(0.5),
+        "needs a network": CaseOutcome(0.25, "is skipped"),
+        "sorts": CaseOutcome(0.0, sample_s=pytest.approx(1.1e-05)),
     }
     assert (report.running, report.is_complete) == ("crashes", False)
     assert catch2.read(CATCH_3 + "</Catch2TestRun>").is_complete
@@ -568,6 +586,17 @@ def test_short_tests_of_ctest_run_in_one_shell(lists: Lists) -> None:
     assert ran(command, n=5).stdout == "one {n}\ntwo {n}\n"
 
 
+def test_each_of_several_tests_in_one_shell_has_its_folder_and_has_to_pass(lists: Lists) -> None:
+    for name in ("first", "second"):
+        Path(name).mkdir()
+    tests = [CommandTest(name, ("/bin/sh", "-c", f"pwd; test ! -e {name}"), Path(name).absolute()) for name in ("first", "second")]
+    batches = [benchmark.batch for benchmark in listing_of(tests, {}, Attempts.within_limit()).benchmarks.values() if benchmark.batch]
+    command = batches[0].command.replace("{cases}", batches[0].joint.join(batch.case for batch in batches))
+    assert [Path(line).name for line in ran(command).stdout.splitlines()] == ["first", "second"]
+    Path("first/first").touch()
+    assert ran(command).returncode != 0
+
+
 def test_frameworks_are_known_by_what_sources_of_benchmarks_include(tmp_path: Path) -> None:
     (tmp_path / "CMakeLists.txt").write_text("project(shop)\nENABLE_TESTING( )\n")
     (tmp_path / "bench").mkdir()
@@ -599,6 +628,14 @@ def test_tests_of_build_systems_are_known_by_their_files(tmp_path: Path, file: s
     (tmp_path / "sum.c").touch()
     (tmp_path / file).write_text(text)
     assert found_in(tmp_path) == found
+
+
+def test_makefiles_below_the_projects_folder_are_not_asked(tmp_path: Path) -> None:
+    (tmp_path / "sum.c").touch()
+    (tmp_path / "Makefile").write_text("all:\n")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "Makefile").write_text("check:\n")
+    assert found_in(tmp_path) == {}
 
 
 @pytest.mark.parametrize(

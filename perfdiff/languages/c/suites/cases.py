@@ -20,7 +20,7 @@ NOT_RUN = "was not tried: tests before it end the program"
 
 
 @dataclass(frozen=True, slots=True)
-class TestOutcome:
+class CaseOutcome:
     """What came of a test case: the seconds that it took, why it is no case to compare, and those of one sample of its benchmarks."""
 
     seconds: float
@@ -32,7 +32,7 @@ class TestOutcome:
 class CaseReport:
     """What a process told of its test cases: how they ended, and which one runs still; `is_complete` where there is no more to tell."""
 
-    outcomes: Mapping[str, TestOutcome] = field(default_factory=dict)
+    outcomes: Mapping[str, CaseOutcome] = field(default_factory=dict)
     running: str = ""
     is_complete: bool = False
 
@@ -45,16 +45,16 @@ class CaseProgram:
     run: Callable[[Sequence[str], float], tuple[TriedCommand, CaseReport]]
     names: Callable[[], Sequence[str]]
 
-    def outcomes(self, attempts: Attempts, failures: dict[str, str]) -> dict[str, TestOutcome]:
+    def outcomes(self, attempts: Attempts, failures: dict[str, str]) -> dict[str, CaseOutcome]:
         """Return what came of all cases that pass; add why others do not."""
-        outcomes: dict[str, TestOutcome] = {}
+        outcomes: dict[str, CaseOutcome] = {}
         left: list[str] = []
         for _ in range(_MOST_ENDS):
             names = list(_in_a_command(left))
             attempt, report = self.run(names, attempts.left_s / 2)  # what hangs leaves time for others
             outcomes.update(report.outcomes)
             if not report.is_complete and report.running:
-                outcomes[report.running] = TestOutcome(0.0, why(attempt) or "ends the program")
+                outcomes[report.running] = CaseOutcome(0.0, why(attempt) or "ends the program")
             if not outcomes and not left:
                 if not report.is_complete:
                     failures[self.path] = why(attempt) or "told nothing of its test cases"

@@ -1,7 +1,7 @@
 """Lists the test cases of programs with Catch2, versions 2 and 3: tests, and those with `BENCHMARK`.
 
 Catch2 chooses the iterations of a sample by the clock: of a body that takes less than about 25 µs there are more than one. It first
-measures the clock for a second or two, which is part of what a process takes before its first call.
+measures the clock for 0.3 to 2 s, which is part of what a process takes before its first call.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from perfdiff.languages.c.suites.attempts import Attempts, quoted
-from perfdiff.languages.c.suites.cases import CaseProgram, CaseReport, TestOutcome, elements, run_with_report
+from perfdiff.languages.c.suites.cases import CaseOutcome, CaseProgram, CaseReport, elements, run_with_report
 from perfdiff.languages.c.suites.programs import BuiltProgram, selected, unique
 from perfdiff.languages.c.suites.switches import with_switches
 from perfdiff.languages.listing import CALLS, CASES, Batch, Benchmark, Listing, TriedCommand
@@ -56,7 +56,7 @@ def _cases(program: BuiltProgram, arguments: Sequence[str], attempts: Attempts) 
 
 def read(text: str) -> CaseReport:
     """Return what a report of Catch2 tells."""
-    outcomes: dict[str, TestOutcome] = {}
+    outcomes: dict[str, CaseOutcome] = {}
     running, is_complete, sample_s = "", False, None
     for event, element in elements(text):
         if event == "start" and element.tag == "TestCase":
@@ -73,12 +73,12 @@ def read(text: str) -> CaseReport:
     return CaseReport(outcomes, running, is_complete)
 
 
-def _outcome(result: dict[str, str], sample_s: float | None) -> TestOutcome:
+def _outcome(result: dict[str, str], sample_s: float | None) -> CaseOutcome:
     reason = "fails" if result.get("success") != "true" else "is skipped" if int(result.get("skips", "0")) else ""
-    return TestOutcome(float(result.get("durationInSeconds", "0")), reason, sample_s)
+    return CaseOutcome(float(result.get("durationInSeconds", "0")), reason, sample_s)
 
 
-def _benchmark(program: BuiltProgram, name: str, outcome: TestOutcome) -> Benchmark:
+def _benchmark(program: BuiltProgram, name: str, outcome: CaseOutcome) -> Benchmark:
     path, case = BuiltProgram(program.path).text, quoted(_escaped(name))
     if outcome.sample_s is not None:
         command = f"{path} {case} {' '.join(_BENCHMARKS)} {CALLS} {_QUIET}"

@@ -38,7 +38,7 @@ def _tests(folder: Path, attempts: Attempts, failures: dict[str, str]) -> Iterat
     """Yield the tests of a build; add why others are none."""
     attempt = attempts.run(["ctest", "--show-only=json-v1"], folder)
     try:
-        entries = [_Entry(test) for test in json.loads(attempt.output)["tests"]]
+        entries = [CTestEntry(test) for test in json.loads(attempt.output)["tests"]]
     except (ValueError, KeyError, TypeError):
         failures[folder.as_posix()] = why(attempt) or "ctest --show-only=json-v1 does not tell its tests: it does so from CMake 3.14 on"
         return
@@ -53,7 +53,7 @@ def _tests(folder: Path, attempts: Attempts, failures: dict[str, str]) -> Iterat
         yield entry.test(folder, tuple(setups))
 
 
-class _Entry:
+class CTestEntry:
     """A test as CTest tells it."""
 
     def __init__(self, test: Mapping[str, Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perfdiff.languages.c.suites.attempts import Attempts, quoted
-from perfdiff.languages.c.suites.cases import CaseProgram, CaseReport, TestOutcome, elements, run_with_report
+from perfdiff.languages.c.suites.cases import CaseOutcome, CaseProgram, CaseReport, elements, run_with_report
 from perfdiff.languages.c.suites.programs import BuiltProgram, selected, unique
 from perfdiff.languages.c.suites.switches import with_switches
 from perfdiff.languages.listing import CASES, Batch, Benchmark, Listing, TriedCommand
@@ -43,7 +43,7 @@ def _cases(program: BuiltProgram, attempts: Attempts) -> CaseProgram:
 
 def read(text: str) -> CaseReport:
     """Return what a report of doctest tells."""
-    outcomes: dict[str, TestOutcome] = {}
+    outcomes: dict[str, CaseOutcome] = {}
     running, is_complete = "", False
     for event, element in elements(text):
         if event == "start" and element.tag == "TestCase":
@@ -53,14 +53,14 @@ def read(text: str) -> CaseReport:
             values = result.attrib if result is not None else {}
             if element.get("skipped") != "true":
                 passes = values.get("test_case_success", "true") == "true" and values.get("failures", "0") == "0"
-                outcomes[running] = TestOutcome(float(values.get("duration", "0")), "" if passes else "fails")
+                outcomes[running] = CaseOutcome(float(values.get("duration", "0")), "" if passes else "fails")
             running = ""
         elif event == "end" and element.tag == "doctest":
             is_complete = True
     return CaseReport(outcomes, running, is_complete)
 
 
-def _benchmark(program: BuiltProgram, name: str, outcome: TestOutcome) -> Benchmark:
+def _benchmark(program: BuiltProgram, name: str, outcome: CaseOutcome) -> Benchmark:
     batch = Batch(f"{program.text} {_FILTER}{CASES} {_QUIET}", quoted(_escaped(name)), ",")
     return Benchmark(name, batch.command.replace(CASES, batch.case), points={(): (outcome.seconds, False)}, batch=batch)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from perfdiff.languages.c.suites.attempts import Attempts, quoted, why
-from perfdiff.languages.c.suites.cases import CaseProgram, CaseReport, TestOutcome
+from perfdiff.languages.c.suites.cases import CaseOutcome, CaseProgram, CaseReport
 from perfdiff.languages.c.suites.programs import BuiltProgram, selected, unique
 from perfdiff.languages.c.suites.switches import with_switches
 from perfdiff.languages.listing import CALLS, CASES, Batch, Benchmark, Listing, TriedCommand, Values
@@ -49,15 +49,14 @@ def listed(value: str) -> Listing:
 
 
 def listed_tests(text: str) -> Iterator[ListedTest]:
-    """Yield the tests that `--gtest_list_tests` prints, but for those that are disabled."""
+    """Yield the tests that `--gtest_list_tests` prints."""
     suite = ""
     for line in text.splitlines():
         name, _, comment = line.partition("#")
         if line.startswith("  ") and suite:
             value = comment.partition("=")[2].strip() if "GetParam()" in comment else ""
             test = suite + name.strip()
-            if not re.search(r"(?:^|[/.])DISABLED_", test):
-                yield ListedTest(test, (float(value) if "." in value else int(value)) if _NUMBER.fullmatch(value) else None)
+            yield ListedTest(test, (float(value) if "." in value else int(value)) if _NUMBER.fullmatch(value) else None)
         elif name.strip().endswith("."):
             suite = name.strip()
 
@@ -78,7 +77,7 @@ def read(attempt: TriedCommand) -> CaseReport:
     """Return what a run prints of its tests, in whole milliseconds."""
     ended = {name: (status, int(milliseconds)) for status, name, milliseconds in _RAN.findall(attempt.output)}
     reasons = {"OK": "", "FAILED": "fails", "SKIPPED": "is skipped"}
-    outcomes = {name: TestOutcome(number / 1000 or _SHORT_S, reasons[status]) for name, (status, number) in ended.items()}
+    outcomes = {name: CaseOutcome(number / 1000 or _SHORT_S, reasons[status]) for name, (status, number) in ended.items()}
     running = next((name for name in reversed(_STARTED.findall(attempt.output)) if name not in ended), "")
     return CaseReport(outcomes, running, attempt.output.count(_ENDED) > 1 and not running)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+from perfdiff.languages.c.suites.checkout import folders
 
 _IN_SOURCES = {
     "googlebenchmark": re.compile(rb"#\s*include\s*[<\"](?:\.\./)*benchmark/benchmark\.h[>\"]"),
@@ -30,12 +30,8 @@ _IN_BUILDS: dict[str, dict[str, dict[str, re.Pattern[bytes]]]] = {
     "make": _OF_MAKE,
 }
 _BUILD_FILES = frozenset(name for files in _IN_BUILDS.values() for name in files)
-_OF_OTHERS = frozenset(
-    ("vendor", "vendored", "third_party", "thirdparty", "3rdparty", "external", "extern", "deps", "subprojects", "node_modules", "build")
-)
 _SOURCE = re.compile(r".*\.(c|cc|cpp|cxx|h|hh|hpp|hxx)", re.IGNORECASE)
 _NAMED = re.compile(r"bench|perf|test|spec|check", re.IGNORECASE)  # folders and files of benchmarks and tests
-_MOST_FILES = 20_000  # names that are looked at
 _MOST_READ = 400  # sources, and as many files of build systems: a few thousandths of a second each hundred
 _HEAD_BYTES = 8_192  # of a source, in which its inclusions stand
 _BUILD_BYTES = 200_000
@@ -78,24 +74,13 @@ def _files(project: Path) -> tuple[list[Path], list[Path]]:
     """Return the sources of benchmarks and tests, those of benchmarks first, and the files of build systems."""
     sources: list[Path] = []
     builds: list[Path] = []
-    for path in _walked(project):
-        if path.name in _BUILD_FILES and (path.name not in _OF_MAKE or path.parent == project):  # only the makefile at the top is asked
-            builds.append(path)
-        elif _SOURCE.fullmatch(path.name) and _NAMED.search(path.relative_to(project).as_posix()):
-            sources.append(path)
+    for path in (path for folder in folders(project) for path in folder.files):
+        if path.name in _BUILD_FILES and (path.name not in _OF_MAKE or path.parent == Path()):  # only the makefile at the top is asked
+            builds.append(project / path)
+        elif _SOURCE.fullmatch(path.name) and _NAMED.search(path.as_posix()):
+            sources.append(project / path)
     sources.sort(key=lambda path: "bench" not in path.as_posix().lower())
     return sources[:_MOST_READ], builds[:_MOST_READ]
-
-
-def _walked(project: Path) -> Iterator[Path]:
-    seen = 0
-    for parent, folders, names in os.walk(project):
-        folders[:] = [name for name in folders if not name.startswith(".") and name.lower() not in _OF_OTHERS]
-        seen += len(names)
-        if seen > _MOST_FILES:
-            return
-        for name in names:
-            yield Path(parent, name)
 
 
 def _matching(path: Path, patterns: dict[str, re.Pattern[bytes]], most_bytes: int) -> set[str]:
