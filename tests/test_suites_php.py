@@ -142,7 +142,6 @@ def test_words_select_paths_and_names_of_subjects(project: Makes, words: str, na
 @pytest.mark.parametrize(
     ("files", "says"),
     [
-        ({"composer.json": "{}"}, '[build] command = "composer install"'),
         ({"phpbench.json": '{"runner.bootstrap": "tests/start.php"}'}, "there is no tests/start.php here"),
         ({"phpbench.json": "{"}, "phpbench.json is no JSON"),
         ({"phpbench.json": '{"runner.path": "gone"}', "composer.json": "{}", "vendor/autoload.php": AUTOLOAD}, "there is no gone here"),
@@ -250,15 +249,30 @@ def test_a_project_without_phpunit_is_told_how_to_get_it(project: Makes, monkeyp
 
 @needs_phpunit
 def test_what_phpunit_says_where_it_cannot_begin_is_told_with_what_to_do(project: Makes) -> None:
-    place = project({**files_of(""), "composer.json": "{}"})
+    project({**files_of(""), "composer.json": "{}"})
     ended = asked("phpunit", "--no-such-option")
     assert ended.returncode == 1
     assert "no-such-option" in ended.stderr
-    (place / "vendor/autoload.php").unlink()
-    ended = asked("phpunit")
-    assert ended.returncode == 1
-    assert "Cannot open file" in ended.stderr
-    assert '[build] command = "composer install"' in ended.stderr
+
+
+COMPOSER = '{"autoload": {"psr-4": {"Own\\\\": ["src/"]}}, "autoload-dev": {"psr-4": {"Own\\\\Benchmarks\\\\": "benchmarks"}}}'
+
+
+@needs_phpunit
+@pytest.mark.parametrize(
+    ("framework", "files", "name"),
+    [
+        ("phpbench", {"benchmarks/NotesBench.php": BENCH}, f"{NAMES}named"),
+        ("phpunit", {"tests/NotesTest.php": TESTS, "phpunit.xml.dist": XML}, "NotesTest::testFirst"),
+    ],
+)
+def test_a_project_that_composer_laid_nothing_for_has_its_own_classes(
+    project: Makes, framework: str, files: Mapping[str, str], name: str
+) -> None:
+    (project({"composer.json": COMPOSER, **files}) / "vendor/autoload.php").unlink()
+    listing = listed(framework)
+    assert '[build] command = "composer install"' in listing.failures["vendor/autoload.php"]
+    assert ran(listing.benchmarks[name].command, calls=1)
 
 
 def files_of(phpunit: str) -> dict[str, str]:

@@ -22,6 +22,7 @@ _RUNS = 20  # that a comparison makes of each point, as a rule: ten of each side
 _SHOWN = 8  # names of cases in a note
 # Of the time that a user gives: whole runs answer first, and counts, calls and lines come after them.
 _RUN_SHARE, _LOOK_SHARE = 1 / 3, 1 / 10
+_MOST_LOOK_S = 30.0  # a first answer is to be there within three minutes: two listings, runs with probes, and then whole runs
 
 
 def with_benchmarks(bench: Bench, site: Site) -> tuple[Bench, Site]:
@@ -165,8 +166,8 @@ class Selecting:
 
     @property
     def _patience_s(self) -> float:
-        """Return how long listing a side may take, and looking what its cases reach."""
-        return min(self._budget_s, _LOOK_SHARE * self.bench.request.deadline.left_s)
+        """Return how long listing a side may take, and looking what its cases reach: nobody has an answer before."""
+        return min(_MOST_LOOK_S, _LOOK_SHARE * self.bench.request.deadline.left_s)
 
     @property
     def _budget_s(self) -> float:

@@ -50,8 +50,11 @@ final class Settings
         $bootstrap = $own ?? 'vendor/autoload.php';
         if (is_file($bootstrap)) {
             (static fn () => require_once realpath($bootstrap))();
-        } elseif ($own !== null || is_file('composer.json')) {
-            give_up("there is no $bootstrap here; " . INSTALL);
+        } elseif (is_autoload($bootstrap)) {
+            require_once __DIR__ . '/autoload.php';
+            tell(['ends' => $bootstrap, 'fails' => LACKING]);
+        } else {
+            give_up("there is no $bootstrap here; correct runner.bootstrap of phpbench.json");
         }
     }
 }

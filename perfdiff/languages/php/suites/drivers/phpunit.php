@@ -273,13 +273,25 @@ function near(?string $script): array
 /** Run PHPUnit in this process, heard by a watch; return whether all tests had their turn. */
 function run(array $arguments, Watch $watch): bool
 {
-    $arguments = ['phpunit', ...$arguments, ...ALIKE];
+    $arguments = ['phpunit', ...$arguments, ...ALIKE, ...bootstrap()];
     $_SERVER['argv'] = $GLOBALS['argv'] = $arguments;
     $family = version_compare(\PHPUnit\Runner\Version::id(), '10', '<') ? 'listened' : 'traced';
     require __DIR__ . "/$family.php";
     $is_complete = start($arguments, $watch);
     $watch->closes();
     return $is_complete;
+}
+
+/** What loads the classes of a project that Composer laid nothing for, in place of what its configuration names and is not there. */
+function bootstrap(): array
+{
+    if (is_file(vendor() . '/autoload.php')) {
+        return [];
+    }
+    require_once __DIR__ . '/autoload.php';
+    $file = current(array_filter(['phpunit.xml', 'phpunit.xml.dist', 'phpunit.dist.xml'], 'is_file'));
+    $named = $file === false ? '' : (string) (@simplexml_load_file($file) ?: [])['bootstrap'];
+    return $named !== '' && !is_file($named) && is_autoload($named) ? ['--bootstrap', __DIR__ . '/autoload.php'] : [];
 }
 
 /** A regular expression that only the names of some tests match. */
@@ -298,7 +310,7 @@ function list_tests(array $words): void
 {
     load();
     if (is_file('composer.json') && !is_file(vendor() . '/autoload.php')) {
-        fwrite(STDERR, 'there is no ' . vendor() . '/autoload.php: ' . INSTALL . "\n"); // seen where tests cannot begin without it
+        tell(['ends' => vendor() . '/autoload.php', 'fails' => LACKING]);
     }
     $left_out = array_map(function (string $case): string {
         [$method, $set] = [...explode(' set=', $case, 2), null];

@@ -14,6 +14,7 @@ namespace Perfdiff;
 
 const INSTALL = 'run `composer install` in your checkout, whose packages both revisions then have, or let each revision have its own: '
     . '[build] command = "composer install"';
+const LACKING = 'is not there, so that packages of others are not: ' . INSTALL;
 
 function tell(array $event): void
 {
@@ -52,6 +53,12 @@ function printable(string $text): string
 function reason(\Throwable $error): string
 {
     return $error::class . ': ' . explode("\n", $error->getMessage())[0];
+}
+
+/** Whether a file is what Composer lays, in whose place `autoload.php` may stand. */
+function is_autoload(string $file): bool
+{
+    return basename($file) === 'autoload.php';
 }
 
 /** End with a message that says what to do. */
