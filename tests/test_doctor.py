@@ -288,3 +288,22 @@ def test_a_php_that_is_not_there_is_missing_only_where_a_project_is_php(tmp_path
     assert "php-cli" in named(checks, "PHP").remedy
     elsewhere = doctor.examine(tmp_path / "cache", {**os.environ, "PATH": str(tmp_path)}, tmp_path)
     assert (named(elsewhere, "PHP").found, named(elsewhere, "PHP").needed) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("command", "lacking"),
+    [
+        ("python3 bench/run.py {n}", "bench/run.py"),
+        ("python3 there.py {n}", None),
+        ("no-such-program-at-all {n}", "no-such-program-at-all"),
+        ("A=1 python3 -c pass", None),
+        ("cd build && ./sort {n}", None),
+        ("./made/by/the/build {n}", None),
+        ("sh 'not closed", None),
+    ],
+)
+def test_what_a_workload_starts_is_looked_for(tmp_path: Path, command: str, lacking: str | None) -> None:
+    (tmp_path / "there.py").touch()
+    config = Config(BuildConfig("make"), (WorkloadConfig("main", command),))
+    checks = [check for check in doctor.examine(tmp_path / "cache", os.environ, tmp_path, config) if check.name == "workload main"]
+    assert [check.says for check in checks if not check.found] == ([f"`{command}`: there is no {lacking}"] if lacking else [])

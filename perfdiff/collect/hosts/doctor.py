@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import shlex
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from perfdiff import units
 from perfdiff.build import compilers
@@ -14,7 +17,7 @@ from perfdiff.build.cache import claim
 from perfdiff.collect.hosts import counters, machine, servicehost
 from perfdiff.collect.hosts.counters import Library
 from perfdiff.collect.hosts.machine import Pmu
-from perfdiff.config import Config
+from perfdiff.config import ASSIGNMENT, Config
 from perfdiff.errors import RevisionError, StoreError
 from perfdiff.languages.check import Check, refused
 from perfdiff.languages.installed import installed, loaded
@@ -42,6 +45,7 @@ def examine(cache: Path, variables: Mapping[str, str], project: Path, config: Co
         *(_checkout(project) if config else ()),
         *_languages(config, project, cache, variables),
         *servicehost.examine(config, project, cache, variables),
+        *(_workloads(config, project, variables) if config else ()),
         _cache_room(cache),
         _clock(),
         _counters(),
@@ -72,6 +76,31 @@ def _checkout(project: Path) -> Iterator[Check]:
             yield refused(_CHECKOUT, error, "", is_needed=False)
         return
     yield Check(_CHECKOUT, needed=False, found=True, says=str(repository.top or repository.git_dir))
+
+
+def _workloads(config: Config, project: Path, variables: Mapping[str, str]) -> Iterator[Check]:
+    """Yield whether what commands of workloads start is there, as far as that shows before anything is built.
+
+    That is a program on PATH, with the script behind it. One of a path may be what the build makes.
+    """
+    for workload in config.workloads:
+        words = _words(workload.command) if not (workload.suite or workload.requests) else []
+        if not words or "/" in words[0]:
+            continue
+        script = next((word for word in words[1:2] if PurePath(word).suffix and "{" not in word and not word.startswith("-")), None)
+        is_on_path = subprocess.run(["/bin/sh", "-c", 'command -v "$1"', "sh", words[0]], env=variables, capture_output=True, check=False)
+        lacking = words[0] if is_on_path.returncode else script if script and not (project / script).exists() else None
+        says = f"`{workload.command}`" if lacking is None else f"`{workload.command}`: there is no {lacking}"
+        remedy = "correct the command of the workload, unless the build makes what is missing"
+        yield Check(f"workload {workload.name}", needed=False, found=lacking is None, says=says, remedy=remedy)
+
+
+def _words(command: str) -> list[str]:
+    """Return the words of a command behind variables that it sets; none where a quotation is not closed, as the shell will say."""
+    try:
+        return [*itertools.dropwhile(ASSIGNMENT.match, shlex.split(command))]
+    except ValueError:
+        return []
 
 
 def _python() -> Check:
