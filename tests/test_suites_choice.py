@@ -31,6 +31,11 @@ def test_one_case_runs_even_if_it_takes_longer_than_there_is_time_for() -> None:
     assert chosen([Candidate("long", 100.0, {1: 5}), Candidate("longer", 200.0, {1: 5})], 1.0) == ("long",)
 
 
+def test_what_shares_a_process_with_others_takes_its_own_time_alone() -> None:
+    tests = [Candidate(f"t{number}", 1.0, {number: 1}, added_s=0.1) for number in range(20)]
+    assert len(chosen(tests, 1.05)) == 10
+
+
 def test_where_no_case_calls_what_changed_the_shortest_ones_run() -> None:
     assert chosen([Candidate("long", 1.0), Candidate("short", 0.1), Candidate("middle", 0.5)], 0.7) == ("short", "middle")
 

@@ -20,6 +20,7 @@ from perfdiff.records.schema import Note, Phase
 
 _RUNS = 20  # that a comparison makes of each point, as a rule: ten of each side
 _SHOWN = 8  # names of cases in a note
+_MOST_CHARACTERS = 400  # of why nothing is in a suite: some frameworks say all that they have called
 # Of the time that a user gives: whole runs answer first, and counts, calls and lines come after them.
 _RUN_SHARE, _LOOK_SHARE = 1 / 3, 1 / 10
 _MOST_LOOK_S = 30.0  # a first answer is to be there within three minutes: two listings, runs with probes, and then whole runs
@@ -94,7 +95,7 @@ class Selecting:
             except WorkloadError as error:
                 if not workload.suite.guessed:
                     raise
-                self._missing.append(f"{_title(workload)}: {error.detail or error}")
+                self._missing.append(f"{_title(workload)}: {(error.detail or str(error))[:_MOST_CHARACTERS]}")
                 continue
             fresh += cases
             self.notes += notes
@@ -125,7 +126,7 @@ class Selecting:
         candidates = self._reaching or [(case, {}) for case in self._listed]
         named = {str(index): candidate for index, candidate in enumerate(candidates)}
         names = witnesses.chosen(
-            [Candidate(name, case.run_s, _in_all(case, calls)) for name, (case, calls) in named.items()], self._affordable_s
+            [Candidate(name, case.run_s, _in_all(case, calls), _added_s(case)) for name, (case, calls) in named.items()], self._affordable_s
         )
         cases = list(_joined([named[name][0] for name in names]))
         text = self._told(cases)
@@ -179,9 +180,19 @@ def _in_all(case: SuiteCase, calls: Calls) -> Calls:
     return {function: number * case.calls * case.points for function, number in calls.items()}
 
 
+def _added_s(case: SuiteCase) -> float:
+    """Return what a case adds to the runs of others: a short test is run in the process of the others of its suite."""
+    return case.call_s if _is_short(case) else case.run_s
+
+
+def _is_short(case: SuiteCase) -> bool:
+    """Return whether a case is a test that is too short to be timed alone."""
+    return case.batch is not None and case.call_s < LEAST_S
+
+
 def _joined(cases: Sequence[SuiteCase]) -> Iterator[SuiteCase]:
     """Yield cases with short tests of one process together: each alone is too short to be timed."""
-    short = [case for case in cases if case.batch is not None and case.call_s < LEAST_S]
+    short = [case for case in cases if _is_short(case)]
     yield from (case for case in cases if case not in short)
     for tests in in_processes(short):
         yield tests[0] if len(tests) == 1 else together(tests, f"{tests[0].suite.name}: {len(tests)} tests")

@@ -10,11 +10,15 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A case that may be run: `run_s` seconds for a run of all its points, in one of which it makes `calls` of functions that changed."""
+    """A case that may be run: `run_s` seconds for a run of all its points, which together make `calls` of functions that changed.
+
+    What it adds to runs of others, `added_s`, is less where it shares their process; None: as much.
+    """
 
     name: str
     run_s: float
     calls: Mapping[int, float] = field(default_factory=dict)
+    added_s: float | None = None
 
 
 def chosen(candidates: Sequence[Candidate], affordable_s: float) -> tuple[str, ...]:
@@ -26,6 +30,7 @@ def chosen(candidates: Sequence[Candidate], affordable_s: float) -> tuple[str, .
     """
     functions = sorted({function for candidate in candidates for function in candidate.calls})
     run_s = np.array([candidate.run_s for candidate in candidates])
+    added_s = np.array([candidate.run_s if candidate.added_s is None else candidate.added_s for candidate in candidates])
     strength = _strengths(candidates, functions, run_s)
     total = strength.sum(axis=1)
     best = np.zeros(len(functions))
@@ -35,12 +40,12 @@ def chosen(candidates: Sequence[Candidate], affordable_s: float) -> tuple[str, .
     while left:
         gains = np.maximum(strength[left] - best, 0.0).sum(axis=1)
         order = np.lexsort((run_s[left], -total[left], -gains))
-        fitting = [left[place] for place in order if spent_s + run_s[left[place]] <= affordable_s]
+        fitting = [left[place] for place in order if spent_s + added_s[left[place]] <= affordable_s]
         if not fitting and names:
             break
         index = fitting[0] if fitting else left[order[0]]
         names.append(candidates[index].name)
-        spent_s += run_s[index]
+        spent_s += added_s[index]
         best = np.maximum(best, strength[index])
         left.remove(index)
     return tuple(names)
