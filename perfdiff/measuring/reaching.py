@@ -32,9 +32,11 @@ Calls = Mapping[int, float]  # in a run, by function
 def sought(subjects: Subjects, exclude: Sequence[str]) -> frozenset[int]:
     """Return the functions that a case has to call to tell of the change: what changed, or the nearest callers of what has no probe.
 
-    Functions of tests are what runs, not what is measured.
+    Functions of tests are what runs, not what is measured; and what runs as a part of the program is loaded, all cases do, which tells none
+    from the others.
     """
-    changed = {id_ for id_ in subjects.suspects if not is_of_tests(subjects.pairs[id_].shown.file)}
+    shown = {id_: subjects.pairs[id_].shown for id_ in subjects.suspects}
+    changed = {id_ for id_, definition in shown.items() if not (definition.loads or is_of_tests(definition.file))}
     unprobed = subjects.unprobed(exclude)
     above = itertools.chain.from_iterable(unprobed[id_] for id_ in changed & unprobed.keys())
     return frozenset((changed - unprobed.keys()) | set(above))
