@@ -467,6 +467,13 @@ def test_a_target_of_make_is_the_commands_of_its_recipe(lists: Lists) -> None:
     assert not Path("unbuilt").exists()
 
 
+def test_a_target_of_make_that_is_the_program_itself_is_run(lists: Lists) -> None:
+    compiled("int main() { return 0; }", "bench")
+    Path("Makefile").write_text("bench:\n\t$(CC) -o bench bench.c\n")
+    (benchmark,) = lists("make", "bench").benchmarks.values()
+    assert benchmark.command == "./bench"
+
+
 def found_in(project: Path) -> dict[str, list[str]]:
     """Return what the frameworks find in a checkout, by their names."""
     values = {framework.name: list(framework.find(project)) for framework in FRAMEWORKS}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import shlex
 from collections.abc import Iterator
@@ -31,15 +32,20 @@ def listed(value: str) -> Listing:
         reason = f"compiles {compiled[0]} first: let the build do that, with automake by `make check TESTS=`"
         return with_switches(Listing(failures={f"make {value}": reason}))
     tests = _tests(recipe.output)
-    if tests == []:
+    programs = [CommandTest(f"./{word}", (f"./{word}",), Path.cwd()) for word in words if _is_program(Path(word))]
+    if tests == [] and not programs:
         return with_switches(Listing(failures={f"make {value}": "runs nothing"}))
-    if tests is not None:
-        return with_switches(listing_of(tests, {}, attempts))
+    if tests is not None:  # where the recipe has nothing left to do, the target is the program itself, which the build made
+        return with_switches(listing_of(tests or programs, {}, attempts))
     command = f"make -s --no-print-directory {' '.join(map(quoted, words))}"
     attempt = attempts.shell(command, attempts.left_s)
     if why(attempt):
         return with_switches(Listing(failures={f"make {value}": why(attempt)}))
     return Listing({f"make {value}": Benchmark(f"make {value}", command, points={(): (attempt.wall_s, False)})})
+
+
+def _is_program(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
 
 
 def _compiled(recipe: str) -> Iterator[str]:
