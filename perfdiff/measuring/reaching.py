@@ -48,11 +48,12 @@ def told_apart(
     """Yield which of some tests that may run in one process reach what is wanted, with their calls of it; None of those that fail.
 
     They run together first, and in ever smaller parts where that reaches something or fails: of many tests few runs find the few that do
-    (group testing: Dorfman 1943). Parts that do not run `in_time` stay together.
+    (group testing: Dorfman 1943). Of tests that there is no time to tell apart, each is taken to make its share of what all of them do.
     """
     called = calls(tests) if in_time() else None
     if len(tests) == 1 or called == {} or not in_time():
-        yield _one_process(tests), called
+        share = None if called is None else {function: count / len(tests) for function, count in called.items()}
+        yield from ((test, share) for test in tests)
         return
     for start, end in itertools.pairwise(_bounds(len(tests))):
         yield from told_apart(tests[start:end], calls, in_time)
@@ -85,10 +86,7 @@ class Reaching:
         self._heads = {definition.key: (id_, definition.tokens) for id_, definition in sides.items() if definition is not None}
 
     def of(self, cases: Sequence[SuiteCase]) -> Iterator[tuple[SuiteCase, Calls]]:
-        """Yield the cases that reach what is wanted, tests that could not be told apart as one, each with its calls of that.
-
-        Raises BuildError where no probes can be had.
-        """
+        """Yield the cases that reach what is wanted, each with its calls of that; raise BuildError where no probes can be had."""
         for _, suite in itertools.groupby(cases, key=lambda case: case.suite):
             yield from self._of_suite(list(suite))
 
