@@ -17,14 +17,16 @@ from perfdiff.collect.choosing import folding
 from perfdiff.collect.choosing.rates import Rate
 from perfdiff.collect.choosing.subjects import Subjects
 from perfdiff.collect.choosing.survey import Choice, Fold, Priority
-from perfdiff.config import CompareConfig
+from perfdiff.config import BuildConfig, CompareConfig, Config
 from perfdiff.languages.protocol import Counterpart, FeaturePlan, Load
 from perfdiff.outlook import Outlook
+from perfdiff.progress import Silent
 from perfdiff.records.differences import Skipped
 from perfdiff.records.schema import Change, Origin, Phase, Revision
 from perfdiff.records.testfiles import is_of_tests, sources_first
 from perfdiff.report import junit, terminal
 from perfdiff.report.document import build
+from perfdiff.request import Request
 from test_collect import definition
 
 
@@ -128,4 +130,5 @@ def test_a_rehearsal_names_functions_of_sources_first(monkeypatch: pytest.Monkey
     rev = Revision("v1", "a" * 40, "")
     would = Outlook(rev, rev, False, {}, 6, None, by_id, (), {Phase.PLAIN: 1}, {Phase.PLAIN: 1}, None, None, 0.0, 0.05)
     monkeypatch.setattr("perfdiff.outlook.outlook", lambda request, progress: would)
-    assert ": add, test_sum;" in rehearsed(None, None, width=200, colour=False)  # type: ignore[arg-type]
+    request = Request(Path(), (), Config(BuildConfig("make"), ()), Path(), {})
+    assert ": add, test_sum;" in rehearsed(request, Silent(), width=200, colour=False)

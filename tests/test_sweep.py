@@ -27,6 +27,7 @@ from perfdiff.records.recorded import Held, Recorded
 from perfdiff.report import check_plot
 from perfdiff.report import sweep as report
 from perfdiff.report.sentences.catalogue import noted
+from programs import git
 from test_schemas import VALIDATORS
 
 DELAYS = (0.0, 1.0, 2.0, 5.0, 10.0)
@@ -290,6 +291,7 @@ def test_a_sweep_over_a_real_program_finds_who_asks_how_often(
 def test_samples_and_trends_know_no_delay(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    git(tmp_path, "init", "-q")
     (tmp_path / "learnt").write_text("f.wall_ns() {\n  Norm(5, 1);\n}\n")
     assert made_services.perfdiff("check", "-q", "learnt", "--delay", "db=2ms") == 2
     assert "no service is named 'db'; the configuration has no [[service]]" in capsys.readouterr().err

@@ -36,6 +36,7 @@ from perfdiff.records.schema import Change, Experiment, Phase, Point, Revision, 
 from perfdiff.records.thresholds import as_configured, unjudged
 from perfdiff.report import json_report, terminal
 from perfdiff.report.document import build
+from perfdiff.request import Request
 from test_whole_runs import pairs_of, runs
 
 TOLERANT, STRICT = 1000.0, 3000.0  # sizes of the points of the two workloads
@@ -226,4 +227,5 @@ def test_thresholds_of_workloads_are_told_in_reports_and_rehearsals(monkeypatch:
     runs_of = {Phase.PLAIN: 1}
     would = Outlook(rev, rev, False, {}, 6, None, None, told().points, runs_of, runs_of, None, None, 0.0, 0.05)
     monkeypatch.setattr("perfdiff.outlook.outlook", lambda request, progress: would)
-    assert re.search(rf"threshold\s+{re.escape(said)}", rehearsed(None, None, width=200, colour=False))  # type: ignore[arg-type]
+    request = Request(Path(), (), Config(BuildConfig("make"), ()), Path(), {})
+    assert re.search(rf"threshold\s+{re.escape(said)}", rehearsed(request, Silent(), width=200, colour=False))

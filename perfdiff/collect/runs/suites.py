@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from perfdiff import units
+from perfdiff import temporary, units
 from perfdiff.collect.execution.executor import Command, Executor, Purpose
 from perfdiff.collect.runs.collector import Target
 from perfdiff.collect.trees.upkeep import Chores, Upkeep
@@ -173,8 +173,9 @@ class Suites:
             for purpose, text in ((Purpose.SETUP, config.setup), (Purpose.PREPARE, config.prepare))
         )
         assert target.tree is not None, "plain builds are put back"
-        with self.upkeep.around(target.tree, command, Chores(config.name, _NO_POINT, 0, setup, prepare), executor, target.home):
-            executor.execute(command)
+        chores = Chores(config.name, _NO_POINT, 0, setup, prepare)
+        with temporary.folder() as scratch, self.upkeep.around(target.tree, command, chores, executor, target.home):
+            executor.execute(replace(command, environment={**command.environment, "TMPDIR": str(scratch)}))
         try:
             return Listing.read(file.read_text().replace(f"{target.tree}/", ""))
         except (OSError, ValueError, KeyError, TypeError) as error:
