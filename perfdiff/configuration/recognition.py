@@ -94,6 +94,13 @@ def is_led(folder: Path, kind: ProjectKind) -> bool:
     return any(other.recognise(folder, (), is_led=False) is not None for other in others)
 
 
+def languages_of_files(tree: Path) -> frozenset[str]:
+    """Return the names of the languages that a project is written in, as its files alone tell."""
+    by_files = {traits.name for traits, kind in kinds() if kind.recognise(tree, (), is_led=is_led(tree, kind)) is not None}
+    compiled = {traits.name for traits in installed() if traits.project is None} if buildsystem.compiles(tree) else set()
+    return frozenset(by_files | compiled)
+
+
 def recognised(tree: Path, workloads: Sequence[WorkloadConfig], offered: Sequence[ServiceConfig], named: Collection[str]) -> Programs:
     """Return what a project is written in: the languages `named` in its configuration, and those that its files and commands tell."""
     served = [service.command.removeprefix("exec ") for service in offered if not service.outside]

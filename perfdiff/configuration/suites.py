@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from perfdiff.config import Suite, WorkloadConfig
+from perfdiff.configuration import recognition
 from perfdiff.errors import ConfigError
-from perfdiff.languages.frameworks import frameworks
+from perfdiff.languages.frameworks import Material, frameworks
 
 
 def taken(values: Mapping[str, Any], place: str) -> dict[str, Any]:
@@ -32,9 +33,18 @@ def taken(values: Mapping[str, Any], place: str) -> dict[str, Any]:
 
 
 def guessed(project: Path) -> tuple[WorkloadConfig, ...]:
-    """Return the suites that a project seems to have, as workloads, what tells most first; nothing where there are none."""
-    offered = sorted((offer.framework for offer in frameworks().values()), key=lambda framework: framework.material)
-    suites = [Suite(framework.name, what, guessed=True) for framework in offered for what in framework.find(project)]
+    """Return the suites that a project seems to have, as workloads, what tells most first; nothing where there are none.
+
+    Tests in another language than a project is told to be written in, as of its bindings, would have that language's builds made.
+    """
+    offers = sorted(frameworks().values(), key=lambda offer: offer.framework.material)
+    languages_of_files = recognition.languages_of_files(project)
+    suites = [
+        Suite(offer.framework.name, what, guessed=True)
+        for offer in offers
+        if not languages_of_files or offer.language in languages_of_files or offer.framework.material is Material.BENCHMARKS
+        for what in offer.framework.find(project)
+    ]
     kinds = [suite.kind for suite in suites]
     return tuple(
         WorkloadConfig(suite.kind if kinds.count(suite.kind) == 1 else f"{suite.kind} {suite.what}".strip(), suite=suite)
