@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,13 @@ def test_tests_of_one_process_are_one_workload() -> None:
     assert case.workload(3) == WorkloadConfig("unit: 2 tests", "run 'a b' 'c' --calls 3")
     assert case.size == 2
     assert case.call_s == pytest.approx(0.002)
+
+
+def test_tests_that_run_once_keep_no_others_from_running_more_often() -> None:
+    often, once = unit_tests(["a", "b"]), unit_tests(["c"])
+    sides = [replace(side, points={(): (0.001, False)}) for side in once[0].sides]
+    groups = list(in_processes([*often, replace(once[0], sides=sides)]))
+    assert [[case.name for case in group] for group in groups] == [["a", "b"], ["c"]]
 
 
 def test_a_command_names_no_more_tests_than_the_shell_takes() -> None:

@@ -136,7 +136,7 @@ def test_a_short_test_is_called_twice_and_a_long_one_once(bare: Project) -> None
 
 
 @pytest.mark.parametrize("kind", ["pytest tests", "unittest tests.test_a"])
-def test_several_tests_run_once_in_one_process(bare: Project, kind: str) -> None:
+def test_several_tests_run_as_often_as_is_asked_in_one_process(bare: Project, kind: str) -> None:
     text = "import unittest\nfrom counted import count\nclass T(unittest.TestCase):\n"
     text += "    @classmethod\n    def setUpClass(cls): count('class')\n"
     text += "".join(f"    def test_{name}(self): count('{name}')\n" for name in "abc")
@@ -146,7 +146,8 @@ def test_several_tests_run_once_in_one_process(bare: Project, kind: str) -> None
     assert len({batch["command"] for batch in chosen}) == 1  # type: ignore[index]
     first = chosen[0]
     command = first["command"].replace("{cases}", first["joint"].join(batch["case"] for batch in chosen))  # type: ignore[index]
-    assert bare.run(command) == ["class", "a", "c"]
+    assert bare.run(command.replace("{calls}", "1")) == ["class", "a", "c"]
+    assert sorted(bare.run(command.replace("{calls}", "3"))) == ["a"] * 3 + ["c"] * 3 + ["class"]
 
 
 @pytest.mark.parametrize("options", ["addopts = -x", "addopts = --no-such-option", "required_plugins = no-such-plugin", "addopts = -n 4"])

@@ -102,7 +102,10 @@ def in_processes(cases: Sequence[SuiteCase]) -> Iterator[list[SuiteCase]]:
     groups: dict[tuple[str, ...], list[SuiteCase]] = {}
     for index, case in enumerate(cases):
         batch = case.batch
-        alike = (str(index),) if batch is None else (case.suite.name, batch.command, case.sides[-1].setup)
+        again = all(
+            again for side in case.sides for _, again in side.points.values()
+        )  # what is run once keeps none from running more often
+        alike = (str(index),) if batch is None else (case.suite.name, batch.command, case.sides[-1].setup, str(again))
         groups.setdefault(alike, []).append(case)
     for group in groups.values():
         ends = itertools.accumulate(len((case.batch.joint + case.batch.case).encode()) if case.batch else 0 for case in group)

@@ -5,7 +5,7 @@ perfdiff can be imported. The current folder is that of the project.
 
     python -m perfdiff_benchmarks list KIND WHAT...
     python -m perfdiff_benchmarks run KIND WHAT... NAME=VALUE... --calls N
-    python -m perfdiff_benchmarks batch KIND WHAT TEST...
+    python -m perfdiff_benchmarks batch KIND WHAT N TEST...
     python -m perfdiff_benchmarks cache asv FOLDER BENCHMARK
 
 KIND is `asv` (WHAT: the folder of the suite, and a regular expression of names, or one benchmark), `pytest` (arguments, and `tests` or
@@ -16,5 +16,5 @@ and benchmark), or `callable` (`module:function`, and its parameters' values as 
 the file PERFDIFF_LISTING, within PERFDIFF_LISTING_S seconds: `benchmarks`, each with `name`, `command` (which `--calls N` completes),
 `setup`, `parameters` (values by name), `points` (values, the seconds that a call takes, and whether it can be made again) and `batch` (how
 several tests run in one process, or null); `failures`, by benchmark; and `start_s`, the CPU time before the first call. `batch` runs each
-TEST once.
+TEST N times, as its command's place `{calls}` says.
 """

@@ -182,9 +182,10 @@ def run(arguments: str, name: str, _: Mapping[str, str], calls: int) -> int:
     return _run([copy.copy(test) for test in _chosen(arguments, [name]) for _ in range(calls)], calls)
 
 
-def run_batch(arguments: str, *names: str) -> int:
-    """Run some tests once; return 1 where one of them fails."""
-    return _run(_chosen(arguments, names), len(names))
+def run_batch(arguments: str, calls: str, *names: str) -> int:
+    """Run some tests so many times; return 1 where one of them fails."""
+    tests = [copy.copy(test) for test in _chosen(arguments, names) for _ in range(int(calls))]
+    return _run(tests, len(names) * int(calls))
 
 
 def _run(tests: Sequence[Any], number: int) -> int:

@@ -301,9 +301,9 @@ def run(arguments: str, function: str, given: Mapping[str, str], calls: int) -> 
     return _run_pytest(shlex.split(arguments), _RunningTests([function], given, calls))
 
 
-def run_batch(arguments: str, *functions: str) -> int:
-    """Run all tests of some functions once; return pytest's exit code."""
-    return _run_pytest(shlex.split(arguments), _RunningTests(functions, None, 1))
+def run_batch(arguments: str, calls: str, *functions: str) -> int:
+    """Run all tests of some functions, so many calls of each; return pytest's exit code."""
+    return _run_pytest(shlex.split(arguments), _RunningTests(functions, None, int(calls)))
 
 
 def _run_pytest(arguments: Sequence[str], plugin: _Trying | _RunningTests) -> int:

@@ -98,7 +98,7 @@ def identifiers(names: Sequence[object]) -> list[str]:
 
 def described(name: str, kind: str, *words: str, places: Sequence[str] = (), setup: str = "", is_test: bool = False) -> dict[str, object]:
     """Return what is told of a benchmark beside its points; `words` name it, the last one among others of the same suite."""
-    batch = {"command": f"{command('batch', kind, *words[:-1])} {{cases}}", "case": shlex.quote(words[-1]), "joint": " "}
+    batch = {"command": f"{command('batch', kind, *words[:-1])} {{calls}} {{cases}}", "case": shlex.quote(words[-1]), "joint": " "}
     run = command("run", kind, *words, places=places)
     return {"name": name, "command": run, "setup": setup, "parameters": list(places), "batch": batch if is_test else None}
 
