@@ -103,7 +103,7 @@ def test_tests_that_there_is_no_time_to_tell_apart_share_what_they_reach() -> No
     told, runs = seen({"t3": 1.0}, [f"t{number}" for number in range(64)], runs=2)
     assert runs == 2
     assert [told[f"t{number}"] for number in range(8)] == [{7: 0.125}] * 8
-    assert list(told.values()).count(None) == 56, "there was no time for the other parts"
+    assert [told[f"t{number}"] for number in range(8, 64)] == [{7: 1 / 64}] * 56, "of the other parts, all is known of the whole"
 
 
 TESTS = "import pytest\n\n@pytest.mark.parametrize('n', [1])\ndef test_one(n):\n    pass\n"

@@ -43,20 +43,26 @@ def sought(subjects: Subjects, exclude: Sequence[str]) -> frozenset[int]:
 
 
 def told_apart(
-    tests: Sequence[SuiteCase], calls: Callable[[Sequence[SuiteCase]], Calls | None], in_time: Callable[[], bool]
+    tests: Sequence[SuiteCase],
+    calls: Callable[[Sequence[SuiteCase]], Calls | None],
+    in_time: Callable[[], bool],
+    share: Calls | None = None,
 ) -> Iterator[tuple[SuiteCase, Calls | None]]:
     """Yield which of some tests that may run in one process reach what is wanted, with their calls of it; None of those that fail.
 
     They run together first, and in ever smaller parts where that reaches something or fails: of many tests few runs find the few that do
-    (group testing: Dorfman 1943). Of tests that there is no time to tell apart, each is taken to make its share of what all of them do.
+    (group testing: Dorfman 1943). Of tests that there is no time to tell apart, each is taken to make its `share` of what all of them do.
     """
-    called = calls(tests) if in_time() else None
-    if len(tests) == 1 or called == {} or not in_time():
-        share = None if called is None else {function: count / len(tests) for function, count in called.items()}
+    if not in_time():
         yield from ((test, share) for test in tests)
         return
+    called = calls(tests)
+    if len(tests) == 1 or called == {}:
+        yield from ((test, called) for test in tests)
+        return
+    share = None if called is None else {function: count / len(tests) for function, count in called.items()}
     for start, end in itertools.pairwise(_bounds(len(tests))):
-        yield from told_apart(tests[start:end], calls, in_time)
+        yield from told_apart(tests[start:end], calls, in_time, share)
 
 
 def _one_process(tests: Sequence[SuiteCase]) -> SuiteCase:
