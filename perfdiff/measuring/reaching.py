@@ -115,7 +115,9 @@ class Reaching:
             callmap.keep([test.name for test in tests], calls)
             return self._wanted(calls)
 
-        for group in in_processes(unknown):
+        for group in sorted(
+            in_processes(unknown), key=lambda group: sum(case.call_s for case in group)
+        ):  # long ones take no time of others
             for case, calls in told_apart(group, called, lambda: self._spent_s < self.patience_s):
                 if calls:
                     yield case, calls
