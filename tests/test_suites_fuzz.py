@@ -85,7 +85,7 @@ class Project:
 
     def build(self, build: str, *values: str) -> None:
         """Build, and link what values of the key mean behind it, "" where there is none."""
-        needs = FuzzTargets().needs_of(self.tree, values or ("",))
+        needs = FuzzTargets().needs(self.tree, values or ("",))
         targets = needs.build["fuzz_targets"]
         assert isinstance(targets, tuple)
         self.run(build)
@@ -396,7 +396,7 @@ def test_a_target_is_about_what_its_name_says_without_fuzzing(source: str, name:
 def test_seeds_lie_in_folders_that_are_named_for_them(tmp_path: Path, folders: list[str], chosen: str | None) -> None:
     files = {f"{folder}/{size}.txt": "a" * size for folder in folders for size in (1, 10, 100)}
     write(tmp_path, {**files, "tests/data/README.md": "", "fuzz/parse_fuzzer.c": TARGET})
-    (target,) = FuzzTargets().needs_of(tmp_path, [""]).build["fuzz_targets"]  # type: ignore[misc]
+    (target,) = FuzzTargets().needs(tmp_path, [""]).build["fuzz_targets"]  # type: ignore[misc]
     assert target.split() == ["fuzz/parse_fuzzer.c", *([f"{chosen}/{size}.txt" for size in (1, 10, 100)] if chosen else [])]
     assert list(FuzzTargets().find(tmp_path)) == ([""] if chosen else [])
 

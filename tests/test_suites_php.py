@@ -305,17 +305,17 @@ def test_suites_are_found_by_their_configuration_and_their_files(
 def test_both_revisions_have_the_packages_of_the_checkout_or_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    assert Phpbench().needs(tmp_path) == Needs()
+    assert Phpbench().needs(tmp_path, [""]) == Needs()
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/composer").write_text("#!/bin/sh\n")
     (tmp_path / "bin/composer").chmod(0o755)
     (tmp_path / "composer.json").write_text('{"config": {"vendor-dir": "lib/packages"}}')
-    assert Phpbench().needs(tmp_path) == Needs(build={"command": "composer install --no-interaction --no-progress"})
+    assert Phpbench().needs(tmp_path, [""]) == Needs(build={"command": "composer install --no-interaction --no-progress"})
     (tmp_path / "lib/packages").mkdir(parents=True)
     (tmp_path / "lib/packages/autoload.php").write_text(AUTOLOAD)
-    assert Phpbench().needs(tmp_path) == Needs(overlay=("lib/packages",))
+    assert Phpbench().needs(tmp_path, [""]) == Needs(overlay=("lib/packages",))
     subprocess.run(["git", "-C", str(tmp_path), "add", "lib"], check=True)
-    assert Phpbench().needs(tmp_path) == Needs()
+    assert Phpbench().needs(tmp_path, [""]) == Needs()
 
 
 def test_what_lists_the_suites_of_one_language_tells_no_project_of_another(tmp_path: Path) -> None:

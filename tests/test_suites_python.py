@@ -467,9 +467,9 @@ def test_what_tests_need_is_read_where_projects_declare_it(tmp_path: Path, files
 def test_plugins_that_files_use_are_needed_too(tmp_path: Path) -> None:
     write(tmp_path, {"requirements-test.txt": "a\n", "tests/test_a.py": BENCH, "bench/run.py": "import pyperf\npyperf.Runner()\n"})
     for name in ("pytest", "pytest-benchmark", "unittest", "pyperf"):
-        assert BY_NAME[name].needs(tmp_path).settings == {"optional": ("a", "pytest-benchmark", "pyperf")}
+        assert BY_NAME[name].needs(tmp_path, [""]).settings == {"optional": ("a", "pytest-benchmark", "pyperf")}
     write(tmp_path, {"requirements-test.txt": "pytest-benchmark==4\n"})
-    assert BY_NAME["pytest"].needs(tmp_path).settings == {"optional": ("pytest-benchmark==4", "pyperf")}
+    assert BY_NAME["pytest"].needs(tmp_path, [""]).settings == {"optional": ("pytest-benchmark==4", "pyperf")}
 
 
 def test_the_driver_is_called_with_words_that_the_shell_keeps(bare: Project) -> None:

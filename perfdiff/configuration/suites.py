@@ -70,7 +70,7 @@ def asked(sections: Mapping[str, dict[str, Any]], workloads: Collection[Workload
     suites = [workload.suite for workload in workloads if workload.suite]
     for kind in dict.fromkeys(suite.kind for suite in suites):
         offered = frameworks()[kind]
-        needs = offered.framework.needs_of(project, [suite.what for suite in suites if suite.kind == kind])
+        needs = offered.framework.needs(project, [suite.what for suite in suites if suite.kind == kind])
         if needs.overlay:
             values["build"]["overlay"] = tuple(dict.fromkeys((*values["build"].get("overlay", ()), *needs.overlay)))
         for key, value in needs.settings.items():

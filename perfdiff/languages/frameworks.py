@@ -62,13 +62,9 @@ class Framework:
         """Return the shell command that lists what is in a suite, in a built tree; raise ConfigError where there is no such suite."""
         raise NotImplementedError
 
-    def needs(self, project: Path) -> Needs:
-        """Return what running suites of a project asks of its configuration."""
+    def needs(self, project: Path, values: Sequence[str]) -> Needs:
+        """Return what running these values of the key asks of the configuration; raise ConfigError where one of them cannot be run."""
         return Needs()
-
-    def needs_of(self, project: Path, values: Sequence[str]) -> Needs:
-        """Return what running these values of the key asks; raise ConfigError where one of them cannot be run."""
-        return self.needs(project)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from perfdiff.collect.runs.suites import LEAST_S, SuiteCase, Suites, apart, in_p
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import BuildError, DiskFilledError, WorkloadError
 from perfdiff.languages.frameworks import frameworks
+from perfdiff.languages.listing import LIMIT_S
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.reaching import Calls, Reaching, sought
 from perfdiff.measuring.site import Site
@@ -89,7 +90,8 @@ class Selecting:
         for workload in suites:
             assert workload.suite is not None, "only suites are listed"
             try:
-                cases, notes = lists.cases(workload, bench.executor, limit_s=self._patience_s)
+                limit_s = self._patience_s if workload.suite.guessed else min(LIMIT_S, _LOOK_SHARE * bench.request.deadline.left_s)
+                cases, notes = lists.cases(workload, bench.executor, limit_s=limit_s)
             except DiskFilledError:
                 raise
             except WorkloadError as error:

@@ -6,7 +6,7 @@ import itertools
 import json
 import shlex
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from perfdiff.config import WorkloadConfig
@@ -33,7 +33,7 @@ class _PhpFramework(Framework):
         assert workload.suite is not None, "only suites are listed"
         return listing.command(f"perfdiff.languages.php.suites.{self.name}:listed", workload.suite.what)
 
-    def needs(self, project: Path) -> Needs:
+    def needs(self, project: Path, values: Sequence[str]) -> Needs:
         """Return that both revisions have what Composer laid in the checkout, or what it lays for each, where no commit holds it."""
         composer = project / "composer.json"
         vendor = _vendor(composer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -40,7 +40,7 @@ class Pytest(Framework):
         """Return what the driver is called by; benchmarks are no tests where nothing selects them."""
         return _driver("pytest", _what(workload), *([] if _what(workload).strip() else ["tests"]))
 
-    def needs(self, project: Path) -> Needs:
+    def needs(self, project: Path, values: Sequence[str]) -> Needs:
         """Return what tests of the project need beside the project itself."""
         return _test_needs(project)
 
@@ -64,7 +64,7 @@ class PytestBenchmark(Framework):
         """Return what the driver is called by."""
         return _driver("pytest", _what(workload), "benchmarks")
 
-    def needs(self, project: Path) -> Needs:
+    def needs(self, project: Path, values: Sequence[str]) -> Needs:
         """Return what tests of the project need, and the plugin."""
         return _test_needs(project)
 
@@ -90,7 +90,7 @@ class Unittest(Framework):
         """Return what the driver is called by."""
         return _driver("unittest", _what(workload))
 
-    def needs(self, project: Path) -> Needs:
+    def needs(self, project: Path, values: Sequence[str]) -> Needs:
         """Return what tests of the project need beside the project itself."""
         return _test_needs(project)
 
@@ -114,7 +114,7 @@ class Pyperf(Framework):
         """Return what the driver is called by."""
         return _driver("pyperf", _what(workload))
 
-    def needs(self, project: Path) -> Needs:
+    def needs(self, project: Path, values: Sequence[str]) -> Needs:
         """Return what benchmarks of the project need beside the project itself."""
         return _test_needs(project)
 
@@ -147,7 +147,7 @@ class Asv(Framework):
         before = "".join(f"{name}={shlex.quote(value)} " for name, value in suite.variables.items())
         return before + _driver(self.name, suite.folder, _what(workload), *suite.variables)
 
-    def needs(self, project: Path) -> Needs:
+    def needs(self, project: Path, values: Sequence[str]) -> Needs:
         """Return that both revisions run the checkout's benchmarks, as they do with asv, and what its environments require."""
         suite = asv.find(project)
         if suite is None:

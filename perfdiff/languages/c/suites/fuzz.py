@@ -75,7 +75,7 @@ class FuzzTargets(Framework):
         assert workload.suite is not None, "only suites are listed"
         return listing.command("perfdiff.languages.c.suites.fuzz:listed", *shlex.split(workload.suite.what)[:1])
 
-    def needs_of(self, project: Path, values: Sequence[str]) -> Needs:
+    def needs(self, project: Path, values: Sequence[str]) -> Needs:
         """Return the targets for the build to link, and that both revisions have the seeds of the checkout."""
         there = folders(project)
         targets: dict[str, tuple[str, ...]] = {}
