@@ -17,29 +17,35 @@ from perfdiff.languages.listing import Batch, Benchmark, Listing
 from perfdiff.measuring.reaching import told_apart
 
 
+def names(candidates: Mapping[str, Candidate], affordable_s: float) -> tuple[str, ...]:
+    """Return the names of the cases that are run."""
+    return tuple(list(candidates)[place] for place in chosen(list(candidates.values()), affordable_s))
+
+
 def test_each_function_has_its_best_witness_before_any_has_a_second_one() -> None:
-    candidates = [
-        Candidate("touches both", 0.1, {1: 1, 2: 1}),
-        Candidate("much of 1", 1.0, {1: 1_000_000}),
-        Candidate("more of 1", 1.0, {1: 1_100_000}),
-        Candidate("all of 2", 0.5, {2: 1000}),
-        Candidate("none", 0.01, {}),
-    ]
-    assert chosen(candidates, 10.0) == ("all of 2", "more of 1", "much of 1", "touches both")
-    assert chosen(candidates, 1.5) == ("all of 2", "more of 1")
+    candidates = {
+        "touches both": Candidate(0.1, {1: 1, 2: 1}),
+        "much of 1": Candidate(1.0, {1: 1_000_000}),
+        "more of 1": Candidate(1.0, {1: 1_100_000}),
+        "all of 2": Candidate(0.5, {2: 1000}),
+        "none": Candidate(0.01, {}),
+    }
+    assert names(candidates, 10.0) == ("all of 2", "more of 1", "much of 1", "touches both")
+    assert names(candidates, 1.5) == ("all of 2", "more of 1")
 
 
 def test_one_case_runs_even_if_it_takes_longer_than_there_is_time_for() -> None:
-    assert chosen([Candidate("long", 100.0, {1: 5}), Candidate("longer", 200.0, {1: 5})], 1.0) == ("long",)
+    assert names({"long": Candidate(100.0, {1: 5}), "longer": Candidate(200.0, {1: 5})}, 1.0) == ("long",)
 
 
 def test_what_shares_a_process_with_others_takes_its_own_time_alone() -> None:
-    tests = [Candidate(f"t{number}", 1.0, {number: 1}, added_s=0.1) for number in range(20)]
+    tests = [Candidate(1.0, {number: 1}, added_s=0.1) for number in range(20)]
     assert len(chosen(tests, 1.05)) == 10
 
 
 def test_where_no_case_calls_what_changed_the_shortest_ones_run() -> None:
-    assert chosen([Candidate("long", 1.0), Candidate("short", 0.1), Candidate("middle", 0.5)], 0.7) == ("short", "middle")
+    assert names({"long": Candidate(1.0), "short": Candidate(0.1), "middle": Candidate(0.5)}, 0.7) == ("short", "middle")
+    assert names({"long": Candidate(1.0), "middle": Candidate(0.5)}, 0.1) == ("middle",)
 
 
 def unit_tests(names: Sequence[str], batch: str = "run {cases}", seconds: float = 0.001) -> list[SuiteCase]:

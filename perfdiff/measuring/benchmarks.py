@@ -68,7 +68,7 @@ class Selecting:
     _listed: list[SuiteCase] = field(default_factory=list)
     _reaching: list[tuple[SuiteCase, Calls]] = field(default_factory=list)
     _missing: list[str] = field(default_factory=list)
-    _failing: int = 0
+    _failing: list[str] = field(default_factory=list)
     _wanted: frozenset[int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -90,8 +90,8 @@ class Selecting:
         for workload in suites:
             assert workload.suite is not None, "only suites are listed"
             try:
-                limit_s = self._patience_s if workload.suite.guessed else min(LIMIT_S, _LOOK_SHARE * bench.request.deadline.left_s)
-                cases, notes = lists.cases(workload, bench.executor, limit_s=limit_s)
+                limit_s = _MOST_LOOK_S if workload.suite.guessed else LIMIT_S
+                cases, notes = lists.cases(workload, bench.executor, limit_s=self._at_most(limit_s))
             except DiskFilledError:
                 raise
             except WorkloadError as error:
@@ -107,14 +107,14 @@ class Selecting:
 
     def _look(self, cases: Sequence[SuiteCase]) -> None:
         """See which cases reach the change; where no probes can be had, all are as good as others."""
-        reaching = Reaching(self.bench, self.site, self._wanted, self._patience_s)
+        reaching = Reaching(self.bench, self.site, self._wanted, self._at_most(_MOST_LOOK_S))
         try:
             self._reaching += reaching.of(cases)
         except BuildError as error:
             self._wanted = frozenset()
             self.bench.progress.note(f"which cases reach the change is not known: {error}")
             return
-        self._failing += len(reaching.failing)
+        self._failing += reaching.failing
         if reaching.failing:
             text = f"in a run with probes, these cases failed or had no time, and are left out: {units.listed(reaching.failing, _SHOWN)}"
             self.notes.append(Note("benchmarks-left-out", text))
@@ -126,11 +126,10 @@ class Selecting:
         if self._fit and not self._are_guessed:
             return self._listed
         candidates = self._reaching or [(case, {}) for case in self._listed]
-        named = {str(index): candidate for index, candidate in enumerate(candidates)}
-        names = witnesses.chosen(
-            [Candidate(name, case.run_s, _in_all(case, calls), _added_s(case)) for name, (case, calls) in named.items()], self._affordable_s
+        places = witnesses.chosen(
+            [Candidate(case.run_s, _in_all(case, calls), _added_s(case)) for case, calls in candidates], self._affordable_s
         )
-        cases = list(_joined([named[name][0] for name in names]))
+        cases = list(_joined([candidates[place][0] for place in places]))
         text = self._told(cases)
         if sum(case.size for case in cases) < len(self._listed):
             self.notes.append(Note("cases-chosen", text))
@@ -140,10 +139,14 @@ class Selecting:
 
     def _told(self, cases: Sequence[SuiteCase]) -> str:
         suites = units.listed(list(dict.fromkeys(_title(case.suite) for case in self._listed)), _SHOWN)
-        tried = len(self._listed) - self._failing
-        all_cases = f"{tried} {'case' if tried == 1 else 'cases'} of {suites}"
-        count = sum(case.size for case, _ in self._reaching)
-        seen = f"{count} of {all_cases} {'reaches' if count == 1 else 'reach'} the change" if self._wanted else f"there are {all_cases}"
+        tried = len(self._listed) - len(self._failing)
+        count = len(self._reaching)
+        if not self._wanted:
+            seen = f"{_counted(len(self._listed))} of {suites} can be run"
+        elif not tried:
+            seen = f"of {_counted(len(self._listed))} of {suites} it is not known which reach the change"
+        else:
+            seen = f"{count} of {_counted(tried)} of {suites} {'reaches' if count == 1 else 'reach'} the change"
         text = f"{seen}; what is run: {units.listed([case.name for case in cases], _SHOWN)}"
         return f"{text}; `perfdiff init` writes this down" if self._are_guessed else text
 
@@ -161,20 +164,20 @@ class Selecting:
     @property
     def _affordable_s(self) -> float:
         """Return how many seconds a run of every point may take, all together, so that whole runs keep within their time."""
-        return min(self._budget_s, _RUN_SHARE * self.bench.request.deadline.left_s) / _RUNS
+        budget_s = self.bench.request.config.measure.budget_for(self.site.built_s)
+        return min(budget_s, _RUN_SHARE * self.bench.request.deadline.left_s) / _RUNS
 
     @property
     def _fit(self) -> bool:
         return sum(case.run_s for case in self._listed) <= self._affordable_s
 
-    @property
-    def _patience_s(self) -> float:
-        """Return how long listing a side may take, and looking what its cases reach: nobody has an answer before."""
-        return min(_MOST_LOOK_S, _LOOK_SHARE * self.bench.request.deadline.left_s)
+    def _at_most(self, seconds: float) -> float:
+        """Return how long listing a side may take, or looking what its cases reach: so long, or a part of the time that is left."""
+        return min(seconds, _LOOK_SHARE * self.bench.request.deadline.left_s)
 
-    @property
-    def _budget_s(self) -> float:
-        return self.bench.request.config.measure.budget_for(self.site.built_s)
+
+def _counted(number: int) -> str:
+    return "1 case" if number == 1 else f"{number} cases"
 
 
 def _in_all(case: SuiteCase, calls: Calls) -> Calls:
@@ -195,7 +198,7 @@ def _is_short(case: SuiteCase) -> bool:
 def _joined(cases: Sequence[SuiteCase]) -> Iterator[SuiteCase]:
     """Yield cases with short tests of one process together: each alone is too short to be timed."""
     short = [case for case in cases if _is_short(case)]
-    yield from (case for case in cases if case not in short)
+    yield from (case for case in cases if not _is_short(case))
     for tests in in_processes(short):
         yield tests[0] if len(tests) == 1 else together(tests, f"{tests[0].suite.name}: {len(tests)} tests")
 

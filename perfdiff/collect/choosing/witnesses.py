@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -15,14 +16,18 @@ class Candidate:
     What it adds to runs of others, `added_s`, is less where it shares their process; None: as much.
     """
 
-    name: str
     run_s: float
     calls: Mapping[int, float] = field(default_factory=dict)
     added_s: float | None = None
 
+    @property
+    def cost_s(self) -> float:
+        """Return how many seconds running it adds."""
+        return self.run_s if self.added_s is None else self.added_s
 
-def chosen(candidates: Sequence[Candidate], affordable_s: float) -> tuple[str, ...]:
-    """Return the names of the cases that are run, the most telling first; their runs take `affordable_s` together, but there is one.
+
+def chosen(candidates: Sequence[Candidate], affordable_s: float) -> tuple[int, ...]:
+    """Return the places of the cases that are run, the most telling first; their runs take `affordable_s` together, but there is one.
 
     How well a case witnesses a function is how often it calls that in a second, of how often the best case does. The next case is the one
     that adds most to the best witnesses of all functions (greedy facility location: Nemhauser, Wolsey & Fisher 1978), and where none adds
@@ -30,25 +35,26 @@ def chosen(candidates: Sequence[Candidate], affordable_s: float) -> tuple[str, .
     """
     functions = sorted({function for candidate in candidates for function in candidate.calls})
     run_s = np.array([candidate.run_s for candidate in candidates])
-    added_s = np.array([candidate.run_s if candidate.added_s is None else candidate.added_s for candidate in candidates])
     strength = _strengths(candidates, functions, run_s)
     total = strength.sum(axis=1)
+    order = [place for place in np.lexsort((run_s, -total)).tolist() if total[place] > 0.0 or not functions]
+    bounds = [(-total[place], rank, place) for rank, place in enumerate(order)]  # of gains, which only fall (Minoux 1978)
     best = np.zeros(len(functions))
-    names: list[str] = []
-    left = [index for index in range(len(candidates)) if total[index] > 0.0 or not functions]
-    spent_s = 0.0
-    while left:
-        gains = np.maximum(strength[left] - best, 0.0).sum(axis=1)
-        order = np.lexsort((run_s[left], -total[left], -gains))
-        fitting = [left[place] for place in order if spent_s + added_s[left[place]] <= affordable_s]
-        if not fitting and names:
-            break
-        index = fitting[0] if fitting else left[order[0]]
-        names.append(candidates[index].name)
-        spent_s += added_s[index]
-        best = np.maximum(best, strength[index])
-        left.remove(index)
-    return tuple(names)
+    places: list[int] = []
+    left_s = affordable_s
+    while bounds:
+        _, rank, place = heapq.heappop(bounds)
+        cost_s = candidates[place].cost_s
+        if cost_s > left_s and places:
+            continue
+        gain = np.maximum(strength[place] - best, 0.0).sum()
+        if bounds and (-gain, rank) > bounds[0][:2]:
+            heapq.heappush(bounds, (-gain, rank, place))
+            continue
+        places.append(place)
+        left_s -= cost_s
+        best = np.maximum(best, strength[place])
+    return tuple(places)
 
 
 def _strengths(candidates: Sequence[Candidate], functions: Sequence[int], run_s: np.ndarray) -> np.ndarray:
