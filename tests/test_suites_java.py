@@ -574,7 +574,8 @@ def test_frameworks_are_found_in_what_a_build_names(tree: Tree, files: Mapping[s
 
 
 def test_a_listing_learns_from_the_shell_in_which_revision_it_runs(tree: Tree) -> None:
-    command = frameworks()["junit"].framework.command(tree.folder, workload("junit", "Parser*Test"))
+    suite = Suite("junit", "Parser*Test")
+    command = frameworks()["junit"].framework.command(tree.folder, suite, workload("junit", suite.what))
     last = f"printf '%s|' {command.partition('listed ')[2]}"
     ran = subprocess.run(last, shell=True, env={**tree.variables, "JAVA_HOME": "/a b"}, capture_output=True, text=True, check=True)
     assert ran.stdout.split("|") == ["Parser*Test", *tree.variables.values(), "/a b", ""]

@@ -56,7 +56,7 @@ def with_command(workload: WorkloadConfig, project: Path) -> WorkloadConfig:
     """Return a workload whose command lists what is in its suite; raise ConfigError where there is no such suite."""
     if workload.suite is None:
         return workload
-    return replace(workload, command=frameworks()[workload.suite.kind].framework.command(project, workload))
+    return replace(workload, command=frameworks()[workload.suite.kind].framework.command(project, workload.suite, workload))
 
 
 def languages(workloads: Collection[WorkloadConfig]) -> frozenset[str]:

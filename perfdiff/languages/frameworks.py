@@ -7,13 +7,14 @@ runs in the built trees, and writes a `listing`.
 from __future__ import annotations
 
 import functools
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 from types import MappingProxyType
 
-from perfdiff.config import WorkloadConfig
+from perfdiff.config import Suite, WorkloadConfig
 from perfdiff.languages.installed import installed, loaded
 
 
@@ -41,25 +42,30 @@ class Needs:
 class Framework:
     """A framework: its `name` is a key of `[[workload]]`, whose value says what is run of a suite, as `wanted` says with an example.
 
-    `title` is what people call it. One that `takes_parameters` calls what it runs with those of the workload.
+    `title` is what people call it. A value that `is_words` is split as the shell does it. A framework that `takes_parameters` calls what it
+    runs with those of the workload.
     """
 
     name: str
     title: str
     wanted: str
     material: Material
+    is_words = False
     takes_parameters = False
 
     def read(self, value: object) -> str | None:
-        """Return the value of the key, None where it is none."""
-        return value if isinstance(value, str) else None
+        """Return the value of the key, None where it is none, or a quotation in its words is not closed."""
+        try:
+            return value if isinstance(value, str) and (not self.is_words or shlex.split(value) is not None) else None
+        except ValueError:
+            return None
 
     def find(self, project: Path) -> Iterable[str]:
         """Yield what can be run of a checkout that nothing was built in, as values of the key: all of it by one, where that is possible."""
         raise NotImplementedError
 
-    def command(self, project: Path, workload: WorkloadConfig) -> str:
-        """Return the shell command that lists what is in a suite, in a built tree; raise ConfigError where there is no such suite."""
+    def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
+        """Return the shell command that lists the suite of a workload in a built tree; raise ConfigError where there is no such suite."""
         raise NotImplementedError
 
     def needs(self, project: Path, values: Sequence[str]) -> Needs:

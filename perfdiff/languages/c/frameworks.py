@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from perfdiff.config import WorkloadConfig
+from perfdiff.config import Suite, WorkloadConfig
 from perfdiff.languages import listing
 from perfdiff.languages.c.suites.fuzz import FuzzTargets
 from perfdiff.languages.c.suites.hints import hints
@@ -22,19 +21,16 @@ class BuiltPrograms(Framework):
         self.name, self.title, self.material = name, title, material
         self.wanted = f'a built program and its arguments, such as "{example}", or "" for all programs with {title}'
 
-    def read(self, value: object) -> str | None:
-        """Return words that the shell can split."""
-        return _words(value)
+    is_words = True
 
     def find(self, project: Path) -> Iterator[str]:
         """Yield all programs that the build makes, where sources of the project include the framework."""
         if self.name in hints(project).frameworks:
             yield ""
 
-    def command(self, project: Path, workload: WorkloadConfig) -> str:
+    def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
         """Return the command that lists what the programs tell."""
-        assert workload.suite is not None, "only suites are listed"
-        return listing.command(f"perfdiff.languages.c.suites.{self.name}:listed", workload.suite.what)
+        return listing.command(f"perfdiff.languages.c.suites.{self.name}:listed", suite.what)
 
 
 class BuildSystemTests(Framework):
@@ -52,10 +48,8 @@ class BuildSystemTests(Framework):
         if self.name in hints(project).frameworks:
             yield ""
 
-    def command(self, project: Path, workload: WorkloadConfig) -> str:
+    def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
         """Return the command that lists them; where nobody asked for it, without those that other frameworks list."""
-        assert workload.suite is not None, "only suites are listed"
-        suite = workload.suite
         return listing.command(f"perfdiff.languages.c.suites.{self.name}:listed", suite.what, *(("guessed",) if suite.guessed else ()))
 
 
@@ -64,26 +58,19 @@ class Make(Framework):
 
     name, title, material = "make", "make", Material.TESTS
     wanted = 'a target, such as "bench"'
+    is_words = True
 
     def read(self, value: object) -> str | None:
-        """Return words that the shell can split, one at least."""
-        return _words(value) or None
+        """Return words, one at least."""
+        return super().read(value) or None
 
     def find(self, project: Path) -> Iterator[str]:
         """Yield the target that runs benchmarks, or else tests."""
         yield from hints(project).targets[:1]
 
-    def command(self, project: Path, workload: WorkloadConfig) -> str:
+    def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
         """Return the command that lists what the target's recipe runs."""
-        assert workload.suite is not None, "only suites are listed"
-        return listing.command("perfdiff.languages.c.suites.make:listed", workload.suite.what)
-
-
-def _words(value: object) -> str | None:
-    try:
-        return value if isinstance(value, str) and shlex.split(value) is not None else None
-    except ValueError:
-        return None
+        return listing.command("perfdiff.languages.c.suites.make:listed", suite.what)
 
 
 FRAMEWORKS: tuple[Framework, ...] = (

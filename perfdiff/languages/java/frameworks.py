@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from perfdiff.config import WorkloadConfig
+from perfdiff.config import Suite, WorkloadConfig
 from perfdiff.languages import listing
 from perfdiff.languages.frameworks import Framework, Material
 from perfdiff.languages.java.suites.launchers import GIVEN
@@ -33,9 +33,9 @@ class Jmh(Framework):
         if _names(project, re.compile(r"openjdk\.jmh|\bjmh-core\b|champeau\.(?:gradle\.)?jmh")):
             yield ""
 
-    def command(self, project: Path, workload: WorkloadConfig) -> str:
+    def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
         """Return what lists the benchmarks of jars."""
-        return _listing("jmh", workload)
+        return _listing("jmh", suite)
 
 
 class JUnit(Framework):
@@ -53,17 +53,16 @@ class JUnit(Framework):
         if _names(project, re.compile(r"\bjunit\b|junit-?(?:4|jupiter|platform|vintage)|org\.springframework\.boot")):
             yield ""
 
-    def command(self, project: Path, workload: WorkloadConfig) -> str:
+    def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
         """Return what lists the tests of classes."""
-        return _listing("junit", workload)
+        return _listing("junit", suite)
 
 
 FRAMEWORKS = (Jmh(), JUnit())
 
 
-def _listing(module: str, workload: WorkloadConfig) -> str:
-    assert workload.suite is not None, "only suites are listed"
-    return f"{listing.command(f'perfdiff.languages.java.suites.{module}:listed', workload.suite.what)} {GIVEN}"
+def _listing(module: str, suite: Suite) -> str:
+    return f"{listing.command(f'perfdiff.languages.java.suites.{module}:listed', suite.what)} {GIVEN}"
 
 
 def _names(project: Path, framework: re.Pattern[str]) -> bool:

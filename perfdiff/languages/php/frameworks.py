@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import itertools
 import json
-import shlex
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from perfdiff.config import WorkloadConfig
+from perfdiff.config import Suite, WorkloadConfig
 from perfdiff.languages import listing
 from perfdiff.languages.answers import answer
 from perfdiff.languages.frameworks import Framework, Material, Needs
@@ -21,17 +20,11 @@ _MOST_FILES = 2000  # that are looked at for a benchmark or a test
 class _PhpFramework(Framework):
     """A framework whose classes are found by Composer's autoloader."""
 
-    def read(self, value: object) -> str | None:
-        """Return words that the shell can split."""
-        try:
-            return value if isinstance(value, str) and shlex.split(value) is not None else None
-        except ValueError:
-            return None
+    is_words = True
 
-    def command(self, project: Path, workload: WorkloadConfig) -> str:
+    def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
         """Return what lists the suite in a built tree."""
-        assert workload.suite is not None, "only suites are listed"
-        return listing.command(f"perfdiff.languages.php.suites.{self.name}:listed", workload.suite.what)
+        return listing.command(f"perfdiff.languages.php.suites.{self.name}:listed", suite.what)
 
     def needs(self, project: Path, values: Sequence[str]) -> Needs:
         """Return that both revisions have what Composer laid in the checkout, or what it lays for each, where no commit holds it."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from perfdiff.config import DRIVER, WorkloadConfig
+from perfdiff.config import DRIVER, Suite, WorkloadConfig
 from perfdiff.errors import ConfigError
 from perfdiff.languages.frameworks import Framework, Material, Needs
 from perfdiff.languages.python import asv
@@ -27,18 +27,16 @@ class Pytest(Framework):
     name, title, material = "pytest", "pytest", Material.TESTS
     wanted = 'arguments of pytest, such as "tests/test_bench.py -k sort", or ""'
 
-    def read(self, value: object) -> str | None:
-        """Return words that the shell can split."""
-        return _words(value)
+    is_words = True
 
     def find(self, project: Path) -> Iterator[str]:
         """Yield all tests, where some need pytest."""
         if _is_python(project) and scanning.has_pytest_tests(project):
             yield ""
 
-    def command(self, project: Path, workload: WorkloadConfig) -> str:
+    def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
         """Return what the driver is called by; benchmarks are no tests where nothing selects them."""
-        return _driver("pytest", _what(workload), *([] if _what(workload).strip() else ["tests"]))
+        return _driver("pytest", suite.what, *([] if suite.what.strip() else ["tests"]))
 
     def needs(self, project: Path, values: Sequence[str]) -> Needs:
         """Return what tests of the project need beside the project itself."""
@@ -51,18 +49,16 @@ class PytestBenchmark(Framework):
     name, title, material = "pytest-benchmark", "pytest-benchmark", Material.BENCHMARKS
     wanted = 'arguments of pytest, such as "benchmarks -k sort", or ""'
 
-    def read(self, value: object) -> str | None:
-        """Return words that the shell can split."""
-        return _words(value)
+    is_words = True
 
     def find(self, project: Path) -> Iterator[str]:
         """Yield all benchmarks, where there are some."""
         if _is_python(project) and next(scanning.benchmark_files(project), None):
             yield ""
 
-    def command(self, project: Path, workload: WorkloadConfig) -> str:
+    def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
         """Return what the driver is called by."""
-        return _driver("pytest", _what(workload), "benchmarks")
+        return _driver("pytest", suite.what, "benchmarks")
 
     def needs(self, project: Path, values: Sequence[str]) -> Needs:
         """Return what tests of the project need, and the plugin."""
@@ -75,9 +71,7 @@ class Unittest(Framework):
     name, title, material = "unittest", "unittest", Material.TESTS
     wanted = 'arguments of "python -m unittest", such as "discover -s tests" or "tests.test_sort", or ""'
 
-    def read(self, value: object) -> str | None:
-        """Return words that the shell can split."""
-        return _words(value)
+    is_words = True
 
     def find(self, project: Path) -> Iterator[str]:
         """Yield where discovery starts, where no test needs pytest."""
@@ -86,9 +80,9 @@ class Unittest(Framework):
         starts = dict.fromkeys(_start(project, file) for file in scanning.unittest_files(project))
         yield from ("" if start == Path() else f"discover -s {shlex.quote(str(start))}" for start in islice(starts, _MOST_STARTS))
 
-    def command(self, project: Path, workload: WorkloadConfig) -> str:
+    def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
         """Return what the driver is called by."""
-        return _driver("unittest", _what(workload))
+        return _driver("unittest", suite.what)
 
     def needs(self, project: Path, values: Sequence[str]) -> Needs:
         """Return what tests of the project need beside the project itself."""
@@ -101,18 +95,16 @@ class Pyperf(Framework):
     name, title, material = "pyperf", "pyperf", Material.BENCHMARKS
     wanted = 'scripts of pyperf, such as "bench/run.py", or ""'
 
-    def read(self, value: object) -> str | None:
-        """Return words that the shell can split."""
-        return _words(value)
+    is_words = True
 
     def find(self, project: Path) -> Iterator[str]:
         """Yield all scripts, where there are some."""
         if _is_python(project) and next(scanning.pyperf_scripts(project), None):
             yield ""
 
-    def command(self, project: Path, workload: WorkloadConfig) -> str:
+    def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
         """Return what the driver is called by."""
-        return _driver("pyperf", _what(workload))
+        return _driver("pyperf", suite.what)
 
     def needs(self, project: Path, values: Sequence[str]) -> Needs:
         """Return what benchmarks of the project need beside the project itself."""
@@ -137,15 +129,15 @@ class Asv(Framework):
         if asv.find(project):
             yield ""
 
-    def command(self, project: Path, workload: WorkloadConfig) -> str:
+    def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
         """Return what the driver is called by, with the folder of the benchmarks."""
-        suite = asv.find(project)
-        if suite is None:
+        own = asv.find(project)
+        if own is None:
             raise ConfigError(
                 f"workload {workload.name}: there is no {asv.FILE} in {project}, nor in a folder within it", slug="config-asv"
             )
-        before = "".join(f"{name}={shlex.quote(value)} " for name, value in suite.variables.items())
-        return before + _driver(self.name, suite.folder, _what(workload), *suite.variables)
+        before = "".join(f"{name}={shlex.quote(value)} " for name, value in own.variables.items())
+        return before + _driver(self.name, own.folder, suite.what, *own.variables)
 
     def needs(self, project: Path, values: Sequence[str]) -> Needs:
         """Return that both revisions run the checkout's benchmarks, as they do with asv, and what its environments require."""
@@ -173,28 +165,16 @@ class OneFunction(Framework):
         """Yield nothing: which function is meant is for the user to say."""
         yield from ()
 
-    def command(self, project: Path, workload: WorkloadConfig) -> str:
+    def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
         """Return what the driver is called by, with the values of the parameters."""
-        return _driver(self.name, _what(workload), json.dumps(workload.parameters))
+        return _driver(self.name, suite.what, json.dumps(workload.parameters))
 
 
 FRAMEWORKS = (Asv(), PytestBenchmark(), Pyperf(), OneFunction(), Pytest(), Unittest())
 
 
-def _what(workload: WorkloadConfig) -> str:
-    assert workload.suite is not None, "only suites are listed"
-    return workload.suite.what
-
-
 def _driver(*words: str) -> str:
     return " ".join(["python", "-m", DRIVER, "list", *map(shlex.quote, words)])
-
-
-def _words(value: object) -> str | None:
-    try:
-        return value if isinstance(value, str) and shlex.split(value) is not None else None
-    except ValueError:
-        return None
 
 
 def _is_python(project: Path) -> bool:

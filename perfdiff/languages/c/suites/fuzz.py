@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from perfdiff.config import INPUT, WorkloadConfig
+from perfdiff.config import INPUT, Suite, WorkloadConfig
 from perfdiff.errors import ConfigError
 from perfdiff.languages import listing
 from perfdiff.languages.c.suites import seeds
@@ -57,12 +57,7 @@ class FuzzTargets(Framework):
     name, title, material = "fuzz", "fuzz targets", Material.FUZZ_TARGETS
     wanted = 'the source of a fuzz target, and its seeds where they are not found, such as "fuzz/parse.c fuzz/corpus/*", or ""'
 
-    def read(self, value: object) -> str | None:
-        """Return words that the shell can split."""
-        try:
-            return value if isinstance(value, str) and shlex.split(value) is not None else None
-        except ValueError:
-            return None
+    is_words = True
 
     def find(self, project: Path) -> Iterator[str]:
         """Yield all targets, where one of them has seeds."""
@@ -70,10 +65,9 @@ class FuzzTargets(Framework):
         if any(seeds.seeds(project, source, there) for source in _sources(project, there)[:MOST_TARGETS]):
             yield ""
 
-    def command(self, project: Path, workload: WorkloadConfig) -> str:
+    def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
         """Return what lists the targets that the build linked."""
-        assert workload.suite is not None, "only suites are listed"
-        return listing.command("perfdiff.languages.c.suites.fuzz:listed", *shlex.split(workload.suite.what)[:1])
+        return listing.command("perfdiff.languages.c.suites.fuzz:listed", *shlex.split(suite.what)[:1])
 
     def needs(self, project: Path, values: Sequence[str]) -> Needs:
         """Return the targets for the build to link, and that both revisions have the seeds of the checkout."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfdiff.config import INPUT, WorkloadConfig
+from perfdiff.config import INPUT, Suite, WorkloadConfig
 from perfdiff.languages import listing
 from perfdiff.languages.c.suites import seeds, testing
 from perfdiff.languages.c.suites.attempts import Attempts, quoted, why
@@ -31,10 +31,6 @@ class Samples(Framework):
     name, title, material = "samples", "sample inputs of tests", Material.SAMPLES
     wanted = 'a shell command that runs tests, whose calls of built programs with files are run, such as "make check", or ""'
 
-    def read(self, value: object) -> str | None:
-        """Return a command, or nothing."""
-        return value if isinstance(value, str) else None
-
     def find(self, project: Path) -> Iterator[str]:
         """Yield all samples, where a project that is compiled has some, and tests."""
         from perfdiff.configuration import buildsystem  # whose package asks for all frameworks as it is loaded
@@ -45,10 +41,9 @@ class Samples(Framework):
         if tests and seeds.samples_of_tests(project, folders(project)):
             yield ""
 
-    def command(self, project: Path, workload: WorkloadConfig) -> str:
+    def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
         """Return what runs the tests, and lists how they call programs; samples are to be those of the checkout."""
-        assert workload.suite is not None, "only suites are listed"
-        return listing.command("perfdiff.languages.c.suites.samples:listed", str(project), workload.suite.what)
+        return listing.command("perfdiff.languages.c.suites.samples:listed", str(project), suite.what)
 
 
 @dataclass(frozen=True, slots=True)
