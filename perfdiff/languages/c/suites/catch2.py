@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from perfdiff.languages.c.suites import programs
 from perfdiff.languages.c.suites.attempts import Attempts, quoted
 from perfdiff.languages.c.suites.cases import CaseOutcome, CaseProgram, CaseReport, elements, run_with_report
-from perfdiff.languages.c.suites.programs import BuiltProgram, selected, unique
-from perfdiff.languages.c.suites.switches import with_switches
+from perfdiff.languages.c.suites.programs import BuiltProgram
 from perfdiff.languages.listing import CALLS, CASES, Batch, Benchmark, Listing, TriedCommand
 
 _REPORT = ("--reporter", "xml", "--durations", "yes", "--rng-seed", "1")
@@ -25,18 +25,17 @@ _NOTHING = "nothing of this name"
 
 def listed(value: str) -> Listing:
     """Return the test cases of the programs that a value means, all of those in the current folder by ""."""
-    selection, attempts = selected(value, "catch2", "Catch2"), Attempts.within_limit()
-    benchmarks: list[Benchmark] = []
-    failures, start_s = dict(selection.failures), 0.0
-    for program in selection.programs:
-        start = attempts.start(f"{program.text} {quoted(_NOTHING)} {_QUIET} || true")
-        outcomes = _cases(program, program.arguments, attempts).outcomes(attempts, failures)
-        if all(word.startswith("-") for word in program.arguments):
-            outcomes |= _cases(program, (*program.arguments, _HIDDEN), attempts).outcomes(attempts, failures)
-        timed = [name for name, outcome in outcomes.items() if outcome.sample_s is not None]
-        benchmarks += unique((_benchmark(program, name, outcome) for name, outcome in outcomes.items()), benchmarks, program)
-        start_s = max(start_s, start.cpu_s, _clock_s(program, timed[0], attempts) if timed else 0.0)
-    return with_switches(Listing({benchmark.name: benchmark for benchmark in benchmarks}, failures, start_s))
+    return programs.listed(value, "catch2", "Catch2", _of_program)
+
+
+def _of_program(program: BuiltProgram, attempts: Attempts, failures: dict[str, str]) -> tuple[list[Benchmark], float]:
+    start = attempts.start(f"{program.text} {quoted(_NOTHING)} {_QUIET} || true")
+    outcomes = _cases(program, program.arguments, attempts).outcomes(attempts, failures)
+    if all(word.startswith("-") for word in program.arguments):
+        outcomes |= _cases(program, (*program.arguments, _HIDDEN), attempts).outcomes(attempts, failures)
+    timed = [name for name, outcome in outcomes.items() if outcome.sample_s is not None]
+    benchmarks = [_benchmark(program, name, outcome) for name, outcome in outcomes.items()]
+    return benchmarks, max(start.cpu_s, _clock_s(program, timed[0], attempts) if timed else 0.0)
 
 
 def _cases(program: BuiltProgram, arguments: Sequence[str], attempts: Attempts) -> CaseProgram:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from perfdiff.languages.c.suites import programs
 from perfdiff.languages.c.suites.attempts import Attempts, quoted
 from perfdiff.languages.c.suites.cases import CaseOutcome, CaseProgram, CaseReport, elements, run_with_report
-from perfdiff.languages.c.suites.programs import BuiltProgram, selected, unique
-from perfdiff.languages.c.suites.switches import with_switches
+from perfdiff.languages.c.suites.programs import BuiltProgram
 from perfdiff.languages.listing import CASES, Batch, Benchmark, Listing, TriedCommand
 
 _ALIKE = ("--case-sensitive=true", "--order-by=file")
@@ -18,15 +18,13 @@ _FILTER = "--test-case="
 
 def listed(value: str) -> Listing:
     """Return the test cases of the programs that a value means, all of those in the current folder by ""."""
-    selection, attempts = selected(value, "doctest", "doctest"), Attempts.within_limit()
-    benchmarks: list[Benchmark] = []
-    failures, start_s = dict(selection.failures), 0.0
-    for program in selection.programs:
-        start = attempts.start(f"{program.text} {quoted(f'{_FILTER}nothing of this name')} {_QUIET}")
-        outcomes = _cases(program, attempts).outcomes(attempts, failures)
-        benchmarks += unique((_benchmark(program, name, outcome) for name, outcome in outcomes.items()), benchmarks, program)
-        start_s = max(start_s, start.cpu_s)
-    return with_switches(Listing({benchmark.name: benchmark for benchmark in benchmarks}, failures, start_s))
+    return programs.listed(value, "doctest", "doctest", _of_program)
+
+
+def _of_program(program: BuiltProgram, attempts: Attempts, failures: dict[str, str]) -> tuple[list[Benchmark], float]:
+    start = attempts.start(f"{program.text} {quoted(f'{_FILTER}nothing of this name')} {_QUIET}")
+    outcomes = _cases(program, attempts).outcomes(attempts, failures)
+    return [_benchmark(program, name, outcome) for name, outcome in outcomes.items()], start.cpu_s
 
 
 def _cases(program: BuiltProgram, attempts: Attempts) -> CaseProgram:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from perfdiff.languages.c.suites import programs
 from perfdiff.languages.c.suites.attempts import Attempts, ProcessStart, quoted, why
-from perfdiff.languages.c.suites.programs import BuiltProgram, selected, unique
-from perfdiff.languages.c.suites.switches import with_switches
+from perfdiff.languages.c.suites.programs import BuiltProgram
 from perfdiff.languages.listing import CALLS, CASES, Benchmark, Listing, Values
 
 _NOTHING = "--benchmark_filter=^nothing of this name$"
@@ -70,21 +70,17 @@ class BenchmarkName:
 
 def listed(value: str) -> Listing:
     """Return the benchmarks of the programs that a value means, all of those in the current folder by ""."""
-    selection, attempts = selected(value, "googlebenchmark", "Google Benchmark"), Attempts.within_limit()
-    benchmarks: list[Benchmark] = []
-    failures, start_s = dict(selection.failures), 0.0
-    for program in selection.programs:
-        listing = attempts.run([*program.words, "--benchmark_list_tests"])
-        if why(listing):
-            failures[program.path] = why(listing)
-            continue
-        trial = _Trial(
-            program, attempts, attempts.start(f"{program.text} {quoted(_NOTHING)} {_QUIET}"), _counts_iterations(program, attempts)
-        )
-        start_s = max(start_s, trial.start.cpu_s)
-        names = [BenchmarkName.read(line) for line in dict.fromkeys(listing.output.splitlines()) if line.strip()]
-        benchmarks += unique(trial.benchmarks(names, failures), benchmarks, program)
-    return with_switches(Listing({benchmark.name: benchmark for benchmark in benchmarks}, failures, start_s))
+    return programs.listed(value, "googlebenchmark", "Google Benchmark", _of_program)
+
+
+def _of_program(program: BuiltProgram, attempts: Attempts, failures: dict[str, str]) -> tuple[Iterable[Benchmark], float]:
+    listing = attempts.run([*program.words, "--benchmark_list_tests"])
+    if why(listing):
+        failures[program.path] = why(listing)
+        return (), 0.0
+    start = attempts.start(f"{program.text} {quoted(_NOTHING)} {_QUIET}")
+    names = [BenchmarkName.read(line) for line in dict.fromkeys(listing.output.splitlines()) if line.strip()]
+    return _Trial(program, attempts, start, _counts_iterations(program, attempts)).benchmarks(names, failures), start.cpu_s
 
 
 @dataclass(frozen=True, slots=True)

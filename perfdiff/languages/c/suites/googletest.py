@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from perfdiff.languages.c.suites import programs
 from perfdiff.languages.c.suites.attempts import Attempts, quoted, why
 from perfdiff.languages.c.suites.cases import CaseOutcome, CaseProgram, CaseReport
-from perfdiff.languages.c.suites.programs import BuiltProgram, selected, unique
-from perfdiff.languages.c.suites.switches import with_switches
+from perfdiff.languages.c.suites.programs import BuiltProgram
 from perfdiff.languages.listing import CALLS, CASES, Batch, Benchmark, Listing, TriedCommand, Values
 
 _FILTER = "--gtest_filter="
@@ -31,21 +31,19 @@ class ListedTest:
 
 def listed(value: str) -> Listing:
     """Return the tests of the programs that a value means, all of those in the current folder by ""."""
-    selection, attempts = selected(value, "googletest", "GoogleTest"), Attempts.within_limit()
-    benchmarks: list[Benchmark] = []
-    failures, start_s = dict(selection.failures), 0.0
-    for program in selection.programs:
-        listing = attempts.run([*program.words, "--gtest_list_tests"])
-        tests = list(listed_tests(listing.output))
-        if why(listing) or not tests:
-            failures[program.path] = why(listing) or "has no tests"
-            continue
-        start = attempts.start(f"{program.text} {_FILTER}nothing.here >/dev/null")
-        start_s = max(start_s, start.cpu_s)
-        runs = CaseProgram(program.path, _Runs(program, attempts).run, lambda tests=tests: [test.name for test in tests])  # type: ignore[misc]
-        seconds = {name: outcome.seconds for name, outcome in runs.outcomes(attempts, failures).items()}
-        benchmarks += unique(_benchmarks(program, tests, seconds), benchmarks, program)
-    return with_switches(Listing({benchmark.name: benchmark for benchmark in benchmarks}, failures, start_s))
+    return programs.listed(value, "googletest", "GoogleTest", _of_program)
+
+
+def _of_program(program: BuiltProgram, attempts: Attempts, failures: dict[str, str]) -> tuple[Iterable[Benchmark], float]:
+    listing = attempts.run([*program.words, "--gtest_list_tests"])
+    tests = list(listed_tests(listing.output))
+    if why(listing) or not tests:
+        failures[program.path] = why(listing) or "has no tests"
+        return (), 0.0
+    start = attempts.start(f"{program.text} {_FILTER}nothing.here >/dev/null")
+    runs = CaseProgram(program.path, _Runs(program, attempts).run, lambda: [test.name for test in tests])
+    seconds = {name: outcome.seconds for name, outcome in runs.outcomes(attempts, failures).items()}
+    return _benchmarks(program, tests, seconds), start.cpu_s
 
 
 def listed_tests(text: str) -> Iterator[ListedTest]:

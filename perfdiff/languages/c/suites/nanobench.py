@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from perfdiff.languages.c.suites import programs
 from perfdiff.languages.c.suites.attempts import Attempts, why
-from perfdiff.languages.c.suites.programs import BuiltProgram, holds, selected, unique
-from perfdiff.languages.c.suites.switches import with_switches
+from perfdiff.languages.c.suites.programs import BuiltProgram, holds
 from perfdiff.languages.listing import CALLS, Benchmark, Listing
 
 _TAKES_SETTINGS = (b"NANOBENCH_CONFIG",)
@@ -20,16 +20,15 @@ _QUIET = "NANOBENCH_SUPPRESS_WARNINGS=1"
 
 def listed(value: str) -> Listing:
     """Return the programs that a value means, all of those in the current folder by ""."""
-    selection, attempts = selected(value, "nanobench", "nanobench"), Attempts.within_limit()
-    benchmarks: list[Benchmark] = []
-    failures = dict(selection.failures)
-    for program in selection.programs:
-        benchmark = _tried(program, attempts)
-        if isinstance(benchmark, str):
-            failures[program.path] = benchmark
-        else:
-            benchmarks += unique([benchmark], benchmarks, program)
-    return with_switches(Listing({benchmark.name: benchmark for benchmark in benchmarks}, failures))
+    return programs.listed(value, "nanobench", "nanobench", _of_program)
+
+
+def _of_program(program: BuiltProgram, attempts: Attempts, failures: dict[str, str]) -> tuple[list[Benchmark], float]:
+    benchmark = _tried(program, attempts)
+    if isinstance(benchmark, str):
+        failures[program.path] = benchmark
+        return [], 0.0
+    return [benchmark], 0.0
 
 
 def _tried(program: BuiltProgram, attempts: Attempts) -> Benchmark | str:

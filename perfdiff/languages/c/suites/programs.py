@@ -5,11 +5,13 @@ from __future__ import annotations
 import mmap
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from perfdiff.languages.listing import Benchmark
+from perfdiff.languages.c.suites.attempts import Attempts
+from perfdiff.languages.c.suites.switches import with_switches
+from perfdiff.languages.listing import Benchmark, Listing
 
 # Names of options, or of the library that is loaded, by the frameworks that they tell of.
 MARKS = {
@@ -100,8 +102,23 @@ def _executables(folder: Path) -> Iterator[str]:
                 yield path.as_posix()
 
 
-def unique(benchmarks: Iterable[Benchmark], others: Iterable[Benchmark], program: BuiltProgram) -> Iterator[Benchmark]:
-    """Yield the benchmarks of a program, named after it as well where those of an earlier program have the name."""
-    taken = {benchmark.name for benchmark in others}
-    for benchmark in benchmarks:
-        yield replace(benchmark, name=f"{Path(program.path).name}: {benchmark.name}") if benchmark.name in taken else benchmark
+Lists = Callable[[BuiltProgram, Attempts, dict[str, str]], tuple[Iterable[Benchmark], float]]
+
+
+def listed(value: str, framework: str, title: str, lists: Lists) -> Listing:
+    """Return what the programs that a value means have, all of those in the current folder by "".
+
+    `lists` returns the benchmarks of a program, and the CPU time in seconds of a process before its first call; it adds why others fail.
+    Benchmarks are named after their program as well where those of an earlier one have the name.
+    """
+    selection, attempts = selected(value, framework, title), Attempts.within_limit()
+    benchmarks: dict[str, Benchmark] = {}
+    failures, starts_s = dict(selection.failures), [0.0]
+    for program in selection.programs:
+        own, start_s = lists(program, attempts, failures)
+        starts_s.append(start_s)
+        of_others = set(benchmarks)
+        for benchmark in own:
+            name = f"{Path(program.path).name}: {benchmark.name}" if benchmark.name in of_others else benchmark.name
+            benchmarks[name] = replace(benchmark, name=name)
+    return with_switches(Listing(benchmarks, failures, max(starts_s)))
