@@ -13,11 +13,13 @@ from pathlib import Path
 
 from perfdiff import storage
 from perfdiff.build.cache import BuildCache
+from perfdiff.collect.built.toolchain import is_elf
 from perfdiff.collect.execution.executor import ProcessExecutor
 from perfdiff.collect.runs.suites import SuiteCase, Suites
 from perfdiff.config import Suite, WorkloadConfig
 from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.languages.frameworks import frameworks
+from perfdiff.languages.listing import LIMIT_S
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.changes import site_of
 from perfdiff.measuring.reaching import Reaching
@@ -28,8 +30,6 @@ from perfdiff.request import Request
 from perfdiff.revisions.pins import resolve_one
 from perfdiff.revisions.repository import find_repository
 
-LISTING_S = 60.0  # that listing a suite may take
-_PROGRAM = b"\x7fELF"
 _MOST_PROGRAMS = 5
 _MOST_FILES = 20_000  # of a tree that are looked at for programs
 
@@ -47,12 +47,11 @@ class TriedSuite:
 
 @dataclass(frozen=True, slots=True)
 class Tryout:
-    """What was seen: how long the build took, the suites that work, or else the `command` that does, and why others do not.
+    """What was seen: the suites that work, or else the `command` that does, and why others do not.
 
     `programs` are those that the build made, relative to the project, where nothing works.
     """
 
-    built_s: float
     suites: tuple[TriedSuite, ...] = ()
     command: WorkloadConfig | None = None
     failures: tuple[str, ...] = ()
@@ -86,14 +85,14 @@ class _Tryout:
 
     def __post_init__(self) -> None:
         everything = frozenset(self.site.subjects.pairs)
-        self._reaching = Reaching(self.bench, self.site, everything, LISTING_S)
+        self._reaching = Reaching(self.bench, self.site, everything, LIMIT_S)
 
     def made(self, commands: Sequence[WorkloadConfig]) -> Tryout:
         suites = tuple(self._suites())
         working = next(filter(self._works, commands), None) if not suites else None
         plain = self.site.plain[Side.BASE]
         programs = () if suites or working else tuple(_programs(plain.folder))
-        return Tryout(self.site.built_s, suites, working, tuple(self.failures), programs)
+        return Tryout(suites, working, tuple(self.failures), programs)
 
     def _suites(self) -> Iterator[TriedSuite]:
         """Yield the suites that work, of the most telling material that any of them has."""
@@ -109,7 +108,7 @@ class _Tryout:
                 return
             self.bench.progress.stage(f"trying {framework.title}", None)
             try:
-                cases, _ = lists.cases(workload, self.bench.executor, limit_s=LISTING_S)
+                cases, _ = lists.cases(workload, self.bench.executor)
             except DiskFilledError:
                 raise
             except WorkloadError as error:
@@ -149,13 +148,7 @@ def _programs(folder: Path) -> Iterator[str]:
             seen += 1
             if seen > _MOST_FILES or programs == _MOST_PROGRAMS:
                 return
-            if ".so" not in path.name and path.suffix != ".o" and os.access(path, os.X_OK) and _is_program(path):
+            is_own = ".so" not in path.name and path.suffix != ".o" and path.is_file() and not path.is_symlink()
+            if is_own and os.access(path, os.X_OK) and is_elf(path):
                 programs += 1
                 yield f"./{path.relative_to(folder).as_posix()}"
-
-
-def _is_program(path: Path) -> bool:
-    if not path.is_file() or path.is_symlink():
-        return False
-    with path.open("rb") as file:
-        return file.read(len(_PROGRAM)) == _PROGRAM

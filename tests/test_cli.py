@@ -624,7 +624,7 @@ def test_explain_without_a_comparison_says_so(seam: Comparison, run: Callable[..
 @pytest.fixture
 def tryout(monkeypatch: pytest.MonkeyPatch) -> list[Tryout]:
     """Return a list whose last element stands in for what `init` sees of a project."""
-    seen = [Tryout(1.0)]
+    seen = [Tryout()]
     monkeypatch.setattr("perfdiff.exploring.explored", lambda *_: seen[-1])
     return seen
 
@@ -632,7 +632,7 @@ def tryout(monkeypatch: pytest.MonkeyPatch) -> list[Tryout]:
 def test_init_writes_what_it_has_seen_work(
     seam: Comparison, run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str], tryout: list[Tryout]
 ) -> None:
-    tryout.append(Tryout(1.0, (TriedSuite(Suite("pytest", "tests -k sort"), 12, "test_sort", 0.25, 1),)))
+    tryout.append(Tryout((TriedSuite(Suite("pytest", "tests -k sort"), 12, "test_sort", 0.25, 1),)))
     assert run("init") == 0
     out = capsys.readouterr().out
     assert "built with 'make -j$(nproc)'" in out
@@ -647,7 +647,7 @@ def test_init_writes_what_it_has_seen_work(
 def test_init_writes_no_workload_that_nobody_saw_work(
     run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str], tryout: list[Tryout]
 ) -> None:
-    tryout.append(Tryout(1.0, failures=("asv: no benchmark runs",), programs=("./build/tool",)))
+    tryout.append(Tryout(failures=("asv: no benchmark runs",), programs=("./build/tool",)))
     assert run("init") == 0
     out = capsys.readouterr().out
     assert "does not work: asv: no benchmark runs" in out

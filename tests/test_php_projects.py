@@ -113,7 +113,7 @@ def test_a_script_that_may_be_a_workload_is_found(files: Mapping[str, str], scri
 
 def test_init_writes_a_configuration_that_is_read(tmp_path: Path) -> None:
     found = project_in(tree(tmp_path, {"composer.json": '{"bin": "bin/run.php"}', "bin/run.php": ""}))
-    text = template(found, tryout=Tryout(0.0, command=WorkloadConfig("main", "php bin/run.php {n}", {"n": (1,)})))
+    text = template(found, tryout=Tryout(command=WorkloadConfig("main", "php bin/run.php {n}", {"n": (1,)})))
     assert 'command = "php bin/run.php {n}"' in text
     assert "# interpreter = " in text
     tree(tmp_path, {"composer.json": "{}", "perfdiff.toml": text})

@@ -55,11 +55,12 @@ def _programs(folder: Path, workloads: Iterable[WorkloadConfig]) -> Iterator[Pat
             path = folder / program(workload.command)
         except ValueError:  # the shell may read it all the same
             continue
-        if path.is_file() and _is_elf(path):
+        if path.is_file() and is_elf(path):
             yield path
 
 
-def _is_elf(path: Path) -> bool:
+def is_elf(path: Path) -> bool:
+    """Return whether a file is a program or a library of ELF; raise OSError where it cannot be read."""
     with path.open("rb") as opened:
         return opened.read(len(_ELF)) == _ELF
 
