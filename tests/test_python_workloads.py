@@ -23,7 +23,7 @@ from perfdiff.collect.runs.collector import Target
 from perfdiff.collect.runs.schedule import Slot
 from perfdiff.collect.runs.suites import Suites
 from perfdiff.config import DRIVER, Suite, WorkloadConfig
-from perfdiff.errors import ConfigError, WorkloadError
+from perfdiff.errors import ConfigError, RunFailedError, WorkloadError
 from perfdiff.languages.listing import LISTED_TO, Benchmark
 from perfdiff.languages.python import benchmarks, layout, requirements
 from perfdiff.languages.python.benchmarks.trials import identifiers, labels
@@ -396,15 +396,18 @@ def test_values_are_named_as_people_know_them() -> None:
 
 @dataclass(slots=True)
 class Told:
-    """An executor that runs nothing: what each side's listing says is told."""
+    """An executor that runs nothing: what each side's listing says is told, and runs fail whose command is not among those that `end`."""
 
     said: Mapping[Side, object]
+    end: Collection[str] = ()
 
     def execute(self, command: Command) -> Execution:
         """Write the listing."""
         if command.purpose is Purpose.LISTING:
             side = next(side for side in Side if command.where.startswith(side))
             Path(command.environment[LISTED_TO]).write_text(json.dumps(self.said[side]))
+        if command.purpose is Purpose.RUN and command.text not in self.end:
+            raise RunFailedError("it fails", slug="workload-failed")
         return Execution(1.0, 1.0, 1.0, None, None, "")
 
     def execute_together(self, commands: Sequence[Command], cpus: Collection[int]) -> list[Execution]:
@@ -427,7 +430,9 @@ def listing(points: Mapping[str, Mapping[tuple[object, ...], float]], failures: 
     return {"benchmarks": told, "failures": failures or {}, "start_s": 0.01}
 
 
-def expanded(folder: Path, base: object, head: object, **given: object) -> tuple[tuple[WorkloadConfig, ...], list[str]]:
+def expanded(
+    folder: Path, base: object, head: object, end: Collection[str] = (), **given: object
+) -> tuple[tuple[WorkloadConfig, ...], list[str]]:
     """Return what two listings lead to, with the texts of the notes."""
     targets = {}
     for side in Side:
@@ -436,7 +441,7 @@ def expanded(folder: Path, base: object, head: object, **given: object) -> tuple
     room = folder / "room"
     room.mkdir()
     config = WorkloadConfig("suite", "list", runs=7, setup="make", suite=Suite("asv", ""))
-    found, notes = Suites(targets, {}, room).expanded([config], Told({Side.BASE: base, Side.HEAD: head}), **given)
+    found, notes = Suites(targets, {}, room).expanded([config], Told({Side.BASE: base, Side.HEAD: head}, end), **given)
     return found, [note.text for note in notes]
 
 
@@ -459,6 +464,14 @@ def test_benchmarks_that_both_revisions_have_become_workloads(tmp_path: Path) ->
 def test_lines_are_counted_in_one_call(tmp_path: Path) -> None:
     (only,), _ = expanded(tmp_path, listing({"a": {(1,): 1e-6}}), listing({"a": {(1,): 1e-6}}), once=True)
     assert only.command == "run a {n} --calls 1"
+
+
+def test_what_head_alone_gave_up_is_tried_again_and_compared_where_it_ends(tmp_path: Path) -> None:
+    base = listing({"a": {(1,): 0.001, (2,): 0.001}, "b": {(1,): 0.5}, "c": {(1,): 0.001}})
+    head = listing({"a": {(1,): 0.001}, "d": {(1,): 1.0}}, {"a n=2": "not done after 7 s", "b": "hangs", "c": "AssertionError"})
+    (a, b), notes = expanded(tmp_path, base, head, end=("run a 2 --calls 1", "run b 1 --calls 1"))
+    assert (a.name, a.parameters, b.name, b.parameters) == ("a", {"n": (1, 2)}, "b", {"n": (1,)})
+    assert "of suite, what fails when it is tried is left out: c in head (AssertionError)" in notes
 
 
 def test_revisions_without_a_common_benchmark_cannot_be_compared(tmp_path: Path) -> None:

@@ -38,6 +38,20 @@ def test_one_case_runs_even_if_it_takes_longer_than_there_is_time_for() -> None:
     assert names({"long": Candidate(100.0, {1: 5}), "longer": Candidate(200.0, {1: 5})}, 1.0) == ("long",)
 
 
+def test_what_seems_slower_in_head_comes_first_whatever_it_reaches_and_takes() -> None:
+    candidates = {"best": Candidate(0.1, {1: 1000}), "slower": Candidate(25.0, {}, seems_slower=True)}
+    assert names(candidates, 1.5) == ("slower",)
+    assert names(candidates, 30.0) == ("slower", "best")
+
+
+@pytest.mark.parametrize(
+    ("base_s", "head_s", "is_slower"), [(0.3, 25.0, True), (0.3, 0.5, False), (0.001, 0.04, False), (25.0, 0.3, False)]
+)
+def test_a_case_seems_slower_by_more_than_a_busy_machine_makes(base_s: float, head_s: float, is_slower: bool) -> None:
+    sides = [Benchmark("a", "a", points={(): (seconds, False)}) for seconds in (base_s, head_s)]
+    assert SuiteCase(WorkloadConfig("unit"), sides, 0.01).seems_slower == is_slower
+
+
 def test_what_shares_a_process_with_others_takes_its_own_time_alone() -> None:
     tests = [Candidate(1.0, {number: 1}, added_s=0.1) for number in range(20)]
     assert len(chosen(tests, 1.05)) == 10

@@ -108,8 +108,9 @@ class Selecting:
     def _look(self, cases: Sequence[SuiteCase]) -> None:
         """See which cases reach the change; where no probes can be had, all are as good as others."""
         reaching = Reaching(self.bench, self.site, self._wanted, self._at_most(_MOST_LOOK_S))
+        self._reaching += ((case, {}) for case in cases if case.seems_slower)  # whatever they reach, they are to be compared
         try:
-            self._reaching += reaching.of(cases)
+            self._reaching += reaching.of([case for case in cases if not case.seems_slower])
         except BuildError as error:
             self._wanted = frozenset()
             self.bench.progress.note(f"which cases reach the change is not known: {error}")
@@ -127,7 +128,8 @@ class Selecting:
             return self._listed
         candidates = self._reaching or [(case, {}) for case in self._listed]
         places = witnesses.chosen(
-            [Candidate(case.run_s, _in_all(case, calls), _added_s(case)) for case, calls in candidates], self._affordable_s
+            [Candidate(case.run_s, _in_all(case, calls), _added_s(case), case.seems_slower) for case, calls in candidates],
+            self._affordable_s,
         )
         cases = list(_joined([candidates[place][0] for place in places]))
         text = self._told(cases)

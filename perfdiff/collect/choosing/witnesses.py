@@ -13,12 +13,14 @@ import numpy as np
 class Candidate:
     """A case that may be run: `run_s` seconds for a run of all its points, which together make `calls` of functions that changed.
 
-    What it adds to runs of others, `added_s`, is less where it shares their process; None: as much.
+    What it adds to runs of others, `added_s`, is less where it shares their process; None: as much. One that `seems_slower` in head, by the
+    seconds that it took when it was listed, comes before all others.
     """
 
     run_s: float
     calls: Mapping[int, float] = field(default_factory=dict)
     added_s: float | None = None
+    seems_slower: bool = False
 
     @property
     def cost_s(self) -> float:
@@ -37,19 +39,24 @@ def chosen(candidates: Sequence[Candidate], affordable_s: float) -> tuple[int, .
     run_s = np.array([candidate.run_s for candidate in candidates])
     strength = _strengths(candidates, functions, run_s)
     total = strength.sum(axis=1)
-    order = [place for place in np.lexsort((run_s, -total)).tolist() if total[place] > 0.0 or not functions]
-    bounds = [(-total[place], rank, place) for rank, place in enumerate(order)]  # of gains, which only fall (Minoux 1978)
+    is_other = np.array([not candidate.seems_slower for candidate in candidates])
+    order = [
+        place for place in np.lexsort((run_s, -total, is_other)).tolist() if total[place] > 0.0 or not functions or not is_other[place]
+    ]
+    # Whether another one seems slower, and of gains, which only fall (Minoux 1978).
+    bounds = [(is_other[place], -total[place], rank, place) for rank, place in enumerate(order)]
     best = np.zeros(len(functions))
     places: list[int] = []
     left_s = affordable_s
     while bounds:
-        _, rank, place = heapq.heappop(bounds)
+        _, _, rank, place = heapq.heappop(bounds)
         cost_s = candidates[place].cost_s
         if cost_s > left_s and places:
             continue
         gain = np.maximum(strength[place] - best, 0.0).sum()
-        if bounds and (-gain, rank) > bounds[0][:2]:
-            heapq.heappush(bounds, (-gain, rank, place))
+        bound = (is_other[place], -gain, rank, place)
+        if bounds and bound > bounds[0]:
+            heapq.heappush(bounds, bound)
             continue
         places.append(place)
         left_s -= cost_s

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,10 +16,11 @@ from pathlib import Path
 from perfdiff import temporary, units
 from perfdiff.collect.execution.executor import Command, Executor, Purpose
 from perfdiff.collect.runs.collector import Target
+from perfdiff.collect.runs.workloads import filled
 from perfdiff.collect.trees.upkeep import Chores, Upkeep
 from perfdiff.config import WorkloadConfig
-from perfdiff.errors import WorkloadError
-from perfdiff.languages.listing import CALLS, CASES, LIMIT_S, LISTED_TO, LISTING_S, Batch, Benchmark, Listing
+from perfdiff.errors import RunFailedError, WorkloadError
+from perfdiff.languages.listing import CALLS, CASES, LIMIT_S, LISTED_TO, LISTING_S, Batch, Benchmark, Listing, Values
 from perfdiff.records.schema import Note, Side
 
 LEAST_S = 0.05  # that the calls of a run take at the point where they take least: a start of Python with its imports takes about as long
@@ -62,6 +64,12 @@ class SuiteCase:
     def call_s(self) -> float:
         """Return how many seconds a call takes at its slowest point, on the slower side."""
         return max(seconds for side in self.sides for seconds, _ in side.points.values())
+
+    @property
+    def seems_slower(self) -> bool:
+        """Return whether calls in head took more than twice as long when they were listed, and by what is no chance of a busy machine."""
+        base, head = self.sides[0].points, self.sides[-1].points
+        return any(head[point][0] - base[point][0] > max(LEAST_S, base[point][0]) for point in head)
 
     @property
     def calls(self) -> int:
@@ -154,11 +162,62 @@ class Suites:
         Raises WorkloadError where a listing fails, or nothing is left of the suite (`no-benchmarks`).
         """
         listings = {side: self._listing(config, side, executor, limit_s) for side in self.targets}
+        first, last = next(iter(listings)), list(listings)[-1]
+        listings[last] = self._tried_again(config, last, executor, listings[last], listings[first], limit_s)
         common = list(_common(list(listings.values())))
         if not common:
             raise WorkloadError(_nothing(config, listings), slug="no-benchmarks", detail=_told(_failures(listings)))
         start_s = max(listing.start_s for listing in listings.values())
         return [SuiteCase(config, sides, start_s) for sides in common], tuple(_left_out(config, listings))
+
+    def _tried_again(  # noqa: PLR0913, PLR0917 (what is tried, where and how long)
+        self, config: WorkloadConfig, side: Side, executor: Executor, listing: Listing, base: Listing, limit_s: float
+    ) -> Listing:
+        """Return head's listing with the points at which base runs and head failed, where they run after all, for `limit_s` seconds.
+
+        A listing gives up what takes long. A point that head alone gave up may be the slow-down, and is not left out: one that does not end
+        here either is listed with the seconds that it had.
+        """
+        ends_s = time.monotonic() + limit_s
+        benchmarks, failures = dict(listing.benchmarks), dict(listing.failures)
+        for name, of_base in base.benchmarks.items():
+            failed = [key for key in failures if key == name or key.startswith(f"{name} ")]
+            own = benchmarks.get(name, replace(of_base, points={}))
+            if not failed or own.parameters != of_base.parameters:
+                continue
+            missing = [values for values in of_base.points if values not in own.points]
+            seconds = {values: self._call_s(config, side, executor, of_base, values, ends_s) for values in missing}
+            run = {values: (taken, of_base.points[values][1]) for values, taken in seconds.items() if taken is not None}
+            if run:
+                benchmarks[name] = replace(own, points={**own.points, **run})
+            if run and len(run) == len(missing):
+                failures = {key: why for key, why in failures.items() if key not in failed}
+        return replace(listing, benchmarks=benchmarks, failures=failures)
+
+    def _call_s(  # noqa: PLR0913, PLR0917 (what is called, where and how long)
+        self, config: WorkloadConfig, side: Side, executor: Executor, benchmark: Benchmark, values: Values, ends_s: float
+    ) -> float | None:
+        """Return the seconds of a run with one call of a benchmark, at most those that are left; None where it fails, or none are left."""
+        left_s = ends_s - time.monotonic()
+        if left_s <= 0.0:
+            return None
+        parameters = dict(zip(benchmark.parameters, values, strict=True))
+        target = self.targets[side]
+        command = Command(
+            text=filled(benchmark.command.replace(CALLS, "1"), parameters),
+            directory=target.directory,
+            environment=target.surroundings(self.environment),
+            timeout_s=left_s,
+            exit_codes=config.exit_codes,
+            where=f"{side}, {benchmark.name}",
+        )
+        setup = " && ".join(filter(None, (config.setup, benchmark.setup)))
+        started_s = time.monotonic()
+        try:
+            self._execute(config, side, executor, command, setup=filled(setup, parameters))
+        except RunFailedError as error:
+            return left_s if error.slug == "workload-timeout" else None
+        return time.monotonic() - started_s
 
     def _listing(self, config: WorkloadConfig, side: Side, executor: Executor, limit_s: float) -> Listing:
         target, file = self.targets[side], self.room / "listing.json"
@@ -171,14 +230,9 @@ class Suites:
             where=f"{side}, listing {config.name}",
             purpose=Purpose.LISTING,
         )
-        setup, prepare = (
-            replace(command, text=text, where=f"{purpose} of {command.where}", purpose=purpose) if text else None
-            for purpose, text in ((Purpose.SETUP, config.setup), (Purpose.PREPARE, config.prepare))
-        )
-        assert target.tree is not None, "plain builds are put back"
-        chores = Chores(config.name, _NO_POINT, 0, setup, prepare)
-        with temporary.folder() as scratch, self.upkeep.around(target.tree, command, chores, executor, target.home):
-            executor.execute(replace(command, environment={**command.environment, "TMPDIR": str(scratch)}))
+        with temporary.folder() as scratch:
+            own = replace(command, environment={**command.environment, "TMPDIR": str(scratch)})
+            self._execute(config, side, executor, own, setup=config.setup or "")
         try:
             return Listing.read(file.read_text().replace(f"{target.tree}/", ""))
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -188,6 +242,18 @@ class Suites:
             ) from error
         finally:
             file.unlink(missing_ok=True)
+
+    def _execute(self, config: WorkloadConfig, side: Side, executor: Executor, command: Command, *, setup: str) -> None:
+        """Run a command of a suite in the tree of a side, behind what prepares it; the tree is put back."""
+        target = self.targets[side]
+        assert target.tree is not None, "plain builds are put back"
+        before, prepare = (
+            replace(command, text=text, where=f"{purpose} of {command.where}", purpose=purpose) if text else None
+            for purpose, text in ((Purpose.SETUP, setup), (Purpose.PREPARE, config.prepare))
+        )
+        chores = Chores(f"{config.name} {command.text}", _NO_POINT, 0, before, prepare)
+        with self.upkeep.around(target.tree, command, chores, executor, target.home):
+            executor.execute(command)
 
 
 def calls(sides: Sequence[Benchmark], start_s: float) -> int:
