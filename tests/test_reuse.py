@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from perfdiff.build.commands import read_compile_log
-from perfdiff.build.masquerade import FlagKind, Flags, Partner, set_up_masquerade
+from perfdiff.build.masquerade import FlagKind, Flags, Partner, Plain, set_up_masquerade
 
 pytestmark = pytest.mark.integration
 
@@ -277,3 +277,55 @@ def test_object_taken_is_noted_for_the_next_build(sides: Sides) -> None:
         side.run("gcc -O2 -g -c src/twice.c -o t.o")
     note = next((head.beside / "build/objects").iterdir())
     assert json.loads(note.read_text())["made"][0][0] == str(head.tree / "t.o")
+
+
+@pytest.fixture
+def plain(sides: Sides) -> Callable[[dict[str, str], dict[str, str]], Plain]:
+    """Compile a plain build of both sides, from their files; what is returned stands for the first one's."""
+
+    def make(base_files: dict[str, str], head_files: dict[str, str]) -> Plain:
+        base, head = sides("A", base_files), sides("B", head_files)
+        for side in (base, head):
+            side.run("for unit in *.c; do gcc -O2 -g -MD -c $unit; done")
+        return Plain(base.beside / "build", base.tree, head.beside / "build")
+
+    return make
+
+
+UNITS = {"same.c": '#include "size.h"\nint same(int n) { return n * SIZE; }\n', "size.h": "#define SIZE 3\n", "other.c": "int other = 1;\n"}
+
+
+def test_unit_to_which_nothing_is_added_has_its_object_from_the_plain_build(
+    sides: Sides, plain: Callable[..., Plain], tmp_path: Path
+) -> None:
+    header = tmp_path / "probes.h"
+    header.write_text(PROBES)
+    origin = plain(UNITS, {**UNITS, "other.c": "int other = 2;\n"})
+    flags = Flags(header, tmp_path, plain=origin)
+    timed = sides("c", {**UNITS, "probed.c": "int b(int n) {PD_2 return n; }\n"}, flags)
+    timed.run("for unit in *.c; do gcc -O2 -g -MD -c $unit; done")
+    compiled = [line.split()[-1] for line in timed.calls.read_text().splitlines() if " -E" not in line]
+    assert compiled == ["-fdiagnostics-show-caret"] * 2, "what differs between sides, and what has a probe"
+    assert str(origin.tree).encode() not in (timed.tree / "same.o").read_bytes()
+    assert "size.h" in (timed.tree / "same.d").read_text()
+    sections = subprocess.run(["objdump", "-h", timed.tree / "same.o"], capture_output=True, text=True, check=True).stdout
+    assert re.search(r" \.text .* 2\*\*6$", sections, re.MULTILINE), sections
+
+
+@pytest.mark.parametrize(("counted", "compiled"), [(None, 2), ({"other.c"}, 1), ({"size.h"}, 1), ({"nowhere.c"}, 0)])
+def test_lines_are_counted_in_units_that_have_text_of_the_files_in_question(
+    sides: Sides, plain: Callable[..., Plain], tmp_path: Path, counted: set[str] | None, compiled: int
+) -> None:
+    flags = Flags(None, tmp_path, FlagKind.PLACED, replace(plain(UNITS, UNITS), counted=counted))
+    placed = sides("c", UNITS, flags)
+    placed.run("for unit in *.c; do gcc -O2 -g -MD -c $unit; done")
+    assert placed.compiled == len(list(placed.tree.glob("*.gcno"))) == compiled
+
+
+def test_counted_builds_compile_each_unit(sides: Sides, plain: Callable[..., Plain], tmp_path: Path) -> None:
+    (tmp_path / "probes.h").write_text(PROBES)
+    (tmp_path / "perfdiff_inline.h").touch()
+    (tmp_path / "counted.specs").touch()
+    counted = sides("c", UNITS, Flags(tmp_path / "probes.h", tmp_path, FlagKind.COUNTED, plain(UNITS, UNITS)))
+    counted.run("gcc -O2 -g -MD -c same.c")
+    assert counted.compiled > 0

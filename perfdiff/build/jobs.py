@@ -160,7 +160,7 @@ def prepare(request: BuildRequest, environment: Mapping[str, str], folder: Path,
     flags = None
     if request.instrumentation is not None:
         asked = request.instrumentation
-        flags = Flags(header=asked.insert(tree) if asked.insert else None, runtime=asked.runtime, kind=asked.kind)
+        flags = Flags(header=asked.insert(tree) if asked.insert else None, runtime=asked.runtime, kind=asked.kind, plain=asked.plain)
         settle(tree)
     place = tree / request.pin.repository.folder
     if not place.is_dir():

@@ -7,7 +7,7 @@ import marshal
 import os
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -38,12 +38,29 @@ class FlagKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Plain:
+    """The plain builds, whose objects serve where nothing is added to a unit: this side's folder of the masquerade and tree.
+
+    `other` is the folder of the other side's, and `counted` are the names of the files whose lines are to be counted, None for all.
+    """
+
+    folder: Path
+    tree: Path
+    other: Path
+    counted: Collection[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Flags:
-    """What compile and link commands get in a build that is not plain: the header with the probes, if any, and the runtime's folder."""
+    """What compile and link commands get in a build that is not plain: the header with the probes, if any, and the runtime's folder.
+
+    Objects of the `plain` builds serve where they are what compiling would give.
+    """
 
     header: Path | None
     runtime: Path
     kind: FlagKind = FlagKind.PROBED
+    plain: Plain | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +107,8 @@ def set_up_masquerade(
     if partner is not None:
         lines = (str(partner.folder.resolve()), str(partner.tree.resolve()), str(partner.claims or ""))
         (folder / "partner").write_bytes(os.fsencode("\n".join(lines)))
+    if flags is not None and flags.plain is not None:
+        _write_plain(folder, flags.plain)
     for module in _MODULES:
         _lay_out(module, folder)
     added = [flags.header or "", flags.runtime, flags.kind] if flags else ["", "", calls.PLAIN]
@@ -101,6 +120,12 @@ def set_up_masquerade(
     path = os.pathsep.join([str(stand_ins), *filter(None, [environment.get("PATH", "")])])
     chosen = {name: _by_name(environment[name], stand_ins) for name in compilers.VARIABLES if environment.get(name)}
     return Masquerade(folder, {**environment, **chosen, "PATH": path})
+
+
+def _write_plain(folder: Path, plain: Plain) -> None:
+    (folder / "plain").write_bytes(os.fsencode("\n".join(str(path.resolve()) for path in (plain.folder, plain.tree, plain.other))))
+    if plain.counted is not None:
+        (folder / "counted").write_bytes(os.fsencode("\n".join(sorted(plain.counted))))
 
 
 def _lay_out(module: ModuleType, folder: Path) -> None:

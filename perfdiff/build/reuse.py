@@ -1,11 +1,13 @@
-"""Objects of the other side: where its compiler was given the same text and the same words, what came out serves here as well.
+"""Objects of other builds: where their compiler was given the same text and the same words, what came out serves here as well.
 
-Most units of two revisions are the same after preprocessing, in every variant. `FOLDER/partner` names the other build's folder and tree,
+Most units of two revisions are the same after preprocessing, in every variant. `FOLDER/partner` names the other side's folder and tree,
 and a folder of locks where both are made at the same time; `FOLDER/objects` has a JSON file for each object that can serve the other.
+In a build that is not plain, `FOLDER/plain` names the folder and the tree of this side's plain build, and the folder of the other side's:
+units to which nothing is added have their objects from there.
 """
 
 # Part of the masquerade: importing pathlib or subprocess would take longer than all the rest.
-# ruff: noqa: PTH103, PTH104, PTH116, PTH118, PTH119, PTH120, PTH122, PTH123
+# ruff: noqa: PTH103, PTH104, PTH110, PTH116, PTH118, PTH119, PTH120, PTH122, PTH123
 
 from __future__ import annotations
 
@@ -54,6 +56,9 @@ _MODULES = (b"import", b"module", b"export")  # of which what follows is not in 
 _DECLARED = rb"(?:^|[;{}@/])[ \t]*_*(?:import|module|export)\b"  # clang 14 takes such a declaration behind others of its line, too
 _VARIABLES = ("COMPILER_PATH", "GCC_EXEC_PREFIX", "SOURCE_DATE_EPOCH")
 _NOTES = "-ftest-coverage"  # by which gcc writes notes beside an object
+_ALIGNMENT = (
+    64  # bytes: as functions are aligned in units with probes, so that both sides have them at the same place of a line of the cache
+)
 _WINDOW = 4  # bytes of a path that an instruction may hold by themselves
 _DIGEST_BYTES = 20
 
@@ -61,28 +66,30 @@ Outcome = tuple[int, dict[str, str], dict[str, str]]  # a call's status, dropped
 
 
 class Reuse:
-    """What one call of a build has to do with the other side's objects; `added` are the words that the build adds ahead of its own."""
+    """What one call of a build has to do with objects of other builds; `added` are the words that the build adds ahead of its own."""
 
     def __init__(self, call: Call, compiler: str, directory: str, build: Build, added: list[str]) -> None:
         self._call, self._compiler, self._directory, self._build, self._added = call, compiler, directory, build, added
-        self._partner, self._partner_tree, self._claims = _partner(build)
+        self._partner, self._partner_tree, self._claims = _lines(os.path.join(build.folder, "partner"))
         self._output = call.output or os.path.splitext(os.path.basename((call.sources or [("", "")])[0][0]))[0] + ".o"
         self._objects = os.path.join(build.folder, "objects")
 
     @property
-    def _made(self) -> list[str]:
-        """Return what comes out: the object, and of gcc's counters of lines what tells where these stand."""
-        notes = [os.path.splitext(self._output)[0] + ".gcno"] if self._build.is_placed else []
-        return [self._output, *notes]
+    def _notes(self) -> list[str]:
+        """Return what comes out beside the object: of gcc's counters of lines what tells where these stand."""
+        return [os.path.splitext(self._output)[0] + ".gcno"] if self._build.is_placed else []
 
     def run(self, compile_: Callable[[], Outcome], path: str) -> Outcome:
-        """Take the other side's object where there is one, else compile, and leave a note for the other side."""
-        digest = self._digest(path) if self._is_possible() else None
-        if digest is None:
+        """Take another build's object where there is one, else compile, and leave a note for the other side."""
+        if not self._is_possible():
             return compile_()
+        taken = self._untouched(path)
+        digest = self._digest(self._preprocessed(path, self._added), self._added) if taken is None and self._may_share() else None
+        if digest is None:
+            return taken or compile_()
         claim = self._claim(digest)  # held until this process ends
         try:
-            taken = self._take(digest)
+            taken = self._take(digest, self._partner, self._partner_tree, self._added, self._notes)
             if taken is not None:
                 self._leave(digest, taken)
                 return taken
@@ -97,9 +104,7 @@ class Reuse:
     def _is_possible(self) -> bool:
         """Return whether an object comes out of one source, and nothing that its text does not tell."""
         call = self._call
-        if not self._partner or call.stop != "compile" or "-c" not in call.arguments:
-            return False
-        if self._build.is_placed and _NOTES not in self._added:  # clang's objects hold compressed paths
+        if call.stop != "compile" or "-c" not in call.arguments:
             return False
         if len(call.sources) != 1 or call.headers or call.assembler or call.others:
             return False
@@ -107,16 +112,59 @@ class Reuse:
         paths = [os.path.realpath(os.path.join(self._directory, name)) for name in (call.sources[0][0], self._output)]
         return next(odd, None) is None and all(file.startswith(self._build.tree + os.sep) for file in paths)
 
-    def _digest(self, path: str) -> str | None:
+    def _may_share(self) -> bool:
+        """Return whether sides may share what comes out; clang's objects with counters of lines hold compressed paths."""
+        return bool(self._partner) and (not self._build.is_placed or _NOTES in self._added)
+
+    def _untouched(self, path: str) -> Outcome | None:
+        """Take the object of this side's plain build where nothing is added to the unit, and both sides have it; None where one does not.
+
+        Its functions are at places of the cache's lines that what stands before them does not shift.
+        """
+        folder, tree, others = _lines(os.path.join(self._build.folder, "plain"))
+        if not folder or self._build.is_counted:
+            return None
+        text = self._preprocessed(path, [])
+        digest = None if text is None or self._is_to_be_counted(text) else self._digest(text, [])
+        if digest is None or not os.path.exists(os.path.join(others, "objects", digest)):
+            return None
+        taken = self._take(digest, folder, tree, [], [])
+        return taken if taken and (self._build.is_placed or self._is_aligned(path)) else None
+
+    def _is_to_be_counted(self, text: bytes) -> bool:
+        """Return whether lines of a unit are to be counted: it has text of a file that is named as one of those in question, or all are."""
+        if not self._build.is_placed:
+            return False
+        try:
+            with open(os.path.join(self._build.folder, "counted"), "rb") as file:
+                names = file.read().split(b"\n")
+        except OSError:
+            return True
+        return any(name + b'"' in text for name in names)
+
+    def _is_aligned(self, path: str) -> bool:
+        """Return whether the code that was taken could be given an alignment of its own."""
+        command = ["objcopy", "--set-section-alignment", f".text*={_ALIGNMENT}", self._output]
+        silent = os.open(os.devnull, os.O_WRONLY)
+        try:
+            process = os.posix_spawnp(
+                command[0], command, {**os.environ, "PATH": path}, file_actions=[(os.POSIX_SPAWN_DUP2, silent, at) for at in (1, 2)]
+            )
+        except OSError:
+            return False
+        finally:
+            os.close(silent)
+        return os.waitpid(process, 0)[1] == 0
+
+    def _digest(self, text: bytes | None, added: list[str]) -> str | None:
         """Return what the text, the words, the compiler and the folder come to, without where the tree lies; None where it cannot tell."""
         from _blake2 import blake2b  # hashlib would load OpenSSL
 
-        text = self._preprocessed(path)
         if text is None or any(word in text for word in _READING) or _has_modules(text):
             return None
         told = os.stat(os.path.realpath(self._compiler))
         place = os.path.relpath(os.path.realpath(self._directory), self._build.tree)
-        words = [self._compiler, str(told.st_size), str(told.st_mtime_ns), place, *self._added, "", *self._call.arguments]
+        words = [self._compiler, str(told.st_size), str(told.st_mtime_ns), place, *added, "", *self._call.arguments]
         words += [os.environ.get(variable, "") for variable in _VARIABLES]
         tree = os.fsencode(self._build.tree)
         digest = blake2b(digest_size=_DIGEST_BYTES)
@@ -125,8 +173,8 @@ class Reuse:
             digest.update(len(piece).to_bytes(8, "little") + piece)
         return digest.hexdigest()
 
-    def _preprocessed(self, path: str) -> bytes | None:
-        """Return the text that is compiled, None where the preprocessor fails."""
+    def _preprocessed(self, path: str, added: list[str]) -> bytes | None:
+        """Return the text that is compiled with what is added, None where the preprocessor fails."""
         words, kept = iter(self._call.arguments), []
         for word in words:
             if word in ("-o", "--output", *_NAMING):
@@ -136,7 +184,7 @@ class Reuse:
         reading, writing = os.pipe()
         silent = os.open(os.devnull, os.O_WRONLY)
         actions = [(os.POSIX_SPAWN_DUP2, writing, 1), (os.POSIX_SPAWN_DUP2, silent, 2)]  # pipes of Python's close at exec
-        command = [self._compiler, *self._added, *kept, "-E"]
+        command = [self._compiler, *added, *kept, "-E"]
         process = os.posix_spawn(self._compiler, command, {**os.environ, "PATH": path}, file_actions=actions)
         os.close(writing)
         os.close(silent)
@@ -154,40 +202,43 @@ class Reuse:
         fcntl.flock(lock, fcntl.LOCK_EX)
         return lock
 
-    def _take(self, digest: str) -> Outcome | None:
-        """Put the other side's object in this one's place; return what it was compiled with, None where there is none that serves."""
+    def _take(self, digest: str, folder: str, tree: str, added: list[str], beside: list[str]) -> Outcome | None:
+        """Put the object of the build in `folder`, and what lies beside it, in this one's place.
+
+        Returns what it was compiled with, None where there is none that serves.
+        """
         try:
-            with open(os.path.join(self._partner, "objects", digest), encoding="utf-8") as file:
+            with open(os.path.join(folder, "objects", digest), encoding="utf-8") as file:
                 import json
 
                 note = json.load(file)
-            contents = [self._moved(*file) for file in note["made"]]
+            contents = [self._moved(*file, tree=tree, added=added) for file in note["made"]]
         except (OSError, ValueError):
             return None
         target, dependencies = self._dependencies(), note["dependencies"]
         if None in contents or (target is None) != (dependencies is None):
             return None
-        for name, content in zip(self._made, contents, strict=True):
+        for name, content in zip([self._output, *beside], contents, strict=True):
             with open(name, "wb") as output:
                 output.write(content or b"")
         if target is not None:
             with open(target, "w", encoding="utf-8", errors="surrogateescape") as output_:
-                output_.write(dependencies.replace(self._partner_tree, self._build.tree))
-        return 0, note["dropped"], {file.replace(self._partner_tree, self._build.tree): says for file, says in note["uncounted"].items()}
+                output_.write(dependencies.replace(tree, self._build.tree))
+        return 0, note["dropped"], {file.replace(tree, self._build.tree): says for file, says in note["uncounted"].items()}
 
-    def _moved(self, file: str, size: int, checksum: int) -> bytes | None:
-        """Return what a file of the other side would hold had it been made in this tree, None where that cannot be known."""
+    def _moved(self, file: str, size: int, checksum: int, *, tree: str, added: list[str]) -> bytes | None:
+        """Return what a file of another build would hold had it been made in this one's tree, None where that cannot be known."""
         with open(file, "rb") as source:
             content = source.read()
         if (len(content), zlib.crc32(content)) != (size, checksum):
             return None
-        theirs, ours = os.fsencode(self._partner_tree), os.fsencode(self._build.tree)
+        theirs, ours = os.fsencode(tree), os.fsencode(self._build.tree)
         # Debugging information names the tree; where it does not, it is compressed.
-        is_hidden = theirs not in content and any(word.startswith("-g") and word != "-g0" for word in (*self._added, *self._call.arguments))
+        is_hidden = theirs not in content and any(word.startswith("-g") and word != "-g0" for word in (*added, *self._call.arguments))
         if is_hidden or b".gnu.lto_" in content or len(theirs) != len(ours):
             return None
         bare = content.replace(theirs, b"")
-        own = os.path.basename(os.path.dirname(self._partner_tree)).encode()  # the part that is the other build's alone
+        own = os.path.basename(os.path.dirname(tree)).encode()  # the part that is the other build's alone
         if any(own[at : at + _WINDOW] in bare for at in range(len(own) - _WINDOW + 1)):
             return None
         return content.replace(theirs, ours)
@@ -207,7 +258,7 @@ class Reuse:
         draft = os.path.join(self._objects, f"{digest}.{os.getpid()}")
         try:
             dependencies, text = self._dependencies(), None
-            made = [_described(os.path.join(self._directory, name)) for name in self._made]
+            made = [_described(os.path.join(self._directory, name)) for name in (self._output, *self._notes)]
             if dependencies is not None:  # as a text: automake's are moved away
                 with open(dependencies, encoding="utf-8", errors="surrogateescape") as listing:
                     text = listing.read()
@@ -236,11 +287,11 @@ def _described(file: str) -> tuple[str, int, int]:
     return file, len(content), zlib.crc32(content)
 
 
-def _partner(build: Build) -> tuple[str, str, str]:
-    """Return the other side's folder and tree, and the folder of locks; empty where there is none."""
+def _lines(file: str) -> tuple[str, str, str]:
+    """Return the three lines of a file, empty ones where there is none."""
     try:
-        with open(os.path.join(build.folder, "partner"), encoding="utf-8", errors="surrogateescape") as file:
-            folder, tree, claims = file.read().split("\n")
+        with open(file, encoding="utf-8", errors="surrogateescape") as stream:
+            first, second, third = stream.read().split("\n")
     except (OSError, ValueError):
         return "", "", ""
-    return folder, tree, claims
+    return first, second, third

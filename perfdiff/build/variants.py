@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import perfdiff
-from perfdiff.build.masquerade import FlagKind, Partner
+from perfdiff.build.masquerade import FlagKind, Partner, Plain
 from perfdiff.config import BuildConfig
 from perfdiff.languages.installed import installed
 from perfdiff.languages.protocol import Workplace
@@ -43,13 +43,15 @@ class Instrumentation:
 
     `insert` writes the probes into the sources of a fresh tree (its root is given) and returns the header that is included ahead of
     every translation unit; it is None where nothing is inserted. `digest` stands for the text it will insert. `runtime` is a folder with
-    the libraries and `perfdiff_probe.h`. `kind` is what compile and link commands get.
+    the libraries and `perfdiff_probe.h`. `kind` is what compile and link commands get. Units to which nothing is added are taken from the
+    `plain` builds.
     """
 
     digest: str
     insert: Callable[[Path], Path] | None
     runtime: Path
     kind: FlagKind = FlagKind.PROBED
+    plain: Plain | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,7 @@ def build_key(request: BuildRequest, compilers: str, cache: Path) -> str:
         *((instrumentation.digest, str(instrumentation.runtime)) if instrumentation else ("", "")),
         *((request.workplace.identity,) if request.workplace else ()),
         *((instrumentation.kind,) if instrumentation and instrumentation.kind is not FlagKind.PROBED else ()),
+        *(sorted(instrumentation.plain.counted or ()) if instrumentation and instrumentation.plain else ()),
         *(f"{name}={value}" for name, value in keyed(request.environment).items()),
     ]
     digest = hashlib.sha256()

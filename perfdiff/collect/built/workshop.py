@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -12,8 +12,9 @@ from perfdiff import units
 from perfdiff.build import userhome
 from perfdiff.build.builder import Built, build_all, is_kept
 from perfdiff.build.cache import BuildCache
+from perfdiff.build.jobs import BUILD
 from perfdiff.build.layouts import Layouts
-from perfdiff.build.masquerade import FlagKind
+from perfdiff.build.masquerade import FlagKind, Plain
 from perfdiff.build.variants import BuildRequest, Instrumentation
 from perfdiff.collect.choosing import subjects
 from perfdiff.collect.counts.counting import fixes_layout
@@ -78,14 +79,16 @@ class Workshop:
                 insert=partial(self.packs.compiled.insert, probes=inserted[side], made=plain[side].tree),
                 runtime=self.packs.compiled.runtime(_compiler(plain[side]), self.root / "runtime"),
                 kind=_KINDS[phase],
+                plain=_plain(side, plain),
             )
             for side in self.pins
         }
         return self._build(phase, instrumentation, plain)
 
-    def placed(self, plain: Mapping[Side, Built]) -> dict[Side, Built]:
+    def placed(self, plain: Mapping[Side, Built], files: Collection[str] | None = None) -> dict[Side, Built]:
         """Build all sides with the compilers' own counters of lines; what does not take them is compiled without; raise BuildError.
 
+        Of two revisions' units that are the same, those alone are counted that have text of `files`, paths in the tree, if these are given.
         Where nothing is compiled, the plain builds serve.
         """
         if not any(built.commands for built in plain.values()):
@@ -97,6 +100,7 @@ class Workshop:
                 insert=None,
                 runtime=self.packs.compiled.runtime(_compiler(plain[side]), self.root / "runtime"),
                 kind=FlagKind.PLACED_IN_THREADS if self.packs.compiled.has_threads(plain[side].tree) else FlagKind.PLACED,
+                plain=_plain(side, plain, None if files is None else {Path(file).name for file in files}),
             )
             for side in self.pins
         }
@@ -186,6 +190,12 @@ def dropped(built: Mapping[Side, Built], probes: Probes) -> tuple[Skipped, ...]:
             name = probe.definition.name if probe else f"every function of {drop.file}"
             found.append(Skipped(name, drop.file, f"its probe does not compile in {side}: {drop.reason}"))
     return tuple(found)
+
+
+def _plain(side: Side, plain: Mapping[Side, Built], counted: Collection[str] | None = None) -> Plain | None:
+    """Return where objects of a side's plain build are, and of the other's; None where there is no other."""
+    others = [built for other, built in plain.items() if other is not side]
+    return Plain(plain[side].beside / BUILD, plain[side].tree, others[0].beside / BUILD, counted) if others else None
 
 
 def _compiler(built: Built) -> str:
