@@ -94,7 +94,7 @@ class Bench:
     def collector(self, targets: Mapping[object, object]) -> Any:
         return SimpleNamespace(targets=targets)
 
-    def placed(self, site: object) -> Variant:
+    def placed(self, site: object, files: object) -> Variant:
         self.placed_builds += 1
         if isinstance(self.problem, BuildError):
             return Variant({}, {}, {}, notes=(placing.failed(str(self.problem)),))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from perfdiff.collect.counts import counterparts, counting, placing
@@ -32,13 +32,13 @@ def affordable(bench: Bench, runs: Sequence[Run]) -> tuple[Point, ...]:
     return points if config.software and is_wanted and len(points) >= placing.FEWEST_POINTS else ()
 
 
-def count(bench: Bench, site: Site, collector: Collector, runs: Sequence[Run]) -> LineCounts:
-    """Count how often lines run, at as many points as the budget allows, shortest first.
+def count(bench: Bench, site: Site, collector: Collector, runs: Sequence[Run], files: Collection[str] | None = None) -> LineCounts:
+    """Count how often lines run, at as many points as the budget allows, shortest first; of units that are the same, in those of `files`.
 
     What fails costs lines alone, but for DiskFilledError and StoreError, which are raised: nothing can be kept then.
     """
     points = affordable(bench, runs)
-    variant = variants.placed(bench, site) if points else None
+    variant = variants.placed(bench, site, files) if points else None
     if variant is None or not variant.targets:
         return LineCounts(notes=variant.notes if variant else ())
     collector.targets = {**collector.targets, **variant.targets}

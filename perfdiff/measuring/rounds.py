@@ -260,9 +260,18 @@ class Rounds:
 
     def count_lines(self) -> None:
         """Count how often lines run; on failure the report has no lines."""
-        found = linecounts.count(self.bench, self.site, self._collector, self.runs)
+        found = linecounts.count(self.bench, self.site, self._collector, self.runs, self._files_in_question())
         self._lines = found.experiment
         self.notes += found.notes
+
+    def _files_in_question(self) -> frozenset[str] | None:
+        """Return the files of the functions that are slower, of those that these call, and of what changed; None where none is slower."""
+        functions = self._look().functions
+        slower = [function.info for function in functions if function.verdict is Verdict.REGRESSION]
+        changed = [function.info for function in functions if function.info.change.is_suspect]
+        called = frozenset[int]().union(*(info.calls for info in slower))
+        files = {info.file for info in (*slower, *changed)} | {self.site.subjects.pairs[id_].shown.file for id_ in called}
+        return frozenset(files) if slower else None
 
     def experiment(self) -> Experiment:
         """Return the experiment measured so far."""

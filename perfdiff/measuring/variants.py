@@ -69,11 +69,11 @@ def _counting(bench: Bench, site: Site, probes: Probes, entry: plan.Entry) -> Va
     return Variant(probes, targets, built, dropped(built, probes), counting.left_plain(built.values()))
 
 
-def placed(bench: Bench, site: Site) -> Variant:
-    """Build all sides with the compilers' counters of lines; a build that fails costs the lines, not the comparison."""
+def placed(bench: Bench, site: Site, files: Collection[str] | None = None) -> Variant:
+    """Build all sides with the compilers' counters of lines, of all files or some; a build that fails costs the lines alone."""
     workshop = bench.workshop
     try:
-        built = workshop.placed(site.plain)
+        built = workshop.placed(site.plain, files)
         return Variant({}, workshop.counting_lines(built), built)
     except (BuildError, RecordingError) as error:
         return Variant({}, {}, {}, notes=(placing.failed(str(error)),))
