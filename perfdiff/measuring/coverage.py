@@ -9,6 +9,7 @@ from perfdiff.build.builder import Built
 from perfdiff.collect.built import reach
 from perfdiff.collect.built.workshop import Probes
 from perfdiff.collect.choosing import folding
+from perfdiff.collect.choosing.vicinity import vicinity
 from perfdiff.collect.counts.counted import Counted
 from perfdiff.collect.runs.collector import Collector
 from perfdiff.measuring.bench import Bench
@@ -24,6 +25,19 @@ class Passed:
     ran: frozenset[int]
     lost: frozenset[int]
     edges: Iterable[tuple[int, int]]
+
+
+def vicinity_of(bench: Bench, site: Site) -> Site | None:
+    """Return the site with the functions alone that may have to do with the change, None where all are looked at from the start.
+
+    All are where one function, or each one, was asked for.
+    """
+    config, subjects = bench.request.config, site.subjects
+    if len(bench.sides) < 2 or config.measure.thorough or bench.request.followed:
+        return None
+    compiled = {str(command.file.relative_to(built.tree)) for built in site.plain.values() for command in built.commands}
+    within = vicinity(subjects, subjects.probeable(config.probes.exclude), compiled)
+    return None if within is None else replace(site, subjects=replace(subjects, within=within))
 
 
 def require_probes(bench: Bench, site: Site) -> None:

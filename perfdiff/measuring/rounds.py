@@ -115,10 +115,7 @@ class Rounds:
         Of two revisions, whose whole runs have an answer without it, builds with probes that cannot be made or run cost the calls alone.
         """
         try:
-            self.choose()
-            self.count()
-            if not self.are_answered:
-                self.time_calls()
+            self._locate()
         except (BuildError, RunFailedError, NothingCalledError) as error:
             is_answered = not isinstance(error, NothingCalledError) or self._meet_what_differs()
             if len(self.bench.sides) < 2 or not is_answered:
@@ -127,6 +124,35 @@ class Rounds:
             self._calls = TimedCalls(self.bench, self._maker, skipped=self._calls.skipped)
             self.site = coverage.untimed(self.site)
             self.notes += (caveats.calls_not_timed(error),)
+
+    def _locate(self) -> None:
+        """Look at what has to do with the change first where a program is large, and at all functions where that does not explain it."""
+        whole, runs, notes = self.site, list(self.runs), self.notes
+        near = coverage.vicinity_of(self.bench, whole)
+        if near is not None:
+            self.site = near
+            try:
+                self._measure_functions()
+                is_found = self.are_answered or not self._is_unexplained
+            except NothingCalledError:
+                is_found = False
+            if is_found:
+                return
+            self.site, self.runs, self.notes, self._counts = whole, runs, notes, CountsOfRuns()
+            self._calls = TimedCalls(self.bench, self._maker)
+        self._measure_functions()
+
+    def _measure_functions(self) -> None:
+        self.choose()
+        self.count()
+        if not self.are_answered:
+            self.time_calls()
+
+    @property
+    def _is_unexplained(self) -> bool:
+        """Return whether whole runs are slower, and no function is."""
+        is_slower = bool(self._pairs.judged(self.runs).slower)
+        return is_slower and all(function.verdict is not Verdict.REGRESSION for function in self._look().functions)
 
     @property
     def _untimed_runs(self) -> list[Run]:

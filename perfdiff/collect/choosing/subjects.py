@@ -18,10 +18,14 @@ from perfdiff.records.testfiles import sources_first
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """Pairs of functions by number; a number is the probe's in both builds and starts at 1."""
+    """Pairs of functions by number; a number is the probe's in both builds and starts at 1.
+
+    Where it is said `within` which of them is looked, no others get probes.
+    """
 
     pairs: Mapping[int, Counterpart]
     calls: Mapping[int, frozenset[int]]  # what each can call, on either side
+    within: frozenset[int] | None = None
 
     @classmethod
     def number(cls, pairs: Sequence[Counterpart], followed: Collection[tuple[str, int]] = ()) -> Subjects:
@@ -68,7 +72,8 @@ class Subjects:
 
     def probeable(self, exclude: Sequence[str]) -> dict[int, Counterpart]:
         """Return the pairs that can carry probes on every side where they exist, without those in excluded paths."""
-        return {id_: pair for id_, pair in self.pairs.items() if not _obstacle(pair, exclude)}
+        looked_at = self.pairs if self.within is None else {id_: self.pairs[id_] for id_ in sorted(self.within)}
+        return {id_: pair for id_, pair in looked_at.items() if not _obstacle(pair, exclude)}
 
     def unprobed(self, exclude: Sequence[str]) -> dict[int, tuple[int, ...]]:
         """Return the suspects that cannot carry a probe, each with the nearest functions that call it and can."""
