@@ -64,7 +64,7 @@ class Stages(Silent):
 @pytest.fixture
 def compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], tuple[Outcome, Stages]]:
     """Compare the program with `fill` as it is and with these factors, as one of many functions."""
-    monkeypatch.setattr(vicinity, "LARGE", 10)
+    monkeypatch.setattr(vicinity, "LARGE", 4)
 
     def compare(own: str, handed: str) -> tuple[Outcome, Stages]:
         folder = tmp_path / "project"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from perfdiff.collect.choosing.subjects import Subjects
@@ -11,27 +11,27 @@ from perfdiff.languages.protocol import Counterpart, FunctionDefinition
 from perfdiff.records.differences import other_reason
 from perfdiff.records.schema import Change
 
-SOURCES = frozenset(("a.c", "main.c"))
+SOURCES = frozenset(("a.c", "main.c", *(f"far{number}.c" for number in range(LARGE - 2))))
 
 
 def function(name: str, file: str = "a.c", **facts: object) -> FunctionDefinition:
     return replace(FunctionDefinition(name, name, (name,), file, 1, 0, 1, 2, "", "", ""), **facts)  # type: ignore[arg-type]
 
 
-def program(special: Mapping[str, FunctionDefinition], changed: str = "changed", filling: int = LARGE) -> tuple[Subjects, dict[str, int]]:
-    """Return a program of some functions and many that have nothing to do with them, and the numbers of those by name."""
-    functions = [*special.values(), *(function(f"far{number}") for number in range(filling))]
+def program(special: Mapping[str, FunctionDefinition]) -> tuple[Subjects, dict[str, int]]:
+    """Return a program of some functions and others that have nothing to do with them, and the numbers of all by name."""
+    functions = [*special.values(), *(function(name, name) for name in sorted(SOURCES))]
     pairs = [
-        Counterpart(each, each, Change.CHANGED if each.name == changed else Change.UNCHANGED, (other_reason("its body"),), ())
+        Counterpart(each, each, Change.CHANGED if each.name == "changed" else Change.UNCHANGED, (other_reason("its body"),), ())
         for each in functions
     ]
     subjects = Subjects.number(pairs)
     return subjects, {pair.shown.name: id_ for id_, pair in subjects.pairs.items()}
 
 
-def near(special: Mapping[str, FunctionDefinition], **given: int) -> set[str] | None:
-    subjects, _ = program(special, **given)  # type: ignore[arg-type]
-    chosen = vicinity(subjects, subjects.probeable(()), SOURCES)
+def near(special: Mapping[str, FunctionDefinition], compiled: Collection[str] = SOURCES) -> set[str] | None:
+    subjects, _ = program(special)
+    chosen = vicinity(subjects, compiled)
     return None if chosen is None else {subjects.pairs[id_].shown.name for id_ in chosen}
 
 
@@ -64,13 +64,14 @@ def test_functions_whose_probes_need_no_build_are_all_looked_at() -> None:
 
 
 def test_small_programs_and_changes_that_reach_most_of_a_program_are_looked_at_as_a_whole() -> None:
-    assert near({"changed": CHANGED}, filling=LARGE - 2) is None
-    reaching = {f"reader{number}": function(f"reader{number}", reads=frozenset(("list.size",))) for number in range(2 * LARGE)}
-    assert near({"changed": CHANGED, **reaching}) is None
+    assert near({"changed": CHANGED}) == {"changed"}
+    assert near({"changed": CHANGED}, sorted(SOURCES)[1:]) is None
+    reading = {file: function(f"reader of {file}", file, reads=frozenset(("list.size",))) for file in SOURCES}
+    assert near({"changed": CHANGED, **reading}) is None
 
 
 def test_where_it_is_said_within_which_functions_is_looked_no_others_get_probes() -> None:
     subjects, numbers = program({"changed": CHANGED})
-    within = replace(subjects, within=frozenset((numbers["changed"], numbers["far1"])))
-    assert within.probeable(()).keys() == {numbers["changed"], numbers["far1"]}
-    assert within.probeable(("a.c",)) == {}
+    within = replace(subjects, within=frozenset((numbers["changed"], numbers["far1.c"])))
+    assert within.probeable(()).keys() == {numbers["changed"], numbers["far1.c"]}
+    assert within.probeable(("*.c",)) == {}

@@ -32,11 +32,11 @@ def vicinity_of(bench: Bench, site: Site) -> Site | None:
 
     All are where one function, or each one, was asked for.
     """
-    config, subjects = bench.request.config, site.subjects
-    if len(bench.sides) < 2 or config.measure.thorough or bench.request.followed:
+    subjects = site.subjects
+    if len(bench.sides) < 2 or bench.request.config.measure.thorough or bench.request.followed:
         return None
     compiled = {str(command.file.relative_to(built.tree)) for built in site.plain.values() for command in built.commands}
-    within = vicinity(subjects, subjects.probeable(config.probes.exclude), compiled)
+    within = vicinity(subjects, compiled)
     return None if within is None else replace(site, subjects=replace(subjects, within=within))
 
 

@@ -8,20 +8,20 @@ from perfdiff.collect.choosing.calling import callers
 from perfdiff.collect.choosing.subjects import Subjects
 from perfdiff.languages.protocol import Counterpart
 
-# Functions that can carry probes from which on it is not all of them that get one: where there are fewer, building them all takes seconds.
-LARGE = 1000
+# Sources that are compiled from which on probes are not put into all: to compile fewer takes seconds.
+LARGE = 20
 _CALLERS = 2  # steps up from a change: guilt goes along calls, and whoever calls often or with larger inputs is seldom further away
 _START = "main"  # what is done outside of the vicinity counts as its part
 
 
-def vicinity(subjects: Subjects, probeable: Collection[int], compiled: Collection[str]) -> frozenset[int] | None:
-    """Return the functions to look at first, None where that is all that are `probeable`.
+def vicinity(subjects: Subjects, compiled: Collection[str]) -> frozenset[int] | None:
+    """Return the functions to look at first in a program of these `compiled` files; None where that would not spare half of these.
 
     These are the suspects, what calls them, what they call, what reads fields that they write, the start of programs, and all functions
-    whose probes need no build. Of others that changed nothing, those of files that are not `compiled` by themselves are left out: a probe
-    in a header has all that includes it compiled.
+    whose probes need no build. Of others that did not change, those of files that are not compiled by themselves are left out: a probe in a
+    header has all that includes it compiled.
     """
-    if len(probeable) < LARGE or not compiled:
+    if len(compiled) < LARGE:
         return None
     pairs, suspects = subjects.pairs, subjects.suspects
     above, near = callers(subjects.calls), set(suspects)
@@ -38,7 +38,8 @@ def vicinity(subjects: Subjects, probeable: Collection[int], compiled: Collectio
         for id_, pair in pairs.items()
         if id_ in suspects or pair.shown.language not in languages or (id_ in near and pair.shown.file in compiled)
     }
-    return frozenset(chosen) if 2 * len(chosen.intersection(probeable)) < len(probeable) else None
+    files = {pairs[id_].shown.file for id_ in chosen}.intersection(compiled)
+    return frozenset(chosen) if 2 * len(files) <= len(compiled) else None
 
 
 def _fields(pairs: Mapping[int, Counterpart], ids: Iterable[int]) -> frozenset[str]:
