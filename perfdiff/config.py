@@ -286,6 +286,13 @@ class ClusterConfig:
     address: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class CacheConfig:
+    """`[cache]`: how large what is kept between comparisons may become, in GB (10^9 bytes)."""
+
+    max_gb: float = 20.0  # some comparisons of a project of half a million lines, or hundreds of small ones
+
+
 JUDGES = ("function", "program")
 OUTPUTS = ("same", "unordered", "differ")
 DETECTORS = ("mahalanobis", "autoencoder", "pca", "isolation-forest", "robust-z")
@@ -326,6 +333,7 @@ class Config:
     counters: CountersConfig = CountersConfig()
     measure: MeasureConfig = MeasureConfig()
     cluster: ClusterConfig = ClusterConfig()
+    cache: CacheConfig = CacheConfig()
     languages: Mapping[str, object] = field(default_factory=dict)
     services: tuple[ServiceConfig, ...] = ()
     links: tuple[Link, ...] = ()  # to services that are made worse to reach, for a check

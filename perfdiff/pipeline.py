@@ -53,6 +53,7 @@ def compare(request: Request, progress: Progress, *, packs: Packs | None = None,
             latest.keep(cache, repository.name, _named(outcome.findings))
         except OSError as error:
             progress.note(f"`perfdiff explain` will not know of this comparison: {error}")
+    storage.limit(cache, request.config.cache.max_gb * 1e9)
     return outcome
 
 

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import itertools
 import json
+import math
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -236,6 +237,25 @@ def prune(cache: Path, *, max_age_s: float) -> int:
     with store_errors(cache), BuildCache(cache) as builds:
         freed = below + sum(entry.size_bytes for entry in builds.prune(max_age_s=max_age_s))
         return freed + _remove_alone(cache, list(_disused(cache, time.time() - max_age_s)))
+
+
+def limit(cache: Path, most_bytes: float) -> None:
+    """Remove what was not used for longest until at most so many bytes are kept, as far as nobody uses it and it can be removed."""
+    with contextlib.suppress(StoreError), BuildCache(cache) as builds:
+        kept: list[tuple[float, int, str | Path]] = [(entry.used, entry.size_bytes, entry.key) for entry in builds.entries()]
+        kept += [(path.lstat().st_mtime, size_bytes(path), path) for path in _disused(cache, math.inf)]
+        excess = sum(size for _, size, _ in kept) - most_bytes
+        old: list[Path] = []
+        for _, size, what in sorted(kept, key=lambda each: each[0]):
+            if excess <= 0:
+                break
+            if isinstance(what, Path):
+                old.append(what)
+                excess -= size
+            elif builds.remove(what):
+                excess -= size
+        if old:
+            _remove_alone(cache, old)
 
 
 def _disused(cache: Path, oldest: float) -> Iterator[Path]:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from perfdiff import cli, locks, seals, storage
-from perfdiff.build.cache import BuildCache
+from perfdiff.build.cache import BuildCache, size_bytes
 from perfdiff.build.holdings import HOLDINGS
 from perfdiff.errors import StoreError
 from perfdiff.progress import Silent
@@ -190,7 +190,7 @@ AS_NOBODY = """
 import os, sys
 from pathlib import Path
 from perfdiff import storage
-from perfdiff.build.cache import BuildCache
+from perfdiff.build.cache import BuildCache, size_bytes
 cache = Path(sys.argv[1])
 os.setuid(65534)
 with BuildCache(cache) as builds:
@@ -292,3 +292,27 @@ def test_files_that_only_resemble_drafts_are_strangers(cache: Path, name: str) -
     assert cache / "findings" / name in storage.strangers(cache)
     storage.prune(cache, max_age_s=-1)
     assert (cache / "findings" / name).read_text() == "mine"
+
+
+def test_what_was_not_used_for_longest_goes_until_the_cache_is_no_larger_than_it_may_be(cache: Path) -> None:
+    """Builds and recordings alike, but for what somebody uses."""
+    ages = {"trees/" + KEYS[0]: 40, "experiments/" + RECORDINGS[0]: 30, "trees/" + KEYS[1]: 20, "experiments/" + RECORDINGS[1]: 10}
+    for name, age in ages.items():
+        path = cache / name / "finished" if name.startswith("trees") else cache / name
+        os.utime(path, (1e9 - age, 1e9 - age))
+    sizes = {name: size_bytes(cache / name) for name in ages}
+    whole = sum(sizes.values())
+
+    def left() -> list[str]:
+        return [name for name in ages if (cache / name).exists()]
+
+    storage.limit(cache, whole + 100)
+    assert left() == list(ages)
+    with BuildCache(cache) as builds:
+        builds.obtain(KEYS[0], _build)  # in use, and used last from now on
+        storage.limit(cache, whole - sizes["experiments/" + RECORDINGS[0]] - 100)
+        assert left() == ["trees/" + KEYS[0], "experiments/" + RECORDINGS[1]]
+        storage.limit(cache, 0)
+        assert left() == ["trees/" + KEYS[0]]
+    storage.limit(cache, 0)
+    assert not left()

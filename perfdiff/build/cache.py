@@ -144,7 +144,7 @@ class BuildCache:
             remove_folder(folder)
             folder.mkdir()
             yield
-            (folder / _FINISHED).touch()
+            (folder / _FINISHED).write_text(str(size_bytes(folder)))
 
     def has(self, key: str) -> bool:
         """Return whether the folder of `key` is finished."""
@@ -155,7 +155,7 @@ class BuildCache:
         finished = []
         for folder in holdings.entries(self.root, _TREES):
             with contextlib.suppress(OSError):  # another process may prune at the same time; what cannot be read is left alone
-                finished.append(CacheEntry(folder.name, size_bytes(folder), (folder / _FINISHED).stat().st_mtime))
+                finished.append(CacheEntry(folder.name, _noted_bytes(folder), (folder / _FINISHED).stat().st_mtime))
         return tuple(sorted(finished, key=lambda entry: entry.used))
 
     def remove(self, key: str) -> bool:
@@ -205,6 +205,12 @@ def _is_finished(folder: Path) -> bool:
         return (folder / _FINISHED).exists()
     except OSError:
         return False
+
+
+def _noted_bytes(folder: Path) -> int:
+    """Return the size of a finished folder as it was noted then: to add up its files takes as long as to read a tree."""
+    text = (folder / _FINISHED).read_text()
+    return int(text) if text.isdecimal() else size_bytes(folder)
 
 
 def place(root: Path, key: str) -> Path:

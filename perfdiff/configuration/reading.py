@@ -11,6 +11,7 @@ from typing import Any
 from perfdiff import units
 from perfdiff.config import (
     BuildConfig,
+    CacheConfig,
     ClusterConfig,
     CompareConfig,
     Config,
@@ -92,6 +93,7 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         counters=CountersConfig(**values["counters"]),
         measure=_measure(values["measure"]),
         cluster=ClusterConfig(**values["cluster"]),
+        cache=CacheConfig(**values["cache"]),
         source=str(source.path) if source else None,
         languages={name: language.settings(**values[name]) for name, language in programs.languages.items()},
         services=offered,

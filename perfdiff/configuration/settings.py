@@ -231,6 +231,7 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
         "time": TIME,
     },
     "cluster": {"address": ADDRESS},
+    "cache": {"max_gb": Setting("a number of GB above 0, such as 20", _positive)},
     "compare": {
         "min_effect": _SHARE,
         "fdr": _SHARE,

@@ -35,9 +35,13 @@ def vicinity_of(bench: Bench, site: Site) -> Site | None:
     subjects = site.subjects
     if len(bench.sides) < 2 or bench.request.config.measure.thorough or bench.request.followed:
         return None
-    compiled = {str(command.file.relative_to(built.tree)) for built in site.plain.values() for command in built.commands}
-    within = vicinity(subjects, compiled)
+    within = vicinity(subjects, compiled(site))
     return None if within is None else replace(site, subjects=replace(subjects, within=within))
+
+
+def compiled(site: Site) -> frozenset[str]:
+    """Return the files that are compiled by themselves on either side, as paths in the tree."""
+    return frozenset(str(command.file.relative_to(built.tree)) for built in site.plain.values() for command in built.commands)
 
 
 def require_probes(bench: Bench, site: Site) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from pathlib import Path
 
@@ -290,14 +290,14 @@ class Rounds:
         self._lines = found.experiment
         self.notes += found.notes
 
-    def _files_in_question(self) -> frozenset[str] | None:
-        """Return the files of the functions that are slower, of those that these call, and of what changed; None where none is slower."""
+    def _files_in_question(self) -> Collection[str] | None:
+        """Return the files of functions that are slower, or changed, and the sources of those that they call; None where none is slower."""
         functions = self._look().functions
         slower = [function.info for function in functions if function.verdict is Verdict.REGRESSION]
         changed = [function.info for function in functions if function.info.change.is_suspect]
         called = frozenset[int]().union(*(info.calls for info in slower))
-        files = {info.file for info in (*slower, *changed)} | {self.site.subjects.pairs[id_].shown.file for id_ in called}
-        return frozenset(files) if slower else None
+        below = {self.site.subjects.pairs[id_].shown.file for id_ in called}.intersection(coverage.compiled(self.site))
+        return below.union(info.file for info in (*slower, *changed)) if slower else None
 
     def experiment(self) -> Experiment:
         """Return the experiment measured so far."""
