@@ -242,17 +242,17 @@ def prune(cache: Path, *, max_age_s: float) -> int:
 def limit(cache: Path, most_bytes: float) -> None:
     """Remove what was not used for longest until at most so many bytes are kept, as far as nobody uses it and it can be removed."""
     with contextlib.suppress(StoreError), BuildCache(cache) as builds:
-        kept: list[tuple[float, int, str | Path]] = [(entry.used, entry.size_bytes, entry.key) for entry in builds.entries()]
-        kept += [(path.lstat().st_mtime, size_bytes(path), path) for path in _disused(cache, math.inf)]
-        excess = sum(size for _, size, _ in kept) - most_bytes
+        entries_by_use: list[tuple[float, int, str | Path]] = [(build.used, build.size_bytes, build.key) for build in builds.entries()]
+        entries_by_use += [(path.lstat().st_mtime, size_bytes(path), path) for path in _disused(cache, math.inf)]
+        excess = sum(size for _, size, _ in entries_by_use) - most_bytes
         old: list[Path] = []
-        for _, size, what in sorted(kept, key=lambda each: each[0]):
+        for _, size, entry in sorted(entries_by_use, key=lambda each: each[0]):
             if excess <= 0:
                 break
-            if isinstance(what, Path):
-                old.append(what)
+            if isinstance(entry, Path):
+                old.append(entry)
                 excess -= size
-            elif builds.remove(what):
+            elif builds.remove(entry):
                 excess -= size
         if old:
             _remove_alone(cache, old)
