@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -66,7 +66,7 @@ def sides(tmp_path: Path) -> Sides:
             (tools / name).write_text(f'#!/bin/sh\necho " $*" >> "$CALLS"\nexec {real} "$@"\n')
             (tools / name).chmod(0o755)
 
-    def make(letter: str, files: dict[str, str], flags: Flags | None = None) -> Side:
+    def make(letter: str, files: dict[str, str], flags: Flags | None = None, earlier: Sequence[Path] | None = None) -> Side:
         beside, other = tmp_path / (letter * 32), tmp_path / (("A" if letter == "B" else "B") * 32)
         for name, text in files.items():
             (beside / "source" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -77,8 +77,8 @@ def sides(tmp_path: Path) -> Sides:
             header.parent.mkdir()
             shutil.copy(flags.header, header)
             flags = replace(flags, header=header)
-        partner = Partner(other / "build", other / "source") if letter.isupper() else None
-        masquerade = set_up_masquerade(beside / "build", beside / "source", environment, flags, partner)
+        partner = Partner(other / "build") if letter.isupper() else None
+        masquerade = set_up_masquerade(beside / "build", beside / "source", environment, flags, partner, earlier)
         return Side(beside, dict(masquerade.environment), calls / letter)
 
     return make
@@ -183,6 +183,13 @@ def test_unit_that_imports_a_module_is_compiled_on_both_sides(sides: Sides, opti
         assert side.compiled == 2
 
 
+def test_files_whose_names_are_words_of_modules_keep_no_sides_apart(sides: Sides) -> None:
+    base, head = (sides(letter, {"src/export.h": "int a;\n", "a.cpp": '#include "src/export.h"\nint b;\n'}) for letter in "AB")
+    for side in (base, head):
+        side.run("g++ -c $PWD/a.cpp")
+    assert (base.compiled, head.compiled) == (1, 0)
+
+
 def test_path_of_the_tree_within_instructions_keeps_sides_apart(sides: Sides, tmp_path: Path) -> None:
     start = len(tmp_path.as_posix()) + 1  # of the name that the other side has not
     four = " | ".join(f"__FILE__[{start + at}] << {8 * at}" for at in range(4))  # what one instruction holds, however long the path is
@@ -215,6 +222,19 @@ def test_one_side_alone_leaves_no_objects_for_another(sides: Sides) -> None:
     alone.run("gcc -O2 -c src/twice.c -o t.o")
     assert alone.calls.read_text().count("\n") == 1
     assert not (alone.beside / "build/objects").exists()
+
+
+def test_objects_of_builds_that_are_kept_serve_another_one_by_itself(sides: Sides) -> None:
+    """So a history of revisions compiles what changed in each."""
+    first = sides("d", FILES, earlier=[])
+    first.run("gcc -O2 -g -c src/twice.c -o t.o")
+    second = sides("e", {**FILES, "other.c": "int other;\n"}, earlier=[first.beside / "gone", first.beside / "build"])
+    second.run("gcc -O2 -g -c src/twice.c -o t.o && gcc -O2 -g -c other.c -o other.o")
+    assert (first.compiled, second.compiled) == (1, 1)
+    third = sides("f", FILES, earlier=[second.beside / "build"])
+    shutil.rmtree(first.beside)
+    third.run("gcc -O2 -g -c src/twice.c -o t.o")
+    assert third.compiled == 0
 
 
 PROBES = """\
@@ -287,7 +307,7 @@ def plain(sides: Sides) -> Callable[[dict[str, str], dict[str, str]], Plain]:
         base, head = sides("A", base_files), sides("B", head_files)
         for side in (base, head):
             side.run("for unit in *.c; do gcc -O2 -g -MD -c $unit; done")
-        return Plain(base.beside / "build", base.tree, head.beside / "build")
+        return Plain(base.beside / "build", head.beside / "build")
 
     return make
 
@@ -306,7 +326,7 @@ def test_unit_to_which_nothing_is_added_has_its_object_from_the_plain_build(
     timed.run("for unit in *.c; do gcc -O2 -g -MD -c $unit; done")
     compiled = [line.split()[-1] for line in timed.calls.read_text().splitlines() if " -E" not in line]
     assert compiled == ["-fdiagnostics-show-caret"] * 2, "what differs between sides, and what has a probe"
-    assert str(origin.tree).encode() not in (timed.tree / "same.o").read_bytes()
+    assert str(origin.folder.with_name("source")).encode() not in (timed.tree / "same.o").read_bytes()
     assert "size.h" in (timed.tree / "same.d").read_text()
     sections = subprocess.run(["objdump", "-h", timed.tree / "same.o"], capture_output=True, text=True, check=True).stdout
     assert re.search(r" \.text .* 2\*\*6$", sections, re.MULTILINE), sections

@@ -21,6 +21,8 @@ from perfdiff.errors import BuildError, StoreError
 from perfdiff.languages.protocol import CompileCommand
 from perfdiff.records.schema import Note, Phase, Side
 
+_EARLIER = 32  # builds whose objects may serve: the variants of both sides of some comparisons
+
 
 @dataclass(frozen=True, slots=True)
 class Built:
@@ -57,6 +59,7 @@ def build(request: BuildRequest, cache: BuildCache) -> Built:
 
 def _obtained(request: BuildRequest, key: str, cache: BuildCache) -> Built:
     environment, changed = build_environment(request.environment), list[str]()
+    request = replace(request, earlier=tuple(folder / BUILD for folder in cache.latest(_EARLIER)))
 
     def is_whole(folder: Path) -> bool:
         what = seals.broken(folder) or (request.workplace.broken(folder) if request.workplace else None)
@@ -105,7 +108,7 @@ def _partnered(requests: Mapping[Side, BuildRequest], keys: Mapping[Side, str], 
     if len(requests) != len(Side):
         return requests
     places = {side: place(cache.root, key) for side, key in keys.items()}
-    partners = {side: Partner(places[other] / BUILD, places[other] / SOURCE) for side, other in zip(Side, reversed(Side), strict=True)}
+    partners = {side: Partner(places[other] / BUILD) for side, other in zip(Side, reversed(Side), strict=True)}
     return {side: replace(request, partner=partners[side]) for side, request in requests.items()}
 
 
@@ -177,7 +180,8 @@ def _make_together(requests: Mapping[str, BuildRequest], cache: BuildCache, ende
     Returns None, or the side to begin with when they are made one by one: if one fails, which may be the other's doing, or if compilers
     work in folders where builds would meet. Then none of them is kept.
     """
-    missing = {key: request for key, request in requests.items() if not cache.has(key)}
+    earlier = tuple(folder / BUILD for folder in cache.latest(_EARLIER))
+    missing = {key: replace(request, earlier=earlier) for key, request in requests.items() if not cache.has(key)}
     if len(missing) < 2:
         return None
     with suppress(_ApartError), ExitStack() as rooms:

@@ -158,6 +158,14 @@ class BuildCache:
                 finished.append(CacheEntry(folder.name, _noted_bytes(folder), (folder / _FINISHED).stat().st_mtime))
         return tuple(sorted(finished, key=lambda entry: entry.used))
 
+    def latest(self, most: int) -> tuple[Path, ...]:
+        """Return at most so many finished folders, the last used first."""
+        used: list[tuple[float, Path]] = []
+        for folder in holdings.entries(self.root, _TREES):
+            with contextlib.suppress(OSError):  # another process may prune at the same time
+                used.append(((folder / _FINISHED).stat().st_mtime, folder))
+        return tuple(folder for _, folder in sorted(used, reverse=True)[:most])
+
     def remove(self, key: str) -> bool:
         """Remove a folder; return whether that could be done: nobody uses it, and it is this user's."""
         return self._remove_unlocked(key)

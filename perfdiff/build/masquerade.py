@@ -7,7 +7,7 @@ import marshal
 import os
 import shlex
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -39,13 +39,12 @@ class FlagKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """The plain builds, whose objects serve where nothing is added to a unit: this side's folder of the masquerade and tree.
+    """The plain builds, whose objects serve where nothing is added to a unit: the masquerade's folders of this side's and the other's.
 
-    `other` is the folder of the other side's, and `counted` are the names of the files whose lines are to be counted, None for all.
+    `counted` are the names of the files whose lines are to be counted, None for all.
     """
 
     folder: Path
-    tree: Path
     other: Path
     counted: Collection[str] | None = None
 
@@ -65,13 +64,12 @@ class Flags:
 
 @dataclass(frozen=True, slots=True)
 class Partner:
-    """The build of the other side, which may be there, or not yet: its masquerade's folder and its tree.
+    """The build of the other side, which may be there, or not yet: its masquerade's folder.
 
     `claims` is a folder of locks where both are made at the same time.
     """
 
     folder: Path
-    tree: Path
     claims: Path | None = None
 
 
@@ -93,20 +91,27 @@ class Masquerade:
         return self.folder / "links"
 
 
-def set_up_masquerade(
-    folder: Path, tree: Path, environment: Mapping[str, str], flags: Flags | None = None, partner: Partner | None = None
+def set_up_masquerade(  # noqa: PLR0913, PLR0917 (what a build is made in, and of)
+    folder: Path,
+    tree: Path,
+    environment: Mapping[str, str],
+    flags: Flags | None = None,
+    partner: Partner | None = None,
+    earlier: Iterable[Path] | None = None,
 ) -> Masquerade:
     """Write a stand-in for every compiler on PATH to `folder`/bin and return the environment to build `tree` with.
 
-    Objects of the `partner` serve where they are what compiling would give.
+    Objects of the `partner`, and of builds whose masquerades are `earlier` ones, serve where they are what compiling would give. Where
+    neither is given, and no list of earlier ones, this build's serve no other.
     """
     stand_ins = folder / "bin"
     stand_ins.mkdir(parents=True)
     for records in ("calls", "links", "linked"):
         (folder / records).mkdir()
     if partner is not None:
-        lines = (str(partner.folder.resolve()), str(partner.tree.resolve()), str(partner.claims or ""))
-        (folder / "partner").write_bytes(os.fsencode("\n".join(lines)))
+        (folder / "partner").write_bytes(os.fsencode(f"{partner.folder.resolve()}\n{partner.claims or ''}\n"))
+    if earlier is not None:
+        (folder / "earlier").write_bytes(os.fsencode("".join(f"{place.resolve()}\n" for place in earlier)))
     if flags is not None and flags.plain is not None:
         _write_plain(folder, flags.plain)
     for module in _MODULES:
@@ -123,7 +128,7 @@ def set_up_masquerade(
 
 
 def _write_plain(folder: Path, plain: Plain) -> None:
-    (folder / "plain").write_bytes(os.fsencode("\n".join(str(path.resolve()) for path in (plain.folder, plain.tree, plain.other))))
+    (folder / "plain").write_bytes(os.fsencode(f"{plain.folder.resolve()}\n{plain.other.resolve()}\n"))
     if plain.counted is not None:
         (folder / "counted").write_bytes(os.fsencode("\n".join(sorted(plain.counted))))
 

@@ -1,9 +1,9 @@
 """Objects of other builds: where their compiler was given the same text and the same words, what came out serves here as well.
 
-Most units of two revisions are the same after preprocessing, in every variant. `FOLDER/partner` names the other side's folder and tree,
-and a folder of locks where both are made at the same time; `FOLDER/objects` has a JSON file for each object that can serve the other.
-In a build that is not plain, `FOLDER/plain` names the folder and the tree of this side's plain build, and the folder of the other side's:
-units to which nothing is added have their objects from there.
+Most units of two revisions are the same after preprocessing, in every variant. `FOLDER/objects` has a JSON file for each object that can
+serve another build. Folders of builds whose objects may serve stand in three files, one a line: in `FOLDER/partner` the other side's, and a
+folder of locks where both are made at the same time; in `FOLDER/earlier` those that the cache keeps; in `FOLDER/plain`, of a build that is
+not plain, this side's plain build and the other's, from which units to which nothing is added have their objects.
 """
 
 # Part of the masquerade: importing pathlib or subprocess would take longer than all the rest.
@@ -54,6 +54,7 @@ _NAMING = frozenset(("-MF", "-MT", "-MQ"))
 _READING = (b".incbin", b".include", b"#embed")  # what reads files when the text is compiled
 _MODULES = (b"import", b"module", b"export")  # of which what follows is not in the text
 _DECLARED = rb"(?:^|[;{}@/])[ \t]*_*(?:import|module|export)\b"  # clang 14 takes such a declaration behind others of its line, too
+_MARKER = rb'^# \d+ ".*$'  # says where the lines that follow come from, be it an `export.h`
 _VARIABLES = ("COMPILER_PATH", "GCC_EXEC_PREFIX", "SOURCE_DATE_EPOCH")
 _NOTES = "-ftest-coverage"  # by which gcc writes notes beside an object
 _ALIGNMENT = (
@@ -70,7 +71,8 @@ class Reuse:
 
     def __init__(self, call: Call, compiler: str, directory: str, build: Build, added: list[str]) -> None:
         self._call, self._compiler, self._directory, self._build, self._added = call, compiler, directory, build, added
-        self._partner, self._partner_tree, self._claims = _lines(os.path.join(build.folder, "partner"))
+        self._partner, self._claims = (*_lines(os.path.join(build.folder, "partner")), "", "")[:2]
+        self._earlier = _lines(os.path.join(build.folder, "earlier"))
         self._output = call.output or os.path.splitext(os.path.basename((call.sources or [("", "")])[0][0]))[0] + ".o"
         self._objects = os.path.join(build.folder, "objects")
 
@@ -89,7 +91,8 @@ class Reuse:
             return taken or compile_()
         claim = self._claim(digest)  # held until this process ends
         try:
-            taken = self._take(digest, self._partner, self._partner_tree, self._added, self._notes)
+            others = [folder for folder in (self._partner, *self._earlier) if os.path.exists(os.path.join(folder, "objects", digest))]
+            taken = next((found for folder in others if (found := self._take(digest, folder, self._added, self._notes))), None)
             if taken is not None:
                 self._leave(digest, taken)
                 return taken
@@ -113,22 +116,23 @@ class Reuse:
         return next(odd, None) is None and all(file.startswith(self._build.tree + os.sep) for file in paths)
 
     def _may_share(self) -> bool:
-        """Return whether sides may share what comes out; clang's objects with counters of lines hold compressed paths."""
-        return bool(self._partner) and (not self._build.is_placed or _NOTES in self._added)
+        """Return whether builds may share what comes out; clang's objects with counters of lines hold compressed paths."""
+        is_asked = self._partner or os.path.exists(os.path.join(self._build.folder, "earlier"))
+        return bool(is_asked) and (not self._build.is_placed or _NOTES in self._added)
 
     def _untouched(self, path: str) -> Outcome | None:
         """Take the object of this side's plain build where nothing is added to the unit, and both sides have it; None where one does not.
 
         Its functions are at places of the cache's lines that what stands before them does not shift.
         """
-        folder, tree, others = _lines(os.path.join(self._build.folder, "plain"))
-        if not folder or self._build.is_counted:
+        plain = _lines(os.path.join(self._build.folder, "plain"))
+        if not plain or self._build.is_counted:
             return None
         text = self._preprocessed(path, [])
         digest = None if text is None or self._is_to_be_counted(text) else self._digest(text, [])
-        if digest is None or not os.path.exists(os.path.join(others, "objects", digest)):
+        if digest is None or not os.path.exists(os.path.join(plain[1], "objects", digest)):
             return None
-        taken = self._take(digest, folder, tree, [], [])
+        taken = self._take(digest, plain[0], [], [])
         return taken if taken and (self._build.is_placed or self._is_aligned(path)) else None
 
     def _is_to_be_counted(self, text: bytes) -> bool:
@@ -202,11 +206,12 @@ class Reuse:
         fcntl.flock(lock, fcntl.LOCK_EX)
         return lock
 
-    def _take(self, digest: str, folder: str, tree: str, added: list[str], beside: list[str]) -> Outcome | None:
+    def _take(self, digest: str, folder: str, added: list[str], beside: list[str]) -> Outcome | None:
         """Put the object of the build in `folder`, and what lies beside it, in this one's place.
 
         Returns what it was compiled with, None where there is none that serves.
         """
+        tree = os.path.join(os.path.dirname(folder), os.path.basename(self._build.tree))
         try:
             with open(os.path.join(folder, "objects", digest), encoding="utf-8") as file:
                 import json
@@ -277,7 +282,8 @@ def _has_modules(text: bytes) -> bool:
         return False
     import re  # its loading would cost each of the other compiler calls some milliseconds
 
-    return re.search(_DECLARED, text, re.MULTILINE) is not None
+    code = re.sub(_MARKER, b"", text, flags=re.MULTILINE)
+    return re.search(_DECLARED, code, re.MULTILINE) is not None
 
 
 def _described(file: str) -> tuple[str, int, int]:
@@ -287,11 +293,10 @@ def _described(file: str) -> tuple[str, int, int]:
     return file, len(content), zlib.crc32(content)
 
 
-def _lines(file: str) -> tuple[str, str, str]:
-    """Return the three lines of a file, empty ones where there is none."""
+def _lines(file: str) -> list[str]:
+    """Return the lines of a file, none where there is none."""
     try:
         with open(file, encoding="utf-8", errors="surrogateescape") as stream:
-            first, second, third = stream.read().split("\n")
-    except (OSError, ValueError):
-        return "", "", ""
-    return first, second, third
+            return stream.read().splitlines()
+    except OSError:
+        return []

@@ -59,7 +59,7 @@ class BuildRequest:
     """One variant of one side. `environment` is the user's; `instrumentation` is None for the plain variant alone.
 
     `workplace` is laid beside the tree before the command runs; where there is none, something must be compiled. `partner` is the other
-    side's build, whose objects may serve.
+    side's build, whose objects may serve, as may those of builds in the folders of `earlier` masquerades.
     """
 
     pin: Pin
@@ -70,6 +70,7 @@ class BuildRequest:
     instrumentation: Instrumentation | None = None
     workplace: Workplace | None = None
     partner: Partner | None = None
+    earlier: tuple[Path, ...] = ()
 
 
 def build_environment(environment: Mapping[str, str]) -> dict[str, str]:

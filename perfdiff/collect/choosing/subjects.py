@@ -29,11 +29,14 @@ class Subjects:
 
     @classmethod
     def number(cls, pairs: Sequence[Counterpart], followed: Collection[tuple[str, int]] = ()) -> Subjects:
-        """Number the pairs in their order. `followed` are files and first lines, in base, of functions that are measured in any case."""
+        """Number the pairs, by base's order first: what is built of base for one head then serves for the next one.
+
+        `followed` are files and first lines, in base, of functions that are measured in any case.
+        """
         marked = (
             replace(pair, followed=True) if pair.base and (pair.base.file, pair.base.first_line) in followed else pair for pair in pairs
         )
-        numbered = dict(enumerate(marked, start=1))
+        numbered = dict(enumerate(sorted(marked, key=_place), start=1))
         base = {pair.base.key: id_ for id_, pair in numbered.items() if pair.base}
         head = {pair.head.key: id_ for id_, pair in numbered.items() if pair.head}
         calls = {
@@ -236,6 +239,12 @@ def _without_probe_and_unlike(pairs: Iterable[Counterpart], code: CodeComparison
     while more := {_culprit(pair) for pair in hidden if not found.isdisjoint(pair.culprits)} - found:
         found |= more
     return found
+
+
+def _place(pair: Counterpart) -> tuple[bool, str, int, str]:
+    """Return where a pair comes among others: by place in base, then what head alone has, by place there."""
+    definition = pair.base or pair.shown
+    return pair.base is None, definition.file, definition.start, definition.key
 
 
 def _culprit(pair: Counterpart) -> Entity:
