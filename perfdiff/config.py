@@ -316,7 +316,7 @@ class Config:
 
     `languages` are those that the project is written in, by name, each with the value of its section (`settings` of its traits), but for
     those that serve every project. `source` is the file it came from; `build_guessed_from` the file that gave the build command away where
-    none is configured.
+    none is configured. Where workloads are guessed, those of other languages are `otherwise`, the likeliest first.
     """
 
     build: BuildConfig
@@ -331,6 +331,7 @@ class Config:
     links: tuple[Link, ...] = ()  # to services that are made worse to reach, for a check
     source: str | None = None
     build_guessed_from: str | None = None
+    otherwise: tuple[Config, ...] = ()
 
     @property
     def commands(self) -> tuple[str, ...]:
