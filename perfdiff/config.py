@@ -32,6 +32,7 @@ class BuildConfig:
     overlay: tuple[str, ...] = ()
     timeout_s: float = 1800.0
     fuzz_targets: tuple[str, ...] = ()  # linked with a main of perfdiff's own when the command has ended: a source, and its seeds
+    chosen_targets: tuple[str, ...] | None = None  # of these, what builds link that are made once cases are chosen; None: all
 
 
 @dataclass(frozen=True, slots=True)
