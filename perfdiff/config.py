@@ -32,6 +32,7 @@ class BuildConfig:
     overlay: tuple[str, ...] = ()
     timeout_s: float = 1800.0
     fuzz_targets: tuple[str, ...] = ()  # linked with a main of perfdiff's own when the command has ended: a source, and its seeds
+    chosen_targets: tuple[str, ...] | None = None  # of these, what builds link that are made once cases are chosen; None: all
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +324,7 @@ class Config:
 
     `languages` are those that the project is written in, by name, each with the value of its section (`settings` of its traits), but for
     those that serve every project. `source` is the file it came from; `build_guessed_from` the file that gave the build command away where
-    none is configured.
+    none is configured. Where workloads are guessed, those of other languages are `otherwise`, the likeliest first.
     """
 
     build: BuildConfig
@@ -339,6 +340,7 @@ class Config:
     links: tuple[Link, ...] = ()  # to services that are made worse to reach, for a check
     source: str | None = None
     build_guessed_from: str | None = None
+    otherwise: tuple[Config, ...] = ()
 
     @property
     def commands(self) -> tuple[str, ...]:

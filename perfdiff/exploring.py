@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from perfdiff import storage
@@ -16,12 +16,13 @@ from perfdiff.build.cache import BuildCache
 from perfdiff.collect.built.toolchain import is_elf
 from perfdiff.collect.execution.executor import ProcessExecutor
 from perfdiff.collect.runs.suites import SuiteCase, Suites
-from perfdiff.config import Suite, WorkloadConfig
-from perfdiff.errors import DiskFilledError, WorkloadError
+from perfdiff.config import Config, Suite, WorkloadConfig
+from perfdiff.errors import BuildError, DiskFilledError, WorkloadError
 from perfdiff.languages.frameworks import frameworks
 from perfdiff.languages.listing import LIMIT_S
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.changes import site_of
+from perfdiff.measuring.guesses import benches
 from perfdiff.measuring.reaching import Reaching
 from perfdiff.measuring.site import Site
 from perfdiff.progress import Progress, Stopwatch
@@ -49,13 +50,14 @@ class TriedSuite:
 class Tryout:
     """What was seen: the suites that work, or else the `command` that does, and why others do not.
 
-    `programs` are those that the build made, relative to the project, where nothing works.
+    `programs` are those that the build made, relative to the project, where nothing works. `config` is what was built.
     """
 
     suites: tuple[TriedSuite, ...] = ()
     command: WorkloadConfig | None = None
     failures: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
+    config: Config | None = None
 
 
 def explored(request: Request, commands: Sequence[WorkloadConfig], progress: Progress) -> Tryout:
@@ -71,7 +73,25 @@ def explored(request: Request, commands: Sequence[WorkloadConfig], progress: Pro
             tools = request.packs, ProcessExecutor(), Stopwatch(progress)
             bench = Bench(request, pins, builds, room, *tools, (Side.BASE,))
             with closing(bench.upkeep):
-                return _Tryout(bench, site_of(bench, bench.workshop.plain())).made(commands)
+                return _best(bench, commands)
+
+
+def _best(bench: Bench, commands: Sequence[WorkloadConfig]) -> Tryout:
+    """Return the tryout of the first guess that works, else of the first that can be built; raise BuildError where none can."""
+    tryouts: list[Tryout] = []
+    errors: list[BuildError] = []
+    for guess in benches(bench):
+        try:
+            tryouts.append(_Tryout(guess, site_of(guess, guess.workshop.plain())).made(commands))
+        except BuildError as error:
+            errors.append(error)
+            continue
+        if tryouts[-1].suites or tryouts[-1].command:
+            return tryouts[-1]
+    if not tryouts:
+        raise errors[0]
+    failures = (*(f"the build: {error}" for error in errors), *(failure for tryout in tryouts for failure in tryout.failures))
+    return replace(tryouts[0], failures=failures)
 
 
 @dataclass(slots=True)
@@ -92,7 +112,7 @@ class _Tryout:
         working = next(filter(self._works, commands), None) if not suites else None
         plain = self.site.plain[Side.BASE]
         programs = () if suites or working else tuple(_programs(plain.folder))
-        return Tryout(suites, working, tuple(self.failures), programs)
+        return Tryout(suites, working, tuple(self.failures), programs, self.bench.request.config)
 
     def _suites(self) -> Iterator[TriedSuite]:
         """Yield the suites that work, of the most telling material that any of them has."""

@@ -33,8 +33,8 @@ from perfdiff.errors import MeasurementError, StoreError
 from perfdiff.languages.protocol import ProbeCosts
 from perfdiff.measuring import variants
 from perfdiff.measuring.bench import Bench
-from perfdiff.measuring.benchmarks import with_benchmarks
 from perfdiff.measuring.changes import site_of
+from perfdiff.measuring.guesses import prepared
 from perfdiff.measuring.site import Site, Variant
 from perfdiff.measuring.surveying import surveyed
 from perfdiff.progress import Progress, Stopwatch
@@ -99,11 +99,12 @@ def record(request: Request, wanted: RecordingOrder, progress: Progress) -> Ende
 
 
 def _recorded(bench: Bench, wanted: RecordingOrder, progress: Progress) -> Ended:
-    site = site_of(bench, bench.workshop.plain())
     if wanted.survey:
-        bench, site = with_benchmarks(bench, site)
+        bench, site = prepared(bench)
         with closing(bench.services):
             site = surveyed(bench, site)
+    else:
+        site = site_of(bench, bench.workshop.plain())
     site = _chosen(bench, site, wanted)
     variant = variants.followed(bench, variants.recipe(bench, site), site)
     for lost in dropped(variant.built, variant.probes):

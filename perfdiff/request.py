@@ -17,6 +17,7 @@ from perfdiff.collect.runs import inputs, workloads
 from perfdiff.collect.serving.services import Services
 from perfdiff.config import Config
 from perfdiff.deadline import Deadline
+from perfdiff.errors import BuildError
 from perfdiff.languages import registry
 from perfdiff.languages.packs import Packs
 from perfdiff.records import codec
@@ -85,7 +86,7 @@ def experiment_key(request: Request, pins: PinnedPair, sides: tuple[Side, ...] =
         codec.encode((config.build, unjudged(config.workloads), config.services, config.links)),
         codec.encode((config.probes, config.counters, replace(config.measure, wait_s=0.0, time_s=None), config.compare.seed)),
         compiler_identity(environment),
-        request.packs.identity,
+        _identity(request),
         keyed(environment),
         inputs.digest(request.repository, config.workloads),
         workloads.keyed((*config.workloads, *config.services), request.environment),
@@ -95,8 +96,22 @@ def experiment_key(request: Request, pins: PinnedPair, sides: tuple[Side, ...] =
         *sorted(request.followed),
         *(["counted"] if request.is_counted else []),
         *(["cluster", config.cluster.address] if config.cluster.address and len(sides) > 1 else []),
+        *(
+            [codec.encode((guess.build, unjudged(guess.workloads))), _identity(replace(request, config=guess))]
+            for guess in config.otherwise
+        ),
     ]
     return _digest(parts)
+
+
+def _identity(request: Request) -> str:
+    """Return what measuring depends on because of the packs; of one guess among several that cannot be built here, why it cannot."""
+    try:
+        return request.packs.identity
+    except BuildError as error:
+        if not any(workload.suite and workload.suite.guessed for workload in request.config.workloads):
+            raise
+        return str(error)
 
 
 def places_key(request: Request, pin: Pin) -> str:

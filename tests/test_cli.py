@@ -26,7 +26,7 @@ from perfdiff import cli, pipeline
 from perfdiff.analysis.findings import CountFinding, Ratio, Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.cli import comparison, exits, explain, options, waiting
-from perfdiff.config import RUNS_FOR_TIME, Suite
+from perfdiff.config import RUNS_FOR_TIME, BuildConfig, Config, Suite
 from perfdiff.deadline import CutShortError, Deadline, Ending
 from perfdiff.errors import BuildError, ConfigError, OutOfTimeError, PerfdiffError, RecordingError, RevisionError
 from perfdiff.exploring import TriedSuite, Tryout
@@ -655,6 +655,18 @@ def test_init_writes_no_workload_that_nobody_saw_work(
     text = (checkout / "perfdiff.toml").read_text()
     assert '# command = "./build/tool {n}"' in text
     assert tomllib.loads(text).get("workload") is None
+
+
+def test_init_writes_the_build_that_worked_and_not_the_one_that_files_tell_first(
+    run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str], tryout: list[Tryout]
+) -> None:
+    (checkout / "pyproject.toml").write_text('[project]\nname = "x"\n')
+    (checkout / "CMakeLists.txt").touch()
+    config = Config(BuildConfig(""), (), languages={"python": PythonConfig()}, build_guessed_from="pyproject.toml")
+    tryout.append(Tryout((TriedSuite(Suite("pytest", ""), 1, "test_sort", 0.25, 1),), config=config))
+    assert run("init") == 0
+    assert "(a Python project, as pyproject.toml tells)" in capsys.readouterr().out
+    assert "command" not in tomllib.loads((checkout / "perfdiff.toml").read_text())["build"]
 
 
 def test_init_builds_nothing_where_it_is_told_so(run: Callable[..., int], checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:

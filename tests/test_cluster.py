@@ -275,6 +275,18 @@ def test_nothing_runs_on_when_the_client_is_interrupted(project: Path, tmp_path:
     wait_until(lambda: not steady_lab.busy(), "the station is ended")
 
 
+def test_a_limited_time_holds_on_a_cluster_and_nothing_runs_on_after_it(project: Path, tmp_path: Path, steady_lab: Lab) -> None:
+    time_s, start_s = 8.0, 5.0  # of an interpreter, on a machine that is not alone
+    started = time.monotonic()
+    asked = Comparison(
+        project, tmp_path / "cache", "v1", "v2", *SLOW, "--thorough", "--time", "8s", "--cluster", steady_lab.address, "--", "./add {n}"
+    )
+    assert asked.end() == 4
+    assert 0.5 * time_s < time.monotonic() - started < 1.1 * time_s + start_s
+    assert re.search(r"its time of 8 s was over in the stage", asked.told), asked.told
+    wait_until(lambda: not steady_lab.busy(), "the station is ended")
+
+
 def wait_until(condition: Callable[[], object], what: str) -> None:
     deadline = time.monotonic() + 60
     while not condition():

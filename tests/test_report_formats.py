@@ -14,6 +14,7 @@ from perfdiff.analysis.findings import Verdict
 from perfdiff.cli import comparison, destinations, options, output
 from perfdiff.errors import UsageError
 from perfdiff.outcome import Outcome
+from perfdiff.records.schema import Note
 from perfdiff.report.document import build
 from perfdiff.report.renderers import DRAWING, RENDERERS
 
@@ -51,6 +52,16 @@ def test_each_of_several_files_gets_its_format(tmp_path: Path, capsys: pytest.Ca
 def test_one_of_several_files_that_says_no_format_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"report\.pdf.*format"):
         destinations.chosen(None, [tmp_path / "report.html", tmp_path / "report.pdf"])
+
+
+@pytest.mark.parametrize("verdict", [Verdict.REGRESSION, Verdict.UNCHANGED])
+@pytest.mark.parametrize("name", sorted(RENDERERS))
+def test_an_answer_so_far_is_told_as_that_in_all_formats(name: str, verdict: Verdict) -> None:
+    whole = made.findings(verdict) if verdict is Verdict.REGRESSION else made.findings(verdict, ())
+    cut = replace(whole, notes=(*whole.notes, Note("cut-short", "this run was interrupted in the stage 'measuring'")))
+    sign = "perfdiff_cut_short{" if name == "openmetrics" else "So far: "
+    assert sign in RENDERERS[name](build(cut))
+    assert sign not in RENDERERS[name](build(whole))
 
 
 @pytest.mark.parametrize("name", sorted(RENDERERS))

@@ -12,7 +12,6 @@ from perfdiff.collect.choosing.callmap import CallMap, KnownCase
 from perfdiff.collect.choosing.witnesses import Candidate, chosen
 from perfdiff.collect.runs.suites import SuiteCase, in_processes, together
 from perfdiff.config import Suite, WorkloadConfig
-from perfdiff.configuration.suites import guessed
 from perfdiff.languages.listing import Batch, Benchmark, Listing
 from perfdiff.measuring.reaching import told_apart
 
@@ -124,27 +123,6 @@ def test_tests_that_there_is_no_time_to_tell_apart_share_what_they_reach() -> No
     assert runs == 2
     assert [told[f"t{number}"] for number in range(8)] == [{7: 0.125}] * 8
     assert [told[f"t{number}"] for number in range(8, 64)] == [{7: 1 / 64}] * 56, "of the other parts, all is known of the whole"
-
-
-TESTS = "import pytest\n\n@pytest.mark.parametrize('n', [1])\ndef test_one(n):\n    pass\n"
-PROJECT = '[project]\nname = "x"\nversion = "1"\n'
-
-
-@pytest.mark.parametrize(
-    ("files", "kinds"),
-    [
-        ({"pyproject.toml": PROJECT, "tests/test_one.py": TESTS}, ["pytest"]),
-        ({"pyproject.toml": PROJECT, "tests/test_one.py": TESTS, "CMakeLists.txt": "enable_testing()\n"}, ["ctest"]),
-        ({"asv.conf.json": '{"benchmark_dir": "b"}', "b/__init__.py": "", "CMakeLists.txt": "project(x)\n"}, ["asv"]),
-    ],
-)
-def test_tests_are_guessed_in_the_languages_that_a_project_is_written_in(
-    tmp_path: Path, files: Mapping[str, str], kinds: list[str]
-) -> None:
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    assert [workload.suite.kind for workload in guessed(tmp_path) if workload.suite] == kinds
 
 
 TEXTS = {"f": "1", "g": "1", "h": "1"}

@@ -20,6 +20,7 @@ from perfdiff import configuration, reproduction
 from perfdiff.build import fuzzing
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.masquerade import Masquerade, set_up_masquerade
+from perfdiff.build.variants import BuildRequest
 from perfdiff.collect.execution.executor import ProcessExecutor
 from perfdiff.collect.runs import runfeatures
 from perfdiff.collect.runs.inputs import NO_INPUTS
@@ -451,6 +452,19 @@ def test_an_input_in_the_tree_is_described_as_one_of_the_checkout_is(tmp_path: P
     assert runfeatures.known(workload, Point(0, "fuzz", {"input": "seed"}, ""), tmp_path, NO_INPUTS) == {"bytes": 4.0, "lines": 2.0}
 
 
+def test_once_cases_are_chosen_builds_link_the_targets_that_these_run_alone(tmp_path: Path) -> None:
+    """Plain builds link all, to list them, and so does the one with probes that tells which of them reach the change."""
+    committed(tmp_path / "project", [{**PROJECT, "Makefile": "all:", "fuzz/other_fuzzer.c": TARGET, "fuzz/corpus/other/small": "a"}])
+    folder = tmp_path / "project"
+    config = configuration.load(folder, environment={})
+    assert len(config.build.fuzz_targets) == 2
+    build = FuzzTargets().needed(config.build, ["./perfdiff-fuzz/fuzz-parse_fuzzer {input} 3", "echo ./perfdiff-fuzz/fuzz-other"])
+    pin = resolve_one(find_repository(folder), "HEAD", snapshots=tmp_path).head
+    linked = {phase: [text.split()[0] for text in BuildRequest(pin, Side.HEAD, phase, build, {}).fuzz_targets] for phase in Phase}
+    both, chosen = ["fuzz/other_fuzzer.c", "fuzz/parse_fuzzer.c"], ["fuzz/parse_fuzzer.c"]
+    assert linked == {**dict.fromkeys(Phase, chosen), Phase.PLAIN: both, Phase.SURVEY: both}
+
+
 @integration
 def test_the_targets_of_a_built_revision_are_listed_and_run(tmp_path: Path) -> None:
     """The build's own command may end in a comment, and leave its folder."""
@@ -473,3 +487,4 @@ def test_the_targets_of_a_built_revision_are_listed_and_run(tmp_path: Path) -> N
     ]
     assert run.cpu_ns > 1e7
     assert not site.notes
+    assert [text.split()[0] for text in listed.request.config.build.chosen_targets or ()] == ["fuzz/parse_fuzzer.c"]

@@ -27,7 +27,7 @@ from perfdiff.languages.c import suites
 from perfdiff.languages.c.driver import OUTPUTS, takes_value
 from perfdiff.languages.c.suites import seeds
 from perfdiff.languages.c.suites.checkout import SOURCES, nearness
-from perfdiff.languages.c.suites.fuzz import FOLDER, LINKED, FuzzTarget, is_libfuzzer, written
+from perfdiff.languages.c.suites.fuzz import FOLDER, LINKED, FuzzTarget, is_libfuzzer, linked_to, written
 
 _COMPILER = re.compile(r"(?P<target>.*-)?(?P<kind>gcc|g\+\+|clang\+\+|clang|c\+\+|cc|c89|c99)(?P<version>-[\d.]+)?")
 _OF_CPLUSPLUS = {"gcc": "g++", "clang": "clang++", "cc": "c++", "c89": "c++", "c99": "c++"}
@@ -178,13 +178,13 @@ def archives(calls: Sequence[CompilerCall], folder: Path) -> list[Path]:
     return [*own, archive]
 
 
-def built(linker: TargetLinker, words: Sequence[str], folder: Path) -> FuzzTarget:
+def built(linker: TargetLinker, words: Sequence[str]) -> FuzzTarget:
     """Link a target, and return what came of it, with its seeds by their paths."""
     source = Path(words[0])
     is_source = source.suffix in SOURCES
     if not source.is_file():
         return FuzzTarget(words[0], failure="this revision does not have it" if is_source else "the build makes no such program")
-    output = folder / "-".join(source.with_suffix("").parts)
+    output = linked_to(source).absolute()
     try:
         own = _seeds(words[1:], output)
         if is_source:
@@ -273,7 +273,7 @@ def main(words: Sequence[str]) -> None:
     try:
         linker = TargetLinker(calls, archives(calls, folder), libraries(Path(masquerade)))
         with ThreadPoolExecutor(os.cpu_count()) as workers:
-            targets = list(workers.map(lambda text: built(linker, shlex.split(text), folder), texts))
+            targets = list(workers.map(lambda text: built(linker, shlex.split(text)), texts))
     except _FailedError as error:
         targets = [FuzzTarget(shlex.split(text)[0], failure=str(error)) for text in texts]
     LINKED.write_text(written(targets), encoding="utf-8")

@@ -68,11 +68,11 @@ class Job:
     @property
     def _command(self) -> str:
         """Return the shell command that builds, and links the fuzz targets behind it."""
-        config = self.request.config
-        if not config.fuzz_targets:
-            return config.command
-        words = [sys.executable, "-P", "-m", fuzzing.__name__, str(self.masquerade.folder.absolute()), *config.fuzz_targets]
-        return f"( {config.command}\n) && {shlex.join(words)}"
+        command, targets = self.request.config.command, self.request.fuzz_targets
+        if not targets:
+            return command
+        words = [sys.executable, "-P", "-m", fuzzing.__name__, str(self.masquerade.folder.absolute()), *targets]
+        return f"( {command}\n) && {shlex.join(words)}"
 
     def failure(self, status: int | None) -> BuildError:
         """Return what is wrong with a build whose command ended with this status, None where its time was over."""

@@ -54,6 +54,9 @@ class Instrumentation:
     plain: Plain | None = None
 
 
+_BEFORE_CHOICE = frozenset((Phase.PLAIN, Phase.SURVEY))  # builds in which cases are listed, and calls are counted to choose among them
+
+
 @dataclass(frozen=True, slots=True)
 class BuildRequest:
     """One variant of one side. `environment` is the user's; `instrumentation` is None for the plain variant alone.
@@ -71,6 +74,12 @@ class BuildRequest:
     workplace: Workplace | None = None
     partner: Partner | None = None
     earlier: tuple[Path, ...] = ()
+
+    @property
+    def fuzz_targets(self) -> tuple[str, ...]:
+        """Return the fuzz targets that it links: all in builds that the choice among them asks for, which are made once."""
+        chosen = self.config.chosen_targets
+        return self.config.fuzz_targets if chosen is None or self.variant in _BEFORE_CHOICE else chosen
 
 
 def build_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -102,7 +111,7 @@ def build_key(request: BuildRequest, compilers: str, cache: Path) -> str:
         pin.repository.folder.as_posix(),
         overlay_digest(pin.repository, request.config.overlay),
         request.config.command,
-        *request.config.fuzz_targets,
+        *request.fuzz_targets,
         compilers,
         request.variant.value,
         *((instrumentation.digest, str(instrumentation.runtime)) if instrumentation else ("", "")),

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -207,8 +208,9 @@ def request(revisions: tuple[str, ...], directory: Path, cache: Path, overrides:
     """Return what is asked of the pipeline, by the configuration that holds in `directory`."""
     from perfdiff.revisions.repository import find_repository
 
-    find_repository(directory)  # outside of one, no configuration is worth mending
-    config = configuration.load(directory.absolute(), overrides=overrides, environment=os.environ)
+    repository = find_repository(directory)  # outside of one, no configuration is worth mending
+    changed = partial(repository.changed, revisions)
+    config = configuration.load(directory.absolute(), overrides=overrides, environment=os.environ, changed=changed)
     if config.build_guessed_from:
         progress.note(_guess(config))
     from perfdiff.request import Request

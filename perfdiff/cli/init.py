@@ -13,7 +13,7 @@ import typer
 
 from perfdiff import configuration, temporary, units
 from perfdiff.cli import exits, options, output, waiting
-from perfdiff.config import TEMPLATE_COMMAND, BuildConfig, CompareConfig, ProbeConfig, WorkloadConfig
+from perfdiff.config import TEMPLATE_COMMAND, BuildConfig, CompareConfig, Config, ProbeConfig, WorkloadConfig
 from perfdiff.configuration import Overrides, buildsystem, recognition, servers
 from perfdiff.configuration.buildsystem import BuildSystem
 from perfdiff.configuration.recognition import Draft
@@ -105,6 +105,7 @@ def init(  # noqa: PLR0913 (each is an option of the command line)
         if found is not None and not no_build:
             with waiting.progress(quiet=quiet, verbose=verbose) as progress:
                 tryout = _tried(folder, found, options.cache_folder(cache), progress)
+                found = _as_built(found, folder, tryout.config)
         try:
             target.write_text(template(found, servers.hints(folder), tryout), encoding="utf-8")
         except OSError as error:
@@ -135,6 +136,18 @@ def _tried(folder: Path, project: ProjectFound, cache: Path, progress: Progress)
     except BuildError as error:
         text = f"{error}; nothing was written: `perfdiff init --no-build` writes a file to fill in without building"
         raise BuildError(text, slug=error.slug, detail=error.detail) from error
+
+
+def _as_built(project: ProjectFound, folder: Path, config: Config | None) -> ProjectFound:
+    """Return what a project is by what was built of it, which may be another language's than its files tell first."""
+    if config is None or config.build_guessed_from is None or bool(config.build.command) == bool(project.system):
+        return project
+    sign = config.build_guessed_from
+    if config.build.command:
+        return ProjectFound(sign, BuildSystem("", sign, config.build.command))
+    kinds = ((traits, kind) for traits, kind in recognition.kinds() if traits.name in config.languages)
+    drafts = (ProjectFound(sign, title=traits.title, draft=kind.draft(folder, sign)) for traits, kind in kinds if not kind.needs_build)
+    return next(drafts, project)
 
 
 def _built(project: ProjectFound | None) -> str:

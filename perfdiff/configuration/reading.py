@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,11 @@ from perfdiff.config import (
     CompareConfig,
     Config,
     CountersConfig,
+    Link,
     MeasureConfig,
     ProbeConfig,
     ServiceConfig,
+    WorkloadConfig,
 )
 from perfdiff.configuration import (
     buildsystem,
@@ -40,11 +42,19 @@ FILE = "perfdiff.toml"
 PYPROJECT = "pyproject.toml"
 
 
-def load(directory: Path, *, overrides: Overrides | None = None, environment: Mapping[str, str], measuring: bool = True) -> Config:
+def load(
+    directory: Path,
+    *,
+    overrides: Overrides | None = None,
+    environment: Mapping[str, str],
+    measuring: bool = True,
+    changed: Callable[[], Collection[str]] = tuple,
+) -> Config:
     """Return the configuration that holds in `directory`, a folder of a checkout.
 
     The file is the nearest `perfdiff.toml`, or `pyproject.toml` with a table `[tool.perfdiff]`, from `directory` up to the top of the
     checkout. Only for `measuring` must it say what to build and to run, and are input files looked for; else `inputs` stay patterns.
+    Where workloads are guessed, they are those of a language whose files `changed` between the revisions, if they can be had.
     Raises `ConfigError` with file, line and key.
     """
     overrides = overrides or Overrides()
@@ -53,6 +63,22 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
     if source:
         check_keys(source, source.table, (*settings.SECTIONS, "service", "workload"), ())
     _check_variables(environment)
+    place = project(directory, overrides.file)
+    offered = tuple(_services(source)) if source else ()
+    far = links(overrides.worse)
+    read = _ReadProject(source, place, overrides, measuring, _values(source, overrides, environment), offered, far)
+    found = workloads.configured(source, overrides, environment, place, offered, changed)
+    if source and (offered or any(workload.services or workload.requests for workload in found)):
+        services.require_places(offered, found, lambda kind, number: source.place((kind, number)))
+        found = services.served(found, offered)
+    require_services(far, offered)
+    if measuring and not found:
+        raise ConfigError(_no_workload(source), slug="config-no-workload")
+    return _first(read, suites.by_language(swept(found, far)))
+
+
+def _values(source: TomlFile | None, overrides: Overrides, environment: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Return what is configured by section and key."""
     values = {section: _section(section, source, environment) for section in settings.SECTIONS}
     if overrides.build is not None:
         values["build"]["command"] = checked(overrides.build, settings.BUILD_COMMAND, COMMAND_LINE, "--build")
@@ -64,42 +90,65 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         values["measure"]["time"] = checked(settings.parse(settings.TIME, overrides.time), settings.TIME, COMMAND_LINE, "--time")
     if overrides.thorough:
         values["measure"]["thorough"] = True
-    place = project(directory, overrides.file)
-    offered = tuple(_services(source)) if source else ()
-    found = workloads.configured(source, overrides, environment, place, offered)
-    if source and (offered or any(workload.services or workload.requests for workload in found)):
-        services.require_places(offered, found, lambda kind, number: source.place((kind, number)))
-        found = services.served(found, offered)
-    far = links(overrides.worse)
-    require_services(far, offered)
-    found = swept(found, far)
-    if measuring:
-        values = suites.asked(values, found, place)
-        found = tuple(suites.with_command(workloads.with_inputs(workload, source, overrides, place), place) for workload in found)
-    if measuring and not found:
-        raise ConfigError(_no_workload(source), slug="config-no-workload")
-    _require_library(values["compare"].get("detector"))
-    named = suites.languages(found) | {name for name in settings.LANGUAGES if values[name] or (source and name in source.table)}
-    programs = recognition.recognised(place, found, offered, named)
-    guessed = None
-    if measuring and not programs.is_ready and "command" not in values["build"]:
-        guessed = _guess(place, source, programs)
-    values["build"].setdefault("command", guessed.command if guessed else "")
-    return Config(
-        build=BuildConfig(**values["build"]),
-        workloads=found,
-        probes=ProbeConfig(**values["probes"]),
-        compare=CompareConfig(**values["compare"]),
-        counters=CountersConfig(**values["counters"]),
-        measure=_measure(values["measure"]),
-        cluster=ClusterConfig(**values["cluster"]),
+    return values
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadProject:
+    """What was read of a project in the folder `place`, but for its workloads: values by section and key, services, and links to these."""
+
+    source: TomlFile | None
+    place: Path
+    overrides: Overrides
+    measuring: bool
+    values: Mapping[str, dict[str, Any]]
+    services: tuple[ServiceConfig, ...]
+    links: tuple[Link, ...]
+
+    def config(self, chosen: tuple[WorkloadConfig, ...]) -> Config:
+        """Return the configuration with these workloads; raise ConfigError where they cannot be run, or nothing says what to build."""
+        source, place, values = self.source, self.place, {section: dict(keys) for section, keys in self.values.items()}
+        if self.measuring:
+            values = suites.asked(values, chosen, place)
+            with_inputs = (workloads.with_inputs(workload, source, self.overrides, place) for workload in chosen)
+            chosen = tuple(suites.with_command(workload, place) for workload in with_inputs)
+        _require_library(values["compare"].get("detector"))
+        named = suites.languages(chosen) | {name for name in settings.LANGUAGES if values[name] or (source and name in source.table)}
+        programs = recognition.recognised(place, chosen, self.services, named)
+        guessed = None
+        if self.measuring and not programs.is_ready and "command" not in values["build"]:
+            guessed = _guess(place, source, programs)
+        values["build"].setdefault("command", guessed.command if guessed else "")
+        is_unbuilt = self.measuring and not values["build"]["command"]
+        return Config(
+            build=BuildConfig(**values["build"]),
+            workloads=chosen,
+            probes=ProbeConfig(**values["probes"]),
+            compare=CompareConfig(**values["compare"]),
+            counters=CountersConfig(**values["counters"]),
+            measure=_measure(values["measure"]),
+            cluster=ClusterConfig(**values["cluster"]),
         cache=CacheConfig(**values["cache"]),
-        source=str(source.path) if source else None,
-        languages={name: language.settings(**values[name]) for name, language in programs.languages.items()},
-        services=offered,
-        links=tuple(replace(link, delays_ms=()) for link in far),
-        build_guessed_from=guessed.file if guessed else programs.sign if measuring and not values["build"]["command"] else None,
-    )
+            source=str(source.path) if source else None,
+            languages={name: language.settings(**values[name]) for name, language in programs.languages.items()},
+            services=self.services,
+            links=tuple(replace(link, delays_ms=()) for link in self.links),
+            build_guessed_from=guessed.file if guessed else programs.sign if is_unbuilt else None,
+        )
+
+
+def _first(project: _ReadProject, choices: Sequence[tuple[WorkloadConfig, ...]]) -> Config:
+    """Return the configuration of the first workloads that can be run, with those of the others; raise ConfigError where none can."""
+    configs: list[Config] = []
+    errors: list[ConfigError] = []
+    for choice in choices:
+        try:
+            configs.append(project.config(choice))
+        except ConfigError as error:
+            errors.append(error)
+    if not configs:
+        raise errors[0]
+    return replace(configs[0], otherwise=tuple(configs[1:]))
 
 
 def project(directory: Path, file: Path | None = None) -> Path:

@@ -94,6 +94,12 @@ def is_led(folder: Path, kind: ProjectKind) -> bool:
     return any(other.recognise(folder, (), is_led=False) is not None for other in others)
 
 
+def leading(tree: Path) -> frozenset[str]:
+    """Return the names of the languages whose files alone say that a project is theirs, whatever else is in it."""
+    recognised_kinds = (traits.name for traits, kind in kinds() if kind.leads and kind.recognise(tree, (), is_led=False) is not None)
+    return frozenset(recognised_kinds)
+
+
 def languages_of_files(tree: Path) -> frozenset[str]:
     """Return the names of the languages that a project is written in, as its files alone tell."""
     by_files = {traits.name for traits, kind in kinds() if kind.recognise(tree, (), is_led=is_led(tree, kind)) is not None}

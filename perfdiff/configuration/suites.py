@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import itertools
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 from perfdiff.config import Suite, WorkloadConfig
 from perfdiff.configuration import recognition
 from perfdiff.errors import ConfigError
-from perfdiff.languages.frameworks import Material, frameworks
+from perfdiff.languages.frameworks import frameworks
+from perfdiff.languages.installed import installed
 
 
 def taken(values: Mapping[str, Any], place: str) -> dict[str, Any]:
@@ -32,24 +34,39 @@ def taken(values: Mapping[str, Any], place: str) -> dict[str, Any]:
     return {"name": values[kind] if takes_parameters else kind, **own, "suite": Suite(kind, values[kind])}
 
 
-def guessed(project: Path) -> tuple[WorkloadConfig, ...]:
-    """Return the suites that a project seems to have, as workloads, what tells most first; nothing where there are none.
+def guessed(project: Path, changed: Collection[str] = ()) -> tuple[WorkloadConfig, ...]:
+    """Return the suites that a project seems to have, as workloads, language by language; of one, what tells most first.
 
-    Tests in another language than a project is told to be written in, as of its bindings, would have that language's builds made.
+    The language comes first that leads the project, then one whose files are among those that `changed`, then the one with the most telling
+    suites, and then one that the project is told to be written in: another's are those of its bindings.
     """
-    offers = sorted(frameworks().values(), key=lambda offer: offer.framework.material)
-    languages_of_files = recognition.languages_of_files(project)
     suites = [
-        Suite(offer.framework.name, what, guessed=True)
-        for offer in offers
-        if not languages_of_files or offer.language in languages_of_files or offer.framework.material is Material.BENCHMARKS
+        (offer, Suite(offer.framework.name, what, guessed=True))
+        for offer in sorted(frameworks().values(), key=lambda offer: offer.framework.material)
         for what in offer.framework.find(project)
     ]
-    kinds = [suite.kind for suite in suites]
+    leading, of_files = recognition.leading(project), recognition.languages_of_files(project)
+    of_changes = {traits.name for traits in installed() if any(file.endswith(tuple(traits.files.sources)) for file in changed)}
+    most_telling = {offer.language: offer.framework.material for offer, _ in reversed(suites)}
+    languages = sorted(
+        most_telling,
+        key=lambda name: (name not in leading, name not in of_changes, most_telling[name], name not in of_files, name),
+    )
+    kinds = [suite.kind for _, suite in suites]
     return tuple(
         WorkloadConfig(suite.kind if kinds.count(suite.kind) == 1 else f"{suite.kind} {suite.what}".strip(), suite=suite)
-        for suite in suites
+        for language in languages
+        for offer, suite in suites
+        if offer.language == language
     )
+
+
+def by_language(workloads: Sequence[WorkloadConfig]) -> tuple[tuple[WorkloadConfig, ...], ...]:
+    """Return guessed workloads apart by their languages, each of which has builds of its own; configured ones all together."""
+    if not any(workload.suite and workload.suite.guessed for workload in workloads):
+        return (tuple(workloads),)
+    apart = itertools.groupby(workloads, key=lambda workload: languages([workload]))
+    return tuple(tuple(of_language) for _, of_language in apart)
 
 
 def with_command(workload: WorkloadConfig, project: Path) -> WorkloadConfig:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,22 @@ from perfdiff.configuration.tomlfile import Keys, TomlFile
 from perfdiff.errors import ConfigError
 
 
-def configured(
-    source: TomlFile | None, overrides: Overrides, environment: Mapping[str, str], place: Path, offered: Sequence[ServiceConfig]
+def configured(  # noqa: PLR0913, PLR0917 (all that may name workloads, or bears on a guess)
+    source: TomlFile | None,
+    overrides: Overrides,
+    environment: Mapping[str, str],
+    place: Path,
+    offered: Sequence[ServiceConfig],
+    changed: Callable[[], Collection[str]],
 ) -> tuple[WorkloadConfig, ...]:
-    """Return the workloads of a project in the folder `place`, with the `offered` services; none where nobody names one."""
+    """Return the workloads of a project in the folder `place`, with the `offered` services; none where nobody names one.
+
+    Guesses go by the files that `changed`.
+    """
     if overrides.command is not None:
         workloads: tuple[WorkloadConfig, ...] = (_given(overrides, offered),)
     else:
-        workloads = (tuple(_of_file(source, offered)) if source else ()) or suites.guessed(place)
+        workloads = (tuple(_of_file(source, offered)) if source else ()) or suites.guessed(place, changed())
         if workloads:
             workloads = _with_parameters(_selected(workloads, overrides.workloads), overrides.parameters)
             workloads = tuple(replace(workload, **_chores(overrides)) for workload in workloads)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import functools
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 from types import MappingProxyType
 
-from perfdiff.config import Suite, WorkloadConfig
+from perfdiff.config import BuildConfig, Suite, WorkloadConfig
 from perfdiff.languages.installed import installed, loaded
 
 
@@ -71,6 +71,10 @@ class Framework:
     def needs(self, project: Path, values: Sequence[str]) -> Needs:
         """Return what running these values of the key asks of the configuration; raise ConfigError where one of them cannot be run."""
         return Needs()
+
+    def needed(self, build: BuildConfig, commands: Collection[str]) -> BuildConfig:
+        """Return how builds are made once cases are chosen: what is only run by others than these `commands` may be left out."""
+        return build
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ _MOST_LOOK_S = 30.0  # a first answer is to be there within three minutes: two l
 def with_benchmarks(bench: Bench, site: Site) -> tuple[Bench, Site]:
     """Return the bench with suites replaced by those of their cases that tell most of the change, as many as the time allows.
 
+    Its later builds make what these run, and no more.
     Raises WorkloadError where a configured suite cannot be listed, or nothing is in it, or none is found that runs.
     """
     config = bench.request.config
@@ -45,7 +46,10 @@ def with_benchmarks(bench: Bench, site: Site) -> tuple[Bench, Site]:
     workloads = tuple(apart([*written, *(case.workload(case.calls) for case in chosen)]))
     for note in selecting.notes:
         bench.progress.note(note.text)
-    request = replace(bench.request, config=replace(config, workloads=workloads))
+    build, commands = config.build, [command for workload in workloads for command in workload.commands]
+    for kind in dict.fromkeys(workload.suite.kind for workload in config.workloads if workload.suite):
+        build = frameworks()[kind].framework.needed(build, commands)
+    request = replace(bench.request, config=replace(config, build=build, workloads=workloads))
     return replace(bench, request=request), replace(site, notes=(*site.notes, *selecting.notes))
 
 

@@ -104,8 +104,17 @@ def headline(findings: Findings) -> str:
     """Return the answer in one sentence, which begins with the verdict, behind `So far` where measuring was cut short."""
     verdict, sentence = wording.ANSWERS[findings.verdict], printable(say(findings.sentence))
     answer = sentence if sentence.lower().startswith(verdict.lower()) else f"{verdict}: {sentence}"
-    is_cut = any(note.slug == _CUT_SHORT for note in map(noted, findings.notes))
-    return f"So far: {answer[0].lower()}{answer[1:]}" if is_cut else answer
+    return f"So far: {answer[0].lower()}{answer[1:]}" if is_cut_short(findings) else answer
+
+
+def conclusion(findings: Findings) -> str:
+    """Return the sentence of the answer without its verdict, for formats that give both; behind `So far` as the headline is."""
+    return f"{'So far: ' if is_cut_short(findings) else ''}{say(findings.sentence)}"
+
+
+def is_cut_short(findings: Findings) -> bool:
+    """Return whether measuring ended before its time, so that this is the answer so far."""
+    return any(note.slug == _CUT_SHORT for note in map(noted, findings.notes))
 
 
 def _answer(findings: Findings) -> Iterator[Block]:

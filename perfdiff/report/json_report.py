@@ -27,7 +27,7 @@ from perfdiff.records.kinds import MachinePart
 from perfdiff.records.reach import Reach
 from perfdiff.records.schema import Environment, Point, Revision
 from perfdiff.report import wording
-from perfdiff.report.document import Document
+from perfdiff.report.document import Document, conclusion
 from perfdiff.report.json_text import json_text
 from perfdiff.report.sentences.catalogue import noted, say
 
@@ -45,7 +45,7 @@ def json_document(document: Document) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "verdict": findings.verdict.value,
-        "sentence": say(findings.sentence),
+        "sentence": conclusion(findings),
         "rules": [rule.name for rule in findings.rules],
         "base": _revision(findings.base),
         "head": _revision(findings.head),

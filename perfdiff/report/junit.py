@@ -9,7 +9,7 @@ from perfdiff.analysis.findings import FunctionFinding, Verdict
 from perfdiff.records.differences import Skipped
 from perfdiff.report import wording
 from perfdiff.report.blocks import FunctionSection, Items, Sentence
-from perfdiff.report.document import Document
+from perfdiff.report.document import Document, conclusion
 from perfdiff.report.labels import Label, labels, unused
 from perfdiff.report.printable import shortened
 from perfdiff.report.sentences.catalogue import say
@@ -42,7 +42,7 @@ def render(document: Document) -> str:
     )
     properties = ET.SubElement(suite, "properties")
     revisions = {"base": wording.revision(findings.base), "head": wording.revision(findings.head)}
-    for name, value in {**revisions, "verdict": findings.verdict.value, "sentence": say(findings.sentence)}.items():
+    for name, value in {**revisions, "verdict": findings.verdict.value, "sentence": conclusion(findings)}.items():
         ET.SubElement(properties, "property", name=name, value=shortened(value, _MOST_TEXT))
     if is_not_located:
         _not_located(suite, document)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from perfdiff.analysis.findings import Findings, FunctionFinding, Ratio, Verdict
 from perfdiff.records.schema import Side
 from perfdiff.report import wording
-from perfdiff.report.document import Document
+from perfdiff.report.document import Document, is_cut_short
 from perfdiff.report.labels import LONGEST, labels
 from perfdiff.report.printable import shortened
 
@@ -29,19 +29,23 @@ def render(document: Document) -> str:
     from prometheus_client.openmetrics.exposition import generate_latest
 
     findings = document.findings
-    families = [_comparison(findings), *_of_functions(findings), *_of_metrics(findings)]
+    families = [*_comparison(findings), *_of_functions(findings), *_of_metrics(findings)]
     collected = SimpleNamespace(collect=lambda: [family for family in families if family.samples])
     text: bytes = generate_latest(collected)  # type: ignore[no-untyped-call]
     return text.decode()
 
 
-def _comparison(findings: Findings) -> Metric:
+def _comparison(findings: Findings) -> Iterator[Metric]:
     family = _gauge("perfdiff_comparison", "What was compared, and the verdict; always 1.")
     sides = {"base": findings.base, "head": findings.head}
     revisions = {name: shortened(revision.rev, LONGEST) for name, revision in sides.items()}
     commits = {f"{name}_commit": revision.commit or "" for name, revision in sides.items()}
     _add(family, 1.0, {**revisions, **commits, "verdict": findings.verdict.value})
-    return family
+    yield family
+    cut_short = _gauge("perfdiff_cut_short", "1 where measuring was cut short, so that the verdict is the answer so far; else none.")
+    if is_cut_short(findings):
+        _add(cut_short, 1.0, {**revisions, **commits})
+    yield cut_short
 
 
 def _of_functions(findings: Findings) -> Iterator[Metric]:

@@ -13,7 +13,7 @@ from perfdiff.analysis.findings import FunctionFinding
 from perfdiff.records.schema import FunctionInfo, Source
 from perfdiff.report import wording
 from perfdiff.report.blocks import FunctionSection
-from perfdiff.report.document import Document
+from perfdiff.report.document import Document, conclusion
 from perfdiff.report.function import change
 from perfdiff.report.json_text import json_text
 from perfdiff.report.labels import Label, labels
@@ -94,6 +94,7 @@ def render(document: Document) -> str:
         "results": [_result(finding, section, place, names[finding.info.id]) for finding, section, place in regressed],
         "properties": {
             "verdict": findings.verdict.value,
+            "sentence": shortened(conclusion(findings), _MOST_TEXT),
             "base": {"rev": findings.base.rev, "commit": findings.base.commit},
             "head": {"rev": findings.head.rev, "commit": findings.head.commit},
         },

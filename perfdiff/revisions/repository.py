@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,6 +68,15 @@ class Repository:
         """Run a git command on the repository and return its answer, whatever its status."""
         status, output, errors = self._run(arguments, environment, b"")
         return GitAnswer(status, *(text.decode("utf-8", "surrogateescape") for text in (output, errors)))
+
+    def changed(self, revisions: Sequence[str]) -> tuple[str, ...]:
+        """Return the tracked files that differ between revisions, as `BASE HEAD`, a range, or one against the working tree; none where
+        these cannot be had, which is for whoever pins them to say.
+        """
+        if any(name.startswith("-") for name in revisions):
+            return ()
+        answer = self.ask("diff", "--name-only", "-z", *revisions, "--")
+        return tuple(filter(None, answer.output.split("\0"))) if answer.status == 0 else ()
 
     def pipe(self, *arguments: str, data: bytes, environment: Mapping[str, str] | None = None) -> bytes:
         """Run a git command that must succeed over `data` and return the bytes that it printed; raises as `tell` does."""

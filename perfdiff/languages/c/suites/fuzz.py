@@ -10,11 +10,11 @@ import os
 import re
 import shlex
 import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from perfdiff.config import INPUT, Suite, WorkloadConfig
+from perfdiff.config import INPUT, BuildConfig, Suite, WorkloadConfig
 from perfdiff.errors import ConfigError
 from perfdiff.languages import listing
 from perfdiff.languages.c.suites import seeds
@@ -25,7 +25,7 @@ from perfdiff.languages.listing import Benchmark, Listing, Values
 
 FOLDER = Path("perfdiff-fuzz")  # of the built tree, with programs of fuzz targets
 LINKED = FOLDER / "targets.json"
-MOST_TARGETS = 8  # that are built where nobody names one: each is compiled in each of about six builds
+MOST_TARGETS = 8  # that are linked where nobody names one, until some of them are chosen
 
 _DEFINITION = re.compile(rb"\bLLVMFuzzerTestOneInput\s*\([^;{}]*\)\s*(?:noexcept\s*)?\{")
 _MOST_READ = 200  # files that are read in search of targets
@@ -82,6 +82,17 @@ class FuzzTargets(Framework):
                 targets[source.as_posix()] = own
         overlay = dict.fromkeys(seed for own in targets.values() for seed in own)
         return Needs(overlay=tuple(overlay), build={"fuzz_targets": tuple(shlex.join([source, *own]) for source, own in targets.items())})
+
+    def needed(self, build: BuildConfig, commands: Collection[str]) -> BuildConfig:
+        """Return builds that link the targets whose programs these commands run."""
+        words = {word for command in commands for word in shlex.split(command)}
+        run = (text for text in build.fuzz_targets if f"./{linked_to(Path(shlex.split(text)[0]))}" in words)
+        return replace(build, chosen_targets=tuple(run))
+
+
+def linked_to(source: Path) -> Path:
+    """Return where the program of a target's source is, relative to the project's folder of a built tree."""
+    return FOLDER / "-".join(source.with_suffix("").parts)
 
 
 def _sources(project: Path, there: Sequence[Folder]) -> list[Path]:

@@ -1,0 +1,90 @@
+"""What is run where nothing is configured: of the guesses, the first that can be built and has something to run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from perfdiff import units
+from perfdiff.config import Config
+from perfdiff.errors import BuildError, MeasurementError, WorkloadError
+from perfdiff.languages.frameworks import frameworks
+from perfdiff.languages.installed import installed
+from perfdiff.languages.tree_files import all_differing
+from perfdiff.measuring.bench import Bench
+from perfdiff.measuring.benchmarks import with_benchmarks
+from perfdiff.measuring.changes import site_of
+from perfdiff.measuring.reaching import sought
+from perfdiff.measuring.site import Site
+from perfdiff.records.schema import Note
+
+_SHOWN = 3  # files in a message
+
+
+def prepared(bench: Bench) -> tuple[Bench, Site]:
+    """Build all sides and choose what is run; return the bench with these workloads, and the site with notes of guesses that failed.
+
+    Raises MeasurementError where nothing can be built or run, or only what has no part in the change: that of the likeliest guess where
+    there are several.
+    """
+    failures: list[MeasurementError] = []
+    notes: list[Note] = []
+    guesses = list(benches(bench))
+    for number, guess in enumerate(guesses):
+        try:
+            chosen, site = with_benchmarks(guess, _site_of(guess, guesses[:number]))
+        except (BuildError, WorkloadError) as error:
+            if len(guesses) == 1 or not _may_be_the_guess(error):
+                raise
+            failures.append(error)
+            notes.append(Note("guess-failed", _told(error, [left.request.config for left in guesses[number:]])))
+            bench.progress.note(notes[-1].text)
+            continue
+        return chosen, replace(site, notes=(*site.notes, *notes))
+    raise failures[0]
+
+
+def _site_of(bench: Bench, failed: Sequence[Bench]) -> Site:
+    """Build all sides; raise WorkloadError where functions that changed may be in the languages of guesses that failed alone."""
+    site = site_of(bench, bench.workshop.plain())
+    if failed and len(bench.sides) > 1 and not sought(site.subjects, bench.request.config.probes.exclude):
+        suffixes = {suffix for guess in failed for suffix in _suffixes(guess.request.config)}
+        base, head = (site.plain[side].tree for side in bench.sides)
+        changed = [name for name, _ in all_differing(base, head) if name.endswith(tuple(suffixes))]
+        if changed:
+            raise WorkloadError(f"none of its functions changed, and {units.listed(changed, _SHOWN)} did", slug="no-benchmarks")
+    return site
+
+
+def _suffixes(config: Config) -> frozenset[str]:
+    """Return the suffixes of sources in the languages whose suites a configuration runs."""
+    names = {frameworks()[workload.suite.kind].language for workload in config.workloads if workload.suite}
+    return frozenset(suffix for traits in installed() if traits.name in names for suffix in traits.files.sources)
+
+
+def benches(bench: Bench) -> Iterator[Bench]:
+    """Yield the bench, and those of the other guesses of its configuration."""
+    yield bench
+    asked = bench.request.config
+    for guess in asked.otherwise:
+        own = replace(asked, build=guess.build, workloads=guess.workloads, languages=guess.languages)
+        config = replace(own, build_guessed_from=guess.build_guessed_from, otherwise=())
+        request = replace(bench.request, config=config)
+        yield replace(bench, request=request, packs=request.packs)
+
+
+def titles(config: Config) -> str:
+    """Return what people call the suites of a configuration."""
+    kinds = dict.fromkeys(workload.suite.kind for workload in config.workloads if workload.suite)
+    return ", ".join(frameworks()[kind].framework.title for kind in kinds)
+
+
+def _may_be_the_guess(error: BuildError | WorkloadError) -> bool:
+    """Return whether it fails because the guess is wrong: its builds, or that nothing is in its suites."""
+    return isinstance(error, BuildError) or error.slug == "no-benchmarks"
+
+
+def _told(error: MeasurementError, guesses: list[Config]) -> str:
+    first, *others = guesses
+    after = f"{titles(others[0])} of the project is tried instead" if others else "no other guess is left"
+    return f"{titles(first)} cannot be run here: {str(error).splitlines()[0]}; {after}"
