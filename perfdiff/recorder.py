@@ -33,10 +33,10 @@ from perfdiff.errors import MeasurementError, StoreError
 from perfdiff.languages.protocol import ProbeCosts
 from perfdiff.measuring import variants
 from perfdiff.measuring.bench import Bench
-from perfdiff.measuring.benchmarks import with_benchmarks
 from perfdiff.measuring.changes import site_of
 from perfdiff.measuring.site import Site, Variant
 from perfdiff.measuring.surveying import surveyed
+from perfdiff.measuring.switching import with_something_to_run
 from perfdiff.progress import Progress, Stopwatch
 from perfdiff.records import parts, plan
 from perfdiff.records.parts import Part, PartFunction
@@ -99,11 +99,12 @@ def record(request: Request, wanted: RecordingOrder, progress: Progress) -> Ende
 
 
 def _recorded(bench: Bench, wanted: RecordingOrder, progress: Progress) -> Ended:
-    site = site_of(bench, bench.workshop.plain())
     if wanted.survey:
-        bench, site = with_benchmarks(bench, site)
+        bench, site = with_something_to_run(bench)
         with closing(bench.services):
             site = surveyed(bench, site)
+    else:
+        site = site_of(bench, bench.workshop.plain())
     site = _chosen(bench, site, wanted)
     variant = variants.followed(bench, variants.recipe(bench, site), site)
     for lost in dropped(variant.built, variant.probes):

@@ -11,7 +11,8 @@ from perfdiff.collect.choosing import witnesses
 from perfdiff.collect.choosing.witnesses import Candidate
 from perfdiff.collect.runs.suites import LEAST_S, SuiteCase, Suites, apart, in_processes, together
 from perfdiff.config import WorkloadConfig
-from perfdiff.errors import BuildError, DiskFilledError, WorkloadError
+from perfdiff.configuration import switches
+from perfdiff.errors import BuildError, DiskFilledError, NothingToRunError, WorkloadError
 from perfdiff.languages.frameworks import frameworks
 from perfdiff.languages.listing import LIMIT_S
 from perfdiff.measuring.bench import Bench
@@ -27,16 +28,17 @@ _RUN_SHARE, _LOOK_SHARE = 1 / 3, 1 / 10
 _MOST_LOOK_S = 30.0  # a first answer is to be there within three minutes: two listings, runs with probes, and then whole runs
 
 
-def with_benchmarks(bench: Bench, site: Site) -> tuple[Bench, Site]:
+def with_benchmarks(bench: Bench, site: Site, built_with: str = "") -> tuple[Bench, Site]:
     """Return the bench with suites replaced by those of their cases that tell most of the change, as many as the time allows.
 
-    Raises WorkloadError where a configured suite cannot be listed, or nothing is in it, or none is found that runs.
+    `built_with` are options that the build was guessed to need. Raises WorkloadError where a configured suite cannot be listed, or nothing
+    is in it, NothingToRunError where none is found that runs.
     """
     config = bench.request.config
     if not any(workload.suite for workload in config.workloads):
         return bench, site
     bench.progress.stage("listing benchmarks", None)
-    selecting = Selecting(bench, site)
+    selecting = Selecting(bench, site, built_with)
     for suites in _turns(config.workloads):
         if not selecting.is_complete:
             selecting.add(suites)
@@ -64,6 +66,7 @@ class Selecting:
 
     bench: Bench
     site: Site
+    built_with: str = ""
     notes: list[Note] = field(default_factory=list)
     _listed: list[SuiteCase] = field(default_factory=list)
     _reaching: list[tuple[SuiteCase, Calls]] = field(default_factory=list)
@@ -121,9 +124,10 @@ class Selecting:
             self.notes.append(Note("benchmarks-left-out", text))
 
     def chosen(self) -> list[SuiteCase]:
-        """Return the cases that are run, tests of one process together, and tell of the choice; raise WorkloadError without any."""
+        """Return the cases that are run, tests of one process together, and tell of the choice; raise NothingToRunError without any."""
         if not self._listed:
-            raise WorkloadError(self._nothing(), slug="no-benchmarks")
+            off = switches.common([switches.switched_off(built.folder) for built in self.site.plain.values()])
+            raise NothingToRunError(self._nothing(), switches=off)
         if self._fit and not self._are_guessed:
             return self._listed
         candidates = self._reaching or [(case, {}) for case in self._listed]
@@ -133,7 +137,7 @@ class Selecting:
         )
         cases = list(_joined([candidates[place][0] for place in places]))
         text = self._told(cases)
-        if sum(case.size for case in cases) < len(self._listed):
+        if self.built_with or sum(case.size for case in cases) < len(self._listed):
             self.notes.append(Note("cases-chosen", text))
         elif self._are_guessed:
             self.bench.progress.note(text)
@@ -149,7 +153,8 @@ class Selecting:
             seen = f"of {_counted(len(self._listed))} of {suites} it is not known which reach the change"
         else:
             seen = f"{count} of {_counted(tried)} of {suites} {'reaches' if count == 1 else 'reach'} the change"
-        text = f"{seen}; what is run: {units.listed([case.name for case in cases], _SHOWN)}"
+        built = f", built with {self.built_with}" if self.built_with else ""
+        text = f"{seen}{built}; what is run: {units.listed([case.name for case in cases], _SHOWN)}"
         return f"{text}; `perfdiff init` writes this down" if self._are_guessed else text
 
     def _nothing(self) -> str:

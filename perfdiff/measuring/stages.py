@@ -10,10 +10,9 @@ from perfdiff.deadline import CutShortError
 from perfdiff.errors import DiskFilledError
 from perfdiff.measuring import later, unaltered
 from perfdiff.measuring.bench import Bench
-from perfdiff.measuring.benchmarks import with_benchmarks
-from perfdiff.measuring.changes import site_of
 from perfdiff.measuring.making import Makers, OwnMachine
 from perfdiff.measuring.rounds import Rounds
+from perfdiff.measuring.switching import with_something_to_run
 
 
 def measure(bench: Bench, folder: Path, makers: Makers = OwnMachine) -> Path:
@@ -26,7 +25,7 @@ def measure(bench: Bench, folder: Path, makers: Makers = OwnMachine) -> Path:
     try:
         with closing(bench.upkeep):
             written = [workload.name for workload in bench.request.config.workloads if not workload.suite]
-            bench, site = with_benchmarks(bench, site_of(bench, bench.workshop.plain()))
+            bench, site = with_something_to_run(bench)
             bench, site = later.with_later_runs(bench, site, written)
             rounds = Rounds(bench, unaltered.marked(bench, site), makers)
             try:

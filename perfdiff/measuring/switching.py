@@ -1,0 +1,75 @@
+"""Builds with options of the project switched on, where what it builds by itself gives nothing to run.
+
+Many projects build their benchmarks, tests and examples only where they are asked to. A person who knows the project would switch them on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from perfdiff.config import BuildConfig
+from perfdiff.configuration import buildsystem, switches
+from perfdiff.errors import BuildError, MeasurementError, NothingCompiledError, NothingToRunError, TooLittleTimeError
+from perfdiff.measuring.bench import Bench
+from perfdiff.measuring.benchmarks import with_benchmarks
+from perfdiff.measuring.changes import site_of
+from perfdiff.measuring.site import Site
+
+# That builds with options switched on may take, all together: downloads hang, and who waits for an answer waits as long for a build.
+MOST_S = 300.0
+
+
+def with_something_to_run(bench: Bench) -> tuple[Bench, Site]:
+    """Build all sides, and return the bench with the cases of suites that are run; a build that was guessed is made with options, too.
+
+    Raises MeasurementError where nothing is compiled, or nothing is found that runs, with options neither.
+    """
+    try:
+        return with_benchmarks(bench, site_of(bench, bench.workshop.plain()))
+    except (NothingCompiledError, NothingToRunError) as error:
+        nothing: NothingCompiledError | NothingToRunError = error
+    switching = Switching(bench, nothing.switches)
+    for built_with, switched in switching.builds():
+        try:
+            return with_benchmarks(switched, site_of(switched, switched.workshop.plain()), built_with)
+        except NothingToRunError:
+            switching.failures.append(f"built with {built_with}, it has nothing to run either")
+    raise MeasurementError("; ".join((str(nothing), *switching.failures)), slug=nothing.slug, detail=nothing.detail) from nothing
+
+
+@dataclass(slots=True)
+class Switching:
+    """Makes builds of a bench with those of some `options` switched on that build; `failures` say why others do not."""
+
+    bench: Bench
+    options: tuple[str, ...]
+    failures: list[str] = field(default_factory=list)
+
+    def builds(self) -> Iterator[tuple[str, Bench]]:
+        """Yield the options of each build that ends well, and the bench that it was made on; none where the user wrote the command."""
+        config = self.bench.request.config
+        system = buildsystem.guessed(config.build.command)
+        if config.build_guessed_from is None or system is None or any(not (each.suite and each.suite.guessed) for each in config.workloads):
+            return
+        ends_s = time.monotonic() + min(MOST_S, self.bench.request.deadline.left_s)
+        for options in switches.tries(self.options):
+            left_s = ends_s - time.monotonic()
+            if left_s <= 0.0:
+                return
+            build = replace(config.build, command=system.switched(options))
+            brief = self._with(replace(build, timeout_s=min(build.timeout_s, left_s)))
+            self.bench.progress.note(f"building with {' '.join(options)}, as nothing to run was built")
+            try:
+                brief.workshop.plain()
+            except TooLittleTimeError:
+                return
+            except BuildError as error:
+                self.failures.append(str(error).replace(f"'{build.command}'", f"the build with {' '.join(options)}", 1))
+                continue
+            yield " ".join(options), self._with(build)
+
+    def _with(self, build: BuildConfig) -> Bench:
+        request = self.bench.request
+        return replace(self.bench, request=replace(request, config=replace(request.config, build=build)))
