@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from perfdiff import storage
@@ -17,13 +17,15 @@ from perfdiff.collect.built.toolchain import is_elf
 from perfdiff.collect.execution.executor import ProcessExecutor
 from perfdiff.collect.runs.suites import SuiteCase, Suites
 from perfdiff.config import Suite, WorkloadConfig
-from perfdiff.errors import DiskFilledError, WorkloadError
+from perfdiff.configuration import switches
+from perfdiff.errors import DiskFilledError, NothingCompiledError, WorkloadError
 from perfdiff.languages.frameworks import frameworks
 from perfdiff.languages.listing import LIMIT_S
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.changes import site_of
 from perfdiff.measuring.reaching import Reaching
 from perfdiff.measuring.site import Site
+from perfdiff.measuring.switching import Switching
 from perfdiff.progress import Progress, Stopwatch
 from perfdiff.records.schema import Phase, Side
 from perfdiff.request import Request
@@ -49,19 +51,25 @@ class TriedSuite:
 class Tryout:
     """What was seen: the suites that work, or else the `command` that does, and why others do not.
 
-    `programs` are those that the build made, relative to the project, where nothing works.
+    `programs` are those that the build made, relative to the project, where nothing works. `build` is the command that it was built with.
     """
 
     suites: tuple[TriedSuite, ...] = ()
     command: WorkloadConfig | None = None
     failures: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
+    build: str = ""
+
+    @property
+    def works(self) -> bool:
+        """Return whether there is something to run."""
+        return bool(self.suites or self.command)
 
 
 def explored(request: Request, commands: Sequence[WorkloadConfig], progress: Progress) -> Tryout:
     """Build the working tree and try the suites of the configuration, what tells most first, then `commands`, until something works.
 
-    Raises PerfdiffError where it cannot be built.
+    Where nothing does, it is built with options of its benchmarks and tests switched on. Raises PerfdiffError where it cannot be built.
     """
     progress.stage("resolving revisions", None)
     repository = find_repository(request.repository)
@@ -71,7 +79,28 @@ def explored(request: Request, commands: Sequence[WorkloadConfig], progress: Pro
             tools = request.packs, ProcessExecutor(), Stopwatch(progress)
             bench = Bench(request, pins, builds, room, *tools, (Side.BASE,))
             with closing(bench.upkeep):
-                return _Tryout(bench, site_of(bench, bench.workshop.plain())).made(commands)
+                return _tried(bench, commands)
+
+
+def _tried(bench: Bench, commands: Sequence[WorkloadConfig]) -> Tryout:
+    first = nothing = None
+    try:
+        built = bench.workshop.plain()
+        options = tuple(switches.switched_off(built[Side.BASE].folder))
+        first = _Tryout(bench, site_of(bench, built)).made(commands)
+        if first.works:
+            return first
+    except NothingCompiledError as error:
+        nothing, options = error, error.switches
+    switching = Switching(bench, options)
+    for _, switched in switching.builds():
+        tryout = _Tryout(switched, site_of(switched, switched.workshop.plain())).made(commands)
+        if tryout.works:
+            return tryout
+    if first is None:
+        assert nothing is not None, "else the build ended well"
+        raise switching.told(nothing) from nothing
+    return replace(first, failures=(*first.failures, *switching.failures))
 
 
 @dataclass(slots=True)
@@ -92,7 +121,7 @@ class _Tryout:
         working = next(filter(self._works, commands), None) if not suites else None
         plain = self.site.plain[Side.BASE]
         programs = () if suites or working else tuple(_programs(plain.folder))
-        return Tryout(suites, working, tuple(self.failures), programs)
+        return Tryout(suites, working, tuple(self.failures), programs, self.bench.request.config.build.command)
 
     def _suites(self) -> Iterator[TriedSuite]:
         """Yield the suites that work, of the most telling material that any of them has."""

@@ -24,7 +24,7 @@ _AGAINST = frozenset((
     "NO", "DISABLE", "DISABLED", "SKIP", "WITHOUT", "EXCLUDE", "ONLY", "INSTALL", "WERROR", "COVERAGE", "COV", "GCOV",
     "VALGRIND", "MEMCHECK", "ASAN", "MSAN", "TSAN", "UBSAN", "SANITIZE", "SANITIZER", "SANITIZERS",
 ))  # fmt: skip
-MOST_TRIES = 6  # of builds with options switched on: all, what is of one kind, and then single ones
+MOST_TRIES = 6  # of builds with options switched on
 
 
 class Material(IntEnum):
@@ -70,13 +70,13 @@ def common(options_by_side: Collection[Collection[str]]) -> tuple[str, ...]:
 
 
 def tries(options: Collection[str]) -> list[tuple[str, ...]]:
-    """Return sets of options to build with until one builds and has something to run: all, those of one material, and then single ones.
+    """Return sets of options to build with until one builds and has something to run: those of benchmarks and tests, and ever fewer.
 
-    Fuzz targets are not among all: options for them often have everything compiled for a fuzzer.
+    Options for fuzz targets often have everything compiled for a fuzzer, and examples tell least: these are tried by themselves.
     """
     materials = {option: _material(_WRITTEN.sub("", option)) for option in options}
     by_material = [tuple(option for option in options if materials[option] is material) for material in Material]
-    together = tuple(option for option in options if materials[option] is not Material.FUZZ_TARGETS)
+    together = by_material[Material.BENCHMARKS] + by_material[Material.TESTS]
     sets = dict.fromkeys((together, *by_material, *((option,) for option in options)))
     return [each for each in sets if each][:MOST_TRIES]
 

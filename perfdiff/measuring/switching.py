@@ -17,8 +17,8 @@ from perfdiff.measuring.benchmarks import with_benchmarks
 from perfdiff.measuring.changes import site_of
 from perfdiff.measuring.site import Site
 
-# That builds with options switched on may take, all together: downloads hang, and who waits for an answer waits as long for a build.
-MOST_S = 300.0
+# That builds with options switched on may take, all together: downloads hang. One may take as much as leaves that for another one.
+MOST_S, _SHARE = 900.0, 0.5
 
 
 def with_something_to_run(bench: Bench) -> tuple[Bench, Site]:
@@ -36,7 +36,7 @@ def with_something_to_run(bench: Bench) -> tuple[Bench, Site]:
             return with_benchmarks(switched, site_of(switched, switched.workshop.plain()), built_with)
         except NothingToRunError:
             switching.failures.append(f"built with {built_with}, it has nothing to run either")
-    raise MeasurementError("; ".join((str(nothing), *switching.failures)), slug=nothing.slug, detail=nothing.detail) from nothing
+    raise switching.told(nothing) from nothing
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class Switching:
             if left_s <= 0.0:
                 return
             build = replace(config.build, command=system.switched(options))
-            brief = self._with(replace(build, timeout_s=min(build.timeout_s, left_s)))
+            brief = self._with(replace(build, timeout_s=min(build.timeout_s, _SHARE * left_s)))
             self.bench.progress.note(f"building with {' '.join(options)}, as nothing to run was built")
             try:
                 brief.workshop.plain()
@@ -69,6 +69,10 @@ class Switching:
                 self.failures.append(str(error).replace(f"'{build.command}'", f"the build with {' '.join(options)}", 1))
                 continue
             yield " ".join(options), self._with(build)
+
+    def told(self, nothing: NothingCompiledError | NothingToRunError) -> MeasurementError:
+        """Return the error that there is nothing to run, with why options did not help."""
+        return MeasurementError("; ".join((str(nothing), *self.failures)), slug=nothing.slug, detail=nothing.detail)
 
     def _with(self, build: BuildConfig) -> Bench:
         request = self.bench.request
