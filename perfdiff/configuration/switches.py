@@ -27,7 +27,7 @@ _AGAINST = frozenset((
 MOST_TRIES = 6  # of builds with options switched on
 
 
-class Material(IntEnum):
+class OptionKind(IntEnum):
     """What an option of a build switches on, what tells most of speed first."""
 
     BENCHMARKS = 0
@@ -37,10 +37,10 @@ class Material(IntEnum):
 
 
 _NAMED = {
-    Material.FUZZ_TARGETS: re.compile(r"FUZZ", re.IGNORECASE),
-    Material.BENCHMARKS: re.compile(r"BENCH|(?:^|[_-])PERF(?:$|[_-])", re.IGNORECASE),
-    Material.TESTS: re.compile(r"TEST", re.IGNORECASE),
-    Material.EXAMPLES: re.compile(r"EXAMPLE|(?:^|[_-])(?:SAMPLE|DEMO)S?(?:$|[_-])", re.IGNORECASE),
+    OptionKind.FUZZ_TARGETS: re.compile(r"FUZZ", re.IGNORECASE),
+    OptionKind.BENCHMARKS: re.compile(r"BENCH|(?:^|[_-])PERF(?:$|[_-])", re.IGNORECASE),
+    OptionKind.TESTS: re.compile(r"TEST", re.IGNORECASE),
+    OptionKind.EXAMPLES: re.compile(r"EXAMPLE|(?:^|[_-])(?:SAMPLE|DEMO)S?(?:$|[_-])", re.IGNORECASE),
 }
 
 
@@ -59,8 +59,8 @@ def build_folders(project: Path, file: str) -> Iterator[Path]:
 def switched_off(project: Path) -> dict[str, str]:
     """Return options that switch on what is off in a built project, what tells most of speed first, each with the file that tells it."""
     options = {(option, name): file for name, option, file in (*_of_cmake(project), *_of_meson(project), *_of_configure(project))}
-    materials = {(option, name): material for option, name in options if (material := _material(name)) is not None}
-    return {option: options[option, name] for option, name in sorted(materials, key=lambda key: (materials[key], key))}
+    kinds = {(option, name): kind for option, name in options if (kind := _kind(name)) is not None}
+    return {option: options[option, name] for option, name in sorted(kinds, key=lambda key: (kinds[key], key))}
 
 
 def common(options_by_side: Collection[Collection[str]]) -> tuple[str, ...]:
@@ -74,18 +74,18 @@ def tries(options: Collection[str]) -> list[tuple[str, ...]]:
 
     Options for fuzz targets often have everything compiled for a fuzzer, and examples tell least: these are tried by themselves.
     """
-    materials = {option: _material(_WRITTEN.sub("", option)) for option in options}
-    by_material = [tuple(option for option in options if materials[option] is material) for material in Material]
-    together = by_material[Material.BENCHMARKS] + by_material[Material.TESTS]
-    sets = dict.fromkeys((together, *by_material, *((option,) for option in options)))
+    kinds = {option: _kind(_WRITTEN.sub("", option)) for option in options}
+    by_kind = [tuple(option for option in options if kinds[option] is kind) for kind in OptionKind]
+    together = by_kind[OptionKind.BENCHMARKS] + by_kind[OptionKind.TESTS]
+    sets = dict.fromkeys((together, *by_kind, *((option,) for option in options)))
     return [each for each in sets if each][:MOST_TRIES]
 
 
-def _material(name: str) -> Material | None:
+def _kind(name: str) -> OptionKind | None:
     """Return what an option of this name switches on, None where it is of something else."""
     if _OTHERS.match(name) or not _AGAINST.isdisjoint(re.split(r"[_-]", name.upper())):
         return None
-    return next((material for material, pattern in _NAMED.items() if pattern.search(name)), None)
+    return next((kind for kind, pattern in _NAMED.items() if pattern.search(name)), None)
 
 
 def _of_cmake(project: Path) -> Iterator[tuple[str, str, str]]:
