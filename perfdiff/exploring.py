@@ -100,6 +100,9 @@ def _tried(bench: Bench, commands: Sequence[WorkloadConfig]) -> Tryout:
     if first is None:
         assert nothing is not None, "else the build ended well"
         raise switching.told(nothing) from nothing
+    patient = _Tryout(bench, site_of(bench, built), patient=True).made(commands)
+    if patient.works:
+        return patient
     return replace(first, failures=(*first.failures, *switching.failures))
 
 
@@ -109,6 +112,7 @@ class _Tryout:
 
     bench: Bench
     site: Site
+    patient: bool = False
     failures: list[str] = field(default_factory=list)
     _reaching: Reaching = field(init=False)
 
@@ -137,7 +141,7 @@ class _Tryout:
                 return
             self.bench.progress.stage(f"trying {framework.title}", None)
             try:
-                cases, _ = lists.cases(workload, self.bench.executor)
+                cases, _ = lists.cases(workload, self.bench.executor, patient=self.patient)
             except DiskFilledError:
                 raise
             except WorkloadError as error:

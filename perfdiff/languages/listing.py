@@ -29,6 +29,7 @@ from perfdiff.languages.installed import loaded
 
 LISTED_TO = "PERFDIFF_LISTING"  # the variable that names the file
 LISTING_S = "PERFDIFF_LISTING_S"  # the variable that says in how many seconds a listing has to end
+LONGEST_S = "PERFDIFF_LISTING_LONGEST_S"  # the variable that says how many seconds a benchmark may take, where it is not as usual
 CALLS, CASES = "{calls}", "{cases}"  # places in commands
 LIMIT_S = 60.0  # where nobody says it
 

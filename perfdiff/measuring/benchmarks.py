@@ -28,17 +28,17 @@ _RUN_SHARE, _LOOK_SHARE = 1 / 3, 1 / 10
 _MOST_LOOK_S = 30.0  # a first answer is to be there within three minutes: two listings, runs with probes, and then whole runs
 
 
-def with_benchmarks(bench: Bench, site: Site, built_with: str = "") -> tuple[Bench, Site]:
+def with_benchmarks(bench: Bench, site: Site, built_with: str = "", *, patient: bool = False) -> tuple[Bench, Site]:
     """Return the bench with suites replaced by those of their cases that tell most of the change, as many as the time allows.
 
-    `built_with` are options that the build was guessed to need. Raises WorkloadError where a configured suite cannot be listed, or nothing
-    is in it, NothingToRunError where none is found that runs.
+    `built_with` are options that the build was guessed to need. If it is `patient`, benchmarks of guessed suites may take long. Raises
+    WorkloadError where a configured suite cannot be listed, or nothing is in it, NothingToRunError where none is found that runs.
     """
     config = bench.request.config
     if not any(workload.suite for workload in config.workloads):
         return bench, site
     bench.progress.stage("listing benchmarks", None)
-    selecting = Selecting(bench, site, built_with)
+    selecting = Selecting(bench, site, built_with, patient)
     for suites in _turns(config.workloads):
         if not selecting.is_complete:
             selecting.add(suites)
@@ -67,6 +67,7 @@ class Selecting:
     bench: Bench
     site: Site
     built_with: str = ""
+    patient: bool = False
     notes: list[Note] = field(default_factory=list)
     _listed: list[SuiteCase] = field(default_factory=list)
     _reaching: list[tuple[SuiteCase, Calls]] = field(default_factory=list)
@@ -76,7 +77,9 @@ class Selecting:
 
     def __post_init__(self) -> None:
         compares = len(self.bench.sides) > 1
-        self._wanted = sought(self.site.subjects, self.bench.request.config.probes.exclude) if compares else frozenset()
+        # What takes long as it is takes minutes with probes in all functions, and there is no choice.
+        is_choice = compares and not self.patient
+        self._wanted = sought(self.site.subjects, self.bench.request.config.probes.exclude) if is_choice else frozenset()
 
     @property
     def is_complete(self) -> bool:
@@ -93,8 +96,8 @@ class Selecting:
         for workload in suites:
             assert workload.suite is not None, "only suites are listed"
             try:
-                limit_s = _MOST_LOOK_S if workload.suite.guessed else LIMIT_S
-                cases, notes = lists.cases(workload, bench.executor, limit_s=self._at_most(limit_s))
+                limit_s, is_patient = (_MOST_LOOK_S, self.patient) if workload.suite.guessed else (LIMIT_S, True)
+                cases, notes = lists.cases(workload, bench.executor, limit_s=self._at_most(limit_s), patient=is_patient)
             except DiskFilledError:
                 raise
             except WorkloadError as error:

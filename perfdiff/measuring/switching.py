@@ -5,6 +5,7 @@ Many projects build their benchmarks, tests and examples only where they are ask
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -22,12 +23,15 @@ MOST_S, _SHARE = 900.0, 0.5
 
 
 def with_something_to_run(bench: Bench) -> tuple[Bench, Site]:
-    """Build all sides, and return the bench with the cases of suites that are run; a build that was guessed is made with options, too.
+    """Build all sides, and return the bench with the cases of suites that are run.
 
-    Raises MeasurementError where nothing is compiled, or nothing is found that runs, with options neither.
+    Where nothing is found, a build that was guessed is made with options, and then what takes long is run. Raises MeasurementError where
+    there is nothing of this, or nothing is compiled.
     """
+    site = None
     try:
-        return with_benchmarks(bench, site_of(bench, bench.workshop.plain()))
+        site = site_of(bench, bench.workshop.plain())
+        return with_benchmarks(bench, site)
     except (NothingCompiledError, NothingToRunError) as error:
         nothing: NothingCompiledError | NothingToRunError = error
     switching = Switching(bench, nothing.switches)
@@ -36,6 +40,9 @@ def with_something_to_run(bench: Bench) -> tuple[Bench, Site]:
             return with_benchmarks(switched, site_of(switched, switched.workshop.plain()), built_with)
         except NothingToRunError:
             switching.failures.append(f"built with {built_with}, it has nothing to run either")
+    if site is not None:
+        with contextlib.suppress(NothingToRunError):
+            return with_benchmarks(bench, site, patient=True)
     raise switching.told(nothing) from nothing
 
 
