@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from perfdiff import storage
+from perfdiff.build import options
 from perfdiff.build.cache import BuildCache
 from perfdiff.collect.built.toolchain import is_elf
 from perfdiff.collect.execution.executor import ProcessExecutor
 from perfdiff.collect.runs.suites import SuiteCase, Suites
 from perfdiff.config import Suite, WorkloadConfig
-from perfdiff.configuration import switches
 from perfdiff.errors import DiskFilledError, NothingCompiledError, WorkloadError
 from perfdiff.languages.frameworks import frameworks
 from perfdiff.languages.listing import LIMIT_S
@@ -86,13 +86,13 @@ def _tried(bench: Bench, commands: Sequence[WorkloadConfig]) -> Tryout:
     first = nothing = None
     try:
         built = bench.workshop.plain()
-        options = tuple(switches.switched_off(built[Side.BASE].folder))
+        off = options.off_in([built[Side.BASE].folder])
         first = _Tryout(bench, site_of(bench, built)).made(commands)
         if first.works:
             return first
     except NothingCompiledError as error:
-        nothing, options = error, error.switches
-    switching = Switching(bench, options)
+        nothing, off = error, error.switches
+    switching = Switching(bench, off)
     for _, switched in switching.builds():
         tryout = _Tryout(switched, site_of(switched, switched.workshop.plain())).made(commands)
         if tryout.works:

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from perfdiff.build.cache import BuildCache
+from perfdiff.build.options import off_in
 from perfdiff.collect.execution.executor import ProcessExecutor
 from perfdiff.configuration import buildsystem
-from perfdiff.configuration.switches import common, switched_off, tries
+from perfdiff.configuration.switches import switched_off, tries
 from perfdiff.errors import MeasurementError
 from perfdiff.exploring import explored
 from perfdiff.measuring.bench import Bench
@@ -72,8 +73,11 @@ def test_benchmarks_and_tests_are_tried_together_first_then_each_kind_and_then_s
     assert tries([]) == []
 
 
-def test_only_what_is_off_on_both_sides_is_switched_on() -> None:
-    assert common([["-DA_TESTS=ON", "-DB_TESTS=ON"], ["-DC_TESTS=ON", "-DB_TESTS=ON"]]) == ("-DB_TESTS=ON",)
+def test_only_what_is_off_on_both_sides_is_switched_on(tmp_path: Path) -> None:
+    for side, caches in (("base", "A_TESTS:BOOL=OFF\nB_TESTS:BOOL=OFF\n"), ("head", "C_TESTS:BOOL=OFF\nB_TESTS:BOOL=OFF\n")):
+        (tmp_path / side).mkdir()
+        (tmp_path / side / "CMakeCache.txt").write_text(caches)
+    assert off_in([tmp_path / "base", tmp_path / "head"]) == ("-DB_TESTS=ON",)
 
 
 @pytest.mark.parametrize(

@@ -63,12 +63,6 @@ def switched_off(project: Path) -> dict[str, str]:
     return {option: options[option, name] for option, name in sorted(kinds, key=lambda key: (kinds[key], key))}
 
 
-def common(options_by_side: Collection[Collection[str]]) -> tuple[str, ...]:
-    """Return the options that are off in all builds, in the order of the first."""
-    first, *others = options_by_side
-    return tuple(option for option in first if all(option in other for other in others))
-
-
 def tries(options: Collection[str]) -> list[tuple[str, ...]]:
     """Return sets of options to build with until one builds and has something to run: those of benchmarks and tests, and ever fewer.
 
@@ -78,7 +72,7 @@ def tries(options: Collection[str]) -> list[tuple[str, ...]]:
     by_kind = [tuple(option for option in options if kinds[option] is kind) for kind in OptionKind]
     together = by_kind[OptionKind.BENCHMARKS] + by_kind[OptionKind.TESTS]
     sets = dict.fromkeys((together, *by_kind, *((option,) for option in options)))
-    return [each for each in sets if each][:MOST_TRIES]
+    return [options for options in sets if options][:MOST_TRIES]
 
 
 def _kind(name: str) -> OptionKind | None:

@@ -115,6 +115,11 @@ def limit_s() -> float:
     return float(os.environ.get(LISTING_S, LIMIT_S))
 
 
+def longest_s(usual: float) -> float:
+    """Return how many seconds one benchmark may take, as `usual` where nobody says it."""
+    return float(os.environ.get(LONGEST_S, usual))
+
+
 def tried(words: Sequence[str], timeout_s: float, directory: Path | None = None) -> TriedCommand:
     """Run a command without a shell, and return what came of it; one that cannot be started has the shell's code for that.
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from perfdiff import units
+from perfdiff.build import options
 from perfdiff.collect.choosing import witnesses
 from perfdiff.collect.choosing.witnesses import Candidate
 from perfdiff.collect.runs.suites import LEAST_S, SuiteCase, Suites, apart, in_processes, together
 from perfdiff.config import WorkloadConfig
-from perfdiff.configuration import switches
 from perfdiff.errors import BuildError, DiskFilledError, NothingToRunError, WorkloadError
 from perfdiff.languages.frameworks import frameworks
 from perfdiff.languages.listing import LIMIT_S
@@ -129,7 +129,7 @@ class Selecting:
     def chosen(self) -> list[SuiteCase]:
         """Return the cases that are run, tests of one process together, and tell of the choice; raise NothingToRunError without any."""
         if not self._listed:
-            off = switches.common([switches.switched_off(built.folder) for built in self.site.plain.values()])
+            off = options.off_in([built.folder for built in self.site.plain.values()])
             raise NothingToRunError(self._nothing(), switches=off)
         if self._fit and not self._are_guessed:
             return self._listed

@@ -10,8 +10,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from perfdiff.build import options
 from perfdiff.config import BuildConfig
-from perfdiff.configuration import buildsystem, switches
 from perfdiff.errors import BuildError, MeasurementError, NothingCompiledError, NothingToRunError, TooLittleTimeError
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.benchmarks import with_benchmarks
@@ -48,34 +48,33 @@ def with_something_to_run(bench: Bench) -> tuple[Bench, Site]:
 
 @dataclass(slots=True)
 class Switching:
-    """Makes builds of a bench with those of some `options` switched on that build; `failures` say why others do not."""
+    """Makes builds of a bench with those of some options switched on that are `off`; `failures` say why others do not build."""
 
     bench: Bench
-    options: tuple[str, ...]
+    off: tuple[str, ...]
     failures: list[str] = field(default_factory=list)
 
     def builds(self) -> Iterator[tuple[str, Bench]]:
         """Yield the options of each build that ends well, and the bench that it was made on; none where the user wrote the command."""
         config = self.bench.request.config
-        system = buildsystem.guessed(config.build.command)
-        if config.build_guessed_from is None or system is None or any(not (each.suite and each.suite.guessed) for each in config.workloads):
+        if config.build_guessed_from is None or not all(workload.suite and workload.suite.guessed for workload in config.workloads):
             return
         ends_s = time.monotonic() + min(MOST_S, self.bench.request.deadline.left_s)
-        for options in switches.tries(self.options):
+        for text, command in options.commands(config.build.command, self.off):
             left_s = ends_s - time.monotonic()
             if left_s <= 0.0:
                 return
-            build = replace(config.build, command=system.switched(options))
+            build = replace(config.build, command=command)
             brief = self._with(replace(build, timeout_s=min(build.timeout_s, _SHARE * left_s)))
-            self.bench.progress.note(f"building with {' '.join(options)}, as nothing to run was built")
+            self.bench.progress.note(f"building with {text}, as nothing to run was built")
             try:
                 brief.workshop.plain()
             except TooLittleTimeError:
                 return
             except BuildError as error:
-                self.failures.append(str(error).replace(f"'{build.command}'", f"the build with {' '.join(options)}", 1))
+                self.failures.append(str(error).replace(f"'{command}'", f"the build with {text}", 1))
                 continue
-            yield " ".join(options), self._with(build)
+            yield text, self._with(build)
 
     def told(self, nothing: NothingCompiledError | NothingToRunError) -> MeasurementError:
         """Return the error that there is nothing to run, with why options did not help."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import shlex
 import statistics
 import time
@@ -11,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfdiff.languages.listing import CALLS, LONGEST_S, TriedCommand, limit_s, tried
+from perfdiff.languages.listing import CALLS, TriedCommand, limit_s, longest_s, tried
 
 _LONGEST_S = 10.0  # that one benchmark may take as a rule: twenty runs of it, of which a comparison needs more, would take minutes
 ENOUGH_S = 0.01  # of CPU time that timed calls take together: that of starting a process differs by a millisecond
@@ -43,7 +42,7 @@ class Attempts:
     @classmethod
     def within_limit(cls) -> Attempts:
         """Return attempts that leave a tenth of the listing's time for what comes after them."""
-        return cls(time.monotonic() + 0.9 * limit_s(), float(os.environ.get(LONGEST_S, _LONGEST_S)))
+        return cls(time.monotonic() + 0.9 * limit_s(), longest_s(_LONGEST_S))
 
     @property
     def left_s(self) -> float:
