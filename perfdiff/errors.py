@@ -70,12 +70,28 @@ class BuildError(MeasurementError):
     """A build failed on one side."""
 
 
+class NothingCompiledError(BuildError):
+    """A build compiled nothing; `switches` are options that are off and may be the reason."""
+
+    def __init__(self, message: str, *, detail: str, switches: tuple[str, ...]) -> None:
+        super().__init__(message, slug="no-compile-commands", detail=detail)
+        self.switches = switches
+
+
 class TooLittleTimeError(BuildError):
     """A stage was not begun, as it would not end in the time that is left."""
 
 
 class WorkloadError(MeasurementError):
     """A workload failed, hung or crashed on one side."""
+
+
+class NothingToRunError(WorkloadError):
+    """Of what a project seemed to have nothing was built that runs; `switches` are options of the build that may be the reason."""
+
+    def __init__(self, message: str, *, switches: tuple[str, ...]) -> None:
+        super().__init__(message, slug="no-benchmarks")
+        self.switches = switches
 
 
 class RunFailedError(WorkloadError):

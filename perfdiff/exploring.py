@@ -12,12 +12,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from perfdiff import storage
+from perfdiff.build import options
 from perfdiff.build.cache import BuildCache
 from perfdiff.collect.built.toolchain import is_elf
 from perfdiff.collect.execution.executor import ProcessExecutor
 from perfdiff.collect.runs.suites import SuiteCase, Suites
 from perfdiff.config import Config, Suite, WorkloadConfig
-from perfdiff.errors import BuildError, DiskFilledError, WorkloadError
+from perfdiff.errors import BuildError, DiskFilledError, NothingCompiledError, WorkloadError
 from perfdiff.languages.frameworks import frameworks
 from perfdiff.languages.listing import LIMIT_S
 from perfdiff.measuring.bench import Bench
@@ -25,6 +26,7 @@ from perfdiff.measuring.changes import site_of
 from perfdiff.measuring.guesses import benches
 from perfdiff.measuring.reaching import Reaching
 from perfdiff.measuring.site import Site
+from perfdiff.measuring.switching import Switching
 from perfdiff.progress import Progress, Stopwatch
 from perfdiff.records.schema import Phase, Side
 from perfdiff.request import Request
@@ -59,11 +61,16 @@ class Tryout:
     programs: tuple[str, ...] = ()
     config: Config | None = None
 
+    @property
+    def works(self) -> bool:
+        """Return whether there is something to run."""
+        return bool(self.suites or self.command)
+
 
 def explored(request: Request, commands: Sequence[WorkloadConfig], progress: Progress) -> Tryout:
     """Build the working tree and try the suites of the configuration, what tells most first, then `commands`, until something works.
 
-    Raises PerfdiffError where it cannot be built.
+    Where nothing does, it is built with options of its benchmarks and tests switched on. Raises PerfdiffError where it cannot be built.
     """
     progress.stage("resolving revisions", None)
     repository = find_repository(request.repository)
@@ -77,21 +84,39 @@ def explored(request: Request, commands: Sequence[WorkloadConfig], progress: Pro
 
 
 def _best(bench: Bench, commands: Sequence[WorkloadConfig]) -> Tryout:
-    """Return the tryout of the first guess that works, else of the first that can be built; raise BuildError where none can."""
-    tryouts: list[Tryout] = []
+    """Return the tryout of the first guess that works: as it is, then with options of its build, then with what takes long.
+
+    Where none does, it is that of the first that can be built; raises BuildError where none can.
+    """
+    tryouts: list[tuple[Bench, Tryout]] = []
     errors: list[BuildError] = []
+    switchings: list[Switching] = []
     for guess in benches(bench):
         try:
-            tryouts.append(_Tryout(guess, site_of(guess, guess.workshop.plain())).made(commands))
+            built = guess.workshop.plain()
         except BuildError as error:
             errors.append(error)
+            switchings.append(Switching(guess, error.switches if isinstance(error, NothingCompiledError) else ()))
             continue
-        if tryouts[-1].suites or tryouts[-1].command:
-            return tryouts[-1]
+        tryouts.append((guess, _Tryout(guess, site_of(guess, built)).made(commands)))
+        if tryouts[-1][1].works:
+            return tryouts[-1][1]
+        switchings.append(Switching(guess, options.off_in([built[Side.BASE].folder])))
+    for switching in switchings:
+        for _, switched in switching.builds():
+            tryout = _Tryout(switched, site_of(switched, switched.workshop.plain())).made(commands)
+            if tryout.works:
+                return tryout
     if not tryouts:
-        raise errors[0]
-    failures = (*(f"the build: {error}" for error in errors), *(failure for tryout in tryouts for failure in tryout.failures))
-    return replace(tryouts[0], failures=failures)
+        told = "; ".join((str(errors[0]), *switchings[0].failures))
+        raise BuildError(told, slug=errors[0].slug, detail=errors[0].detail) from errors[0]
+    for guess, _ in tryouts:
+        patient = _Tryout(guess, site_of(guess, guess.workshop.plain()), patient=True).made(commands)
+        if patient.works:
+            return patient
+    failures = [f"the build: {error}" for error in errors]
+    failures += [failure for _, tryout in tryouts for failure in tryout.failures]
+    return replace(tryouts[0][1], failures=(*failures, *(failure for switching in switchings for failure in switching.failures)))
 
 
 @dataclass(slots=True)
@@ -100,6 +125,7 @@ class _Tryout:
 
     bench: Bench
     site: Site
+    patient: bool = False
     failures: list[str] = field(default_factory=list)
     _reaching: Reaching = field(init=False)
 
@@ -128,7 +154,7 @@ class _Tryout:
                 return
             self.bench.progress.stage(f"trying {framework.title}", None)
             try:
-                cases, _ = lists.cases(workload, self.bench.executor)
+                cases, _ = lists.cases(workload, self.bench.executor, patient=self.patient)
             except DiskFilledError:
                 raise
             except WorkloadError as error:

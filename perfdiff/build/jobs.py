@@ -20,7 +20,7 @@ from perfdiff.build.failures import read_failure
 from perfdiff.build.masquerade import Flags, Masquerade, set_up_masquerade
 from perfdiff.build.variants import BuildRequest, elsewhere
 from perfdiff.configuration.switches import switched_off
-from perfdiff.errors import BuildError
+from perfdiff.errors import BuildError, NothingCompiledError
 from perfdiff.languages.protocol import Prepared
 from perfdiff.records.schema import Note, Phase
 from perfdiff.revisions import overlay
@@ -130,7 +130,7 @@ class Job:
     def _require_compiled(self) -> None:
         """Raise BuildError where no compiler was seen at work, or only on files that the revision does not have."""
         request = self.request
-        log = read_compile_log(self.masquerade.calls, self.tree.resolve())
+        log, off = read_compile_log(self.masquerade.calls, self.tree.resolve()), tuple(switched_off(self.place))
         where = f"{request.side} ({name(request)})"
         if log.elsewhere and not log.commands:
             says = (
@@ -146,11 +146,11 @@ class Job:
                 "path or by names that are none of gcc's or clang's (cc, gcc-12, clang++, …), so nothing can be measured; let it take the "
                 f"compiler from CC, CXX or PATH{f' ({told})' if told else ''}"
             )
-            if off := switched_off(self.place):
+            if off:
                 says += f"; where tests or benchmarks are all that it compiles, switch them on: --build with {', '.join(off)}"
         else:
             return
-        raise BuildError(f"{says} (log: {self.log})", slug="no-compile-commands", detail=read_failure(self.log, self.tree).tail)
+        raise NothingCompiledError(f"{says} (log: {self.log})", detail=read_failure(self.log, self.tree).tail, switches=off)
 
 
 def prepare(request: BuildRequest, environment: Mapping[str, str], folder: Path, log: Path) -> Job:

@@ -18,7 +18,7 @@ from perfdiff.configuration import Overrides, buildsystem, recognition, servers
 from perfdiff.configuration.buildsystem import BuildSystem
 from perfdiff.configuration.recognition import Draft
 from perfdiff.configuration.servers import Hint
-from perfdiff.errors import BuildError, ConfigError, UsageError
+from perfdiff.errors import ConfigError, MeasurementError, UsageError
 from perfdiff.languages.frameworks import frameworks
 from perfdiff.progress import Progress
 
@@ -110,7 +110,7 @@ def init(  # noqa: PLR0913 (each is an option of the command line)
             target.write_text(template(found, servers.hints(folder), tryout), encoding="utf-8")
         except OSError as error:
             raise UsageError(f"{target} cannot be written: {error.strerror}", slug="output-unwritable") from error
-        output.write("\n".join([f"wrote {target} ({_built(found)})", *_seen(tryout), f"next: {_next(tryout)}"]))
+        output.write("\n".join([f"wrote {target} ({_built(found, tryout)})", *_seen(tryout), f"next: {_next(tryout)}"]))
 
 
 def _tried(folder: Path, project: ProjectFound, cache: Path, progress: Progress) -> Tryout:
@@ -133,9 +133,9 @@ def _tried(folder: Path, project: ProjectFound, cache: Path, progress: Progress)
             config = configuration.load(folder, overrides=command, environment=os.environ)
     try:
         return explored(Request(folder, (), config, cache, dict(os.environ)), commands, progress)
-    except BuildError as error:
+    except MeasurementError as error:
         text = f"{error}; nothing was written: `perfdiff init --no-build` writes a file to fill in without building"
-        raise BuildError(text, slug=error.slug, detail=error.detail) from error
+        raise MeasurementError(text, slug=error.slug, detail=error.detail) from error
 
 
 def _as_built(project: ProjectFound, folder: Path, config: Config | None) -> ProjectFound:
@@ -150,10 +150,17 @@ def _as_built(project: ProjectFound, folder: Path, config: Config | None) -> Pro
     return next(drafts, project)
 
 
-def _built(project: ProjectFound | None) -> str:
+def _build_command(system: BuildSystem, tryout: Tryout | None) -> str:
+    """Return the command that built what works, which may have options that the build system's own has not."""
+    return tryout.config.build.command if tryout is not None and tryout.works and tryout.config else system.command
+
+
+def _built(project: ProjectFound | None, tryout: Tryout | None) -> str:
     if project is None:
         return _no_build()
-    return f"built with '{project.system.command}'" if project.system else f"a {project.title} project, as {project.sign} tells"
+    if project.system is None:
+        return f"a {project.title} project, as {project.sign} tells"
+    return f"built with '{_build_command(project.system, tryout)}'"
 
 
 def _seen(tryout: Tryout | None) -> Iterator[str]:
@@ -164,12 +171,12 @@ def _seen(tryout: Tryout | None) -> Iterator[str]:
         yield f"works: {_told(tried)}"
     if tryout.command:
         yield f"works: `{tryout.command.command}`"
-    if not tryout.suites and not tryout.command:
+    if not tryout.works:
         yield from (f"does not work: {failure}" for failure in tryout.failures)
 
 
 def _next(tryout: Tryout | None) -> str:
-    if tryout is not None and (tryout.suites or tryout.command):
+    if tryout is not None and tryout.works:
         return "run `perfdiff BASE HEAD`"
     return "fill in the workload's command, then run `perfdiff BASE HEAD`"
 
@@ -222,7 +229,7 @@ def template(found: ProjectFound | None, hints: Sequence[Hint] = (), tryout: Try
         says, command = f"Whatever builds a fresh tree; what is {_unbuilt()} alone needs no command:", 'command = "make"'
     elif found.system:
         says = f"{found.system.file} was found. The command runs in a fresh tree of each revision."
-        command = f"command = {json.dumps(found.system.command)}"
+        command = f"command = {json.dumps(_build_command(found.system, tryout))}"
     else:
         assert draft is not None, "a language tells the project"
         assert draft.unbuilt is not None, "which needs no build"

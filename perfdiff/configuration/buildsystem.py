@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +16,11 @@ class BuildSystem:
     name: str
     file: str
     command: str
+
+    def switched(self, options: Collection[str]) -> str:
+        """Return the command with options of the project for what configures, which stands before what compiles."""
+        configuring, _, compiling = self.command.rpartition(" && ")
+        return f"{configuring} {shlex.join(options)} && {compiling}"
 
 
 # The generators stand before make: a checkout in which one of them ran holds a Makefile that a fresh tree does not have.
@@ -37,6 +44,11 @@ _MOST_FILES = 20_000  # that are looked at in search of a source
 def detect(tree: Path) -> BuildSystem | None:
     """Return the build system of a source tree, or None where none of the known files stands at its top."""
     return next((system for system in KNOWN if (tree / system.file).is_file()), None)
+
+
+def guessed(command: str) -> BuildSystem | None:
+    """Return the build system whose command this is, if it has options that a project brings; else None."""
+    return next((system for system in KNOWN if system.command == command and system.name != "make"), None)
 
 
 def compiles(tree: Path) -> bool:

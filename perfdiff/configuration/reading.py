@@ -128,7 +128,7 @@ class _ReadProject:
             counters=CountersConfig(**values["counters"]),
             measure=_measure(values["measure"]),
             cluster=ClusterConfig(**values["cluster"]),
-        cache=CacheConfig(**values["cache"]),
+            cache=CacheConfig(**values["cache"]),
             source=str(source.path) if source else None,
             languages={name: language.settings(**values[name]) for name, language in programs.languages.items()},
             services=self.services,

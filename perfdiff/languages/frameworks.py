@@ -19,12 +19,16 @@ from perfdiff.languages.installed import installed, loaded
 
 
 class Material(IntEnum):
-    """What a framework gives to run, what tells most of speed first: benchmarks are written to be measured, tests are short."""
+    """What a framework gives to run, what tells most of speed first: benchmarks are written to be measured, tests are short.
+
+    What programs do that nobody lists is anyone's guess.
+    """
 
     BENCHMARKS = 0
     FUZZ_TARGETS = 1
     SAMPLES = 2
     TESTS = 3
+    PROGRAMS = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from perfdiff.languages.installed import loaded
 
 LISTED_TO = "PERFDIFF_LISTING"  # the variable that names the file
 LISTING_S = "PERFDIFF_LISTING_S"  # the variable that says in how many seconds a listing has to end
+LONGEST_S = "PERFDIFF_LISTING_LONGEST_S"  # the variable that says how many seconds a benchmark may take, where it is not as usual
 CALLS, CASES = "{calls}", "{cases}"  # places in commands
 LIMIT_S = 60.0  # where nobody says it
 
@@ -112,6 +113,11 @@ def command(function: str, *words: str) -> str:
 def limit_s() -> float:
     """Return in how many seconds the listing has to end; what is not tried by then is told as a failure."""
     return float(os.environ.get(LISTING_S, LIMIT_S))
+
+
+def longest_s(usual: float) -> float:
+    """Return how many seconds one benchmark may take, as `usual` where nobody says it."""
+    return float(os.environ.get(LONGEST_S, usual))
 
 
 def tried(words: Sequence[str], timeout_s: float, directory: Path | None = None) -> TriedCommand:

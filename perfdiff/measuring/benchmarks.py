@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from perfdiff import units
+from perfdiff.build import options
 from perfdiff.collect.choosing import witnesses
 from perfdiff.collect.choosing.witnesses import Candidate
 from perfdiff.collect.runs.suites import LEAST_S, SuiteCase, Suites, apart, in_processes, together
 from perfdiff.config import WorkloadConfig
-from perfdiff.errors import BuildError, DiskFilledError, WorkloadError
+from perfdiff.errors import BuildError, DiskFilledError, NothingToRunError, WorkloadError
 from perfdiff.languages.frameworks import frameworks
 from perfdiff.languages.listing import LIMIT_S
 from perfdiff.measuring.bench import Bench
@@ -27,17 +28,18 @@ _RUN_SHARE, _LOOK_SHARE = 1 / 3, 1 / 10
 _MOST_LOOK_S = 30.0  # a first answer is to be there within three minutes: two listings, runs with probes, and then whole runs
 
 
-def with_benchmarks(bench: Bench, site: Site) -> tuple[Bench, Site]:
+def with_benchmarks(bench: Bench, site: Site, built_with: str = "", *, patient: bool = False) -> tuple[Bench, Site]:
     """Return the bench with suites replaced by those of their cases that tell most of the change, as many as the time allows.
 
-    Its later builds make what these run, and no more.
-    Raises WorkloadError where a configured suite cannot be listed, or nothing is in it, or none is found that runs.
+    Its later builds make what these run, and no more. `built_with` are options that the build was guessed to need. If it is `patient`,
+    benchmarks of guessed suites may take long. Raises WorkloadError where a configured suite cannot be listed, or nothing is in it,
+    NothingToRunError where none is found that runs.
     """
     config = bench.request.config
     if not any(workload.suite for workload in config.workloads):
         return bench, site
     bench.progress.stage("listing benchmarks", None)
-    selecting = Selecting(bench, site)
+    selecting = Selecting(bench, site, built_with, patient)
     for suites in _turns(config.workloads):
         if not selecting.is_complete:
             selecting.add(suites)
@@ -68,6 +70,8 @@ class Selecting:
 
     bench: Bench
     site: Site
+    built_with: str = ""
+    patient: bool = False
     notes: list[Note] = field(default_factory=list)
     _listed: list[SuiteCase] = field(default_factory=list)
     _reaching: list[tuple[SuiteCase, Calls]] = field(default_factory=list)
@@ -77,7 +81,9 @@ class Selecting:
 
     def __post_init__(self) -> None:
         compares = len(self.bench.sides) > 1
-        self._wanted = sought(self.site.subjects, self.bench.request.config.probes.exclude) if compares else frozenset()
+        # What takes long as it is takes minutes with probes in all functions, and there is no choice.
+        is_choice = compares and not self.patient
+        self._wanted = sought(self.site.subjects, self.bench.request.config.probes.exclude) if is_choice else frozenset()
 
     @property
     def is_complete(self) -> bool:
@@ -94,8 +100,8 @@ class Selecting:
         for workload in suites:
             assert workload.suite is not None, "only suites are listed"
             try:
-                limit_s = _MOST_LOOK_S if workload.suite.guessed else LIMIT_S
-                cases, notes = lists.cases(workload, bench.executor, limit_s=self._at_most(limit_s))
+                limit_s, is_patient = (_MOST_LOOK_S, self.patient) if workload.suite.guessed else (LIMIT_S, True)
+                cases, notes = lists.cases(workload, bench.executor, limit_s=self._at_most(limit_s), patient=is_patient)
             except DiskFilledError:
                 raise
             except WorkloadError as error:
@@ -110,24 +116,28 @@ class Selecting:
             self._look(fresh)
 
     def _look(self, cases: Sequence[SuiteCase]) -> None:
-        """See which cases reach the change; where no probes can be had, all are as good as others."""
+        """See which cases reach the change, and keep those that seem slower in any case; where no probes can be had, all are as good."""
         reaching = Reaching(self.bench, self.site, self._wanted, self._at_most(_MOST_LOOK_S))
-        self._reaching += ((case, {}) for case in cases if case.seems_slower)  # whatever they reach, they are to be compared
         try:
-            self._reaching += reaching.of([case for case in cases if not case.seems_slower])
+            reached = list(reaching.of(cases))
         except BuildError as error:
             self._wanted = frozenset()
             self.bench.progress.note(f"which cases reach the change is not known: {error}")
             return
-        self._failing += reaching.failing
-        if reaching.failing:
-            text = f"in a run with probes, these cases failed or had no time, and are left out: {units.listed(reaching.failing, _SHOWN)}"
+        looked_at = {case.name for case, _ in reached}
+        slower = {case.name: case for case in cases if case.seems_slower and case.name not in looked_at}
+        self._reaching += (*reached, *((case, {}) for case in slower.values()))
+        failing = [name for name in reaching.failing if name not in slower]
+        self._failing += failing
+        if failing:
+            text = f"in a run with probes, these cases failed or had no time, and are left out: {units.listed(failing, _SHOWN)}"
             self.notes.append(Note("benchmarks-left-out", text))
 
     def chosen(self) -> list[SuiteCase]:
-        """Return the cases that are run, tests of one process together, and tell of the choice; raise WorkloadError without any."""
+        """Return the cases that are run, tests of one process together, and tell of the choice; raise NothingToRunError without any."""
         if not self._listed:
-            raise WorkloadError(self._nothing(), slug="no-benchmarks")
+            off = options.off_in([built.folder for built in self.site.plain.values()])
+            raise NothingToRunError(self._nothing(), switches=off)
         if self._fit and not self._are_guessed:
             return self._listed
         candidates = self._reaching or [(case, {}) for case in self._listed]
@@ -137,7 +147,7 @@ class Selecting:
         )
         cases = list(_joined([candidates[place][0] for place in places]))
         text = self._told(cases)
-        if sum(case.size for case in cases) < len(self._listed):
+        if self.built_with or sum(case.size for case in cases) < len(self._listed):
             self.notes.append(Note("cases-chosen", text))
         elif self._are_guessed:
             self.bench.progress.note(text)
@@ -153,7 +163,8 @@ class Selecting:
             seen = f"of {_counted(len(self._listed))} of {suites} it is not known which reach the change"
         else:
             seen = f"{count} of {_counted(tried)} of {suites} {'reaches' if count == 1 else 'reach'} the change"
-        text = f"{seen}; what is run: {units.listed([case.name for case in cases], _SHOWN)}"
+        built = f", built with {self.built_with}" if self.built_with else ""
+        text = f"{seen}{built}; what is run: {units.listed([case.name for case in cases], _SHOWN)}"
         return f"{text}; `perfdiff init` writes this down" if self._are_guessed else text
 
     def _nothing(self) -> str:

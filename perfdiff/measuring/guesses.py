@@ -16,6 +16,7 @@ from perfdiff.measuring.benchmarks import with_benchmarks
 from perfdiff.measuring.changes import site_of
 from perfdiff.measuring.reaching import sought
 from perfdiff.measuring.site import Site
+from perfdiff.measuring.switching import Fruitless, with_options
 from perfdiff.records.schema import Note
 
 _SHOWN = 3  # files in a message
@@ -24,24 +25,28 @@ _SHOWN = 3  # files in a message
 def prepared(bench: Bench) -> tuple[Bench, Site]:
     """Build all sides and choose what is run; return the bench with these workloads, and the site with notes of guesses that failed.
 
-    Raises MeasurementError where nothing can be built or run, or only what has no part in the change: that of the likeliest guess where
-    there are several.
+    Where no guess gives anything to run, each is tried with options of its build. Raises MeasurementError where nothing can be built or
+    run, or only what has no part in the change: that of the likeliest guess where there are several.
     """
-    failures: list[MeasurementError] = []
+    failures: list[Fruitless] = []
     notes: list[Note] = []
     guesses = list(benches(bench))
     for number, guess in enumerate(guesses):
+        site = None
         try:
-            chosen, site = with_benchmarks(guess, _site_of(guess, guesses[:number]))
+            site = _site_of(guess, guesses[:number])
+            chosen, site = with_benchmarks(guess, site)
         except (BuildError, WorkloadError) as error:
-            if len(guesses) == 1 or not _may_be_the_guess(error):
+            if not _may_be_the_guess(error):
                 raise
-            failures.append(error)
-            notes.append(Note("guess-failed", _told(error, [left.request.config for left in guesses[number:]])))
-            bench.progress.note(notes[-1].text)
+            failures.append(Fruitless(guess, site, error))
+            if len(guesses) > 1:
+                notes.append(Note("guess-failed", _told(error, [left.request.config for left in guesses[number:]])))
+                bench.progress.note(notes[-1].text)
             continue
         return chosen, replace(site, notes=(*site.notes, *notes))
-    raise failures[0]
+    chosen, site = with_options(failures)
+    return chosen, replace(site, notes=(*site.notes, *notes))
 
 
 def _site_of(bench: Bench, failed: Sequence[Bench]) -> Site:

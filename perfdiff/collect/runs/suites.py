@@ -20,12 +20,13 @@ from perfdiff.collect.runs.workloads import filled
 from perfdiff.collect.trees.upkeep import Chores, Upkeep
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import RunFailedError, WorkloadError
-from perfdiff.languages.listing import CALLS, CASES, LIMIT_S, LISTED_TO, LISTING_S, Batch, Benchmark, Listing, Values
+from perfdiff.languages.listing import CALLS, CASES, LIMIT_S, LISTED_TO, LISTING_S, LONGEST_S, Batch, Benchmark, Listing, Values
 from perfdiff.records.schema import Note, Side
 
 LEAST_S = 0.05  # that the calls of a run take at the point where they take least: a start of Python with its imports takes about as long
 MOST_S = 1.0  # that they take where they take most: a comparison makes ten runs and more of each point
 _STEPS = (1, 2, 5)  # of the numbers of calls: small differences of the machine's speed lead to the same number
+PATIENT_S = 40.0  # that one benchmark may take where there is no other: the fewest pairs of runs of it take seven minutes
 _TIMES = 10  # as long as a run a listing may take, which tries all benchmarks
 _NO_POINT = -1
 _SHOWN = 5  # names in a note
@@ -156,15 +157,22 @@ class Suites:
             notes += told
         return tuple(apart(workloads)), tuple(notes)
 
-    def cases(self, config: WorkloadConfig, executor: Executor, *, limit_s: float = LIMIT_S) -> tuple[list[SuiteCase], tuple[Note, ...]]:
+    def cases(
+        self, config: WorkloadConfig, executor: Executor, *, limit_s: float = LIMIT_S, patient: bool = False
+    ) -> tuple[list[SuiteCase], tuple[Note, ...]]:
         """Return what is in a suite, and what is told of what is left out of it; the listing of a side may take `limit_s` seconds.
 
-        Raises WorkloadError where a listing fails, or nothing is left of the suite (`no-benchmarks`).
+        Where that leaves nothing, and somebody is `patient`, benchmarks may take longer. Raises WorkloadError where a listing fails, or
+        nothing is left of the suite (`no-benchmarks`).
         """
-        listings = {side: self._listing(config, side, executor, limit_s) for side in self.targets}
+        listings = {side: self._listing(config, side, executor, {LISTING_S: limit_s}) for side in self.targets}
         first, last = next(iter(listings)), list(listings)[-1]
         listings[last] = self._tried_again(config, last, executor, listings[last], listings[first], limit_s)
         common = list(_common(list(listings.values())))
+        if not common and patient:
+            limits = {LISTING_S: max(limit_s, LIMIT_S), LONGEST_S: PATIENT_S}
+            listings = {side: self._listing(config, side, executor, limits) for side in self.targets}
+            common = list(_common(list(listings.values())))
         if not common:
             raise WorkloadError(_nothing(config, listings), slug="no-benchmarks", detail=_told(_failures(listings)))
         start_s = max(listing.start_s for listing in listings.values())
@@ -219,12 +227,16 @@ class Suites:
             return left_s if error.slug == "workload-timeout" else None
         return time.monotonic() - started_s
 
-    def _listing(self, config: WorkloadConfig, side: Side, executor: Executor, limit_s: float) -> Listing:
+    def _listing(self, config: WorkloadConfig, side: Side, executor: Executor, limits_s: Mapping[str, float]) -> Listing:
         target, file = self.targets[side], self.room / "listing.json"
         command = Command(
             text=config.command,
             directory=target.directory,
-            environment={**target.surroundings(self.environment), LISTED_TO: str(file), LISTING_S: f"{limit_s:g}"},
+            environment={
+                **target.surroundings(self.environment),
+                LISTED_TO: str(file),
+                **{name: f"{seconds:g}" for name, seconds in limits_s.items()},
+            },
             timeout_s=_TIMES * config.timeout_s,
             exit_codes=(0,),
             where=f"{side}, listing {config.name}",

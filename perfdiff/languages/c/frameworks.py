@@ -7,6 +7,7 @@ from pathlib import Path
 
 from perfdiff.config import Suite, WorkloadConfig
 from perfdiff.languages import listing
+from perfdiff.languages.c.suites import named
 from perfdiff.languages.c.suites.fuzz import FuzzTargets
 from perfdiff.languages.c.suites.hints import hints
 from perfdiff.languages.c.suites.samples import Samples
@@ -73,6 +74,25 @@ class Make(Framework):
         return listing.command("perfdiff.languages.c.suites.make:listed", suite.what)
 
 
+class PlainPrograms(Framework):
+    """Programs that the build makes and nobody lists, by what they or their sources are called."""
+
+    name, title, material = "programs", "programs by themselves", Material.PROGRAMS
+    wanted = 'a built program and its arguments, such as "build/bench 1000", or "" for those of benchmarks, tests and examples'
+    is_words = True
+
+    def find(self, project: Path) -> Iterator[str]:
+        """Yield all programs, where a project that is compiled has sources of benchmarks, tests or examples."""
+        from perfdiff.configuration import buildsystem  # whose package asks for all frameworks as it is loaded
+
+        if buildsystem.compiles(project) and named.sources(project):
+            yield ""
+
+    def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
+        """Return the command that lists them; names of sources are those of the checkout."""
+        return listing.command("perfdiff.languages.c.suites.plain:listed", str(project), suite.what)
+
+
 FRAMEWORKS: tuple[Framework, ...] = (
     BuiltPrograms("googlebenchmark", "Google Benchmark", Material.BENCHMARKS, "build/bench/sorting --benchmark_filter=Sort"),
     BuiltPrograms("nanobench", "nanobench", Material.BENCHMARKS, "build/bench/sorting"),
@@ -84,4 +104,5 @@ FRAMEWORKS: tuple[Framework, ...] = (
     BuildSystemTests("ctest", "CTest"),
     BuildSystemTests("meson", "Meson"),
     Make(),
+    PlainPrograms(),
 )

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfdiff.languages.listing import CALLS, TriedCommand, limit_s, tried
+from perfdiff.languages.listing import CALLS, TriedCommand, limit_s, longest_s, tried
 
-LONGEST_S = 10.0  # that one benchmark may take: twenty runs of it, of which a comparison needs more, would take minutes
+_LONGEST_S = 10.0  # that one benchmark may take as a rule: twenty runs of it, of which a comparison needs more, would take minutes
 ENOUGH_S = 0.01  # of CPU time that timed calls take together: that of starting a process differs by a millisecond
 _CLEAR_S = 0.1  # that they take together by the clock, where they wait: processes are kept waiting for tens of milliseconds by others
 _BUSY = 0.1  # share of the clock's time below which they seem to wait: on a busy machine, what does not wait has a fraction of a CPU
@@ -34,27 +34,28 @@ class ProcessStart:
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """Runs commands until a time of `time.monotonic()`; none takes longer than `LONGEST_S` unless that is said."""
+    """Runs commands until a time of `time.monotonic()`; none takes longer than `longest_s` unless that is said."""
 
     ends_at: float
+    longest_s: float = _LONGEST_S
 
     @classmethod
     def within_limit(cls) -> Attempts:
         """Return attempts that leave a tenth of the listing's time for what comes after them."""
-        return cls(time.monotonic() + 0.9 * limit_s())
+        return cls(time.monotonic() + 0.9 * limit_s(), longest_s(_LONGEST_S))
 
     @property
     def left_s(self) -> float:
         """Return how many seconds are left."""
         return max(0.0, self.ends_at - time.monotonic())
 
-    def run(self, words: Sequence[str], directory: Path | None = None, longest_s: float = LONGEST_S) -> TriedCommand:
+    def run(self, words: Sequence[str], directory: Path | None = None, longest_s: float | None = None) -> TriedCommand:
         """Run a command; one for which no time is left has run for no time."""
         if not self.left_s:
             return TriedCommand(None, "", "", 0.0, 0.0)
-        return tried(words, min(longest_s, self.left_s), directory)
+        return tried(words, min(self.longest_s if longest_s is None else longest_s, self.left_s), directory)
 
-    def shell(self, text: str, longest_s: float = LONGEST_S) -> TriedCommand:
+    def shell(self, text: str, longest_s: float | None = None) -> TriedCommand:
         """Run a shell command, as runs of the workload do."""
         return self.run(["/bin/sh", "-c", text], longest_s=longest_s)
 

@@ -6,6 +6,7 @@ Commands that run one program of the project over several files are one benchmar
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import re
 import shlex
@@ -14,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perfdiff.config import INPUT
-from perfdiff.languages.c.suites.attempts import LONGEST_S, Attempts, quoted, why
+from perfdiff.languages.c.suites.attempts import Attempts, quoted, why
 from perfdiff.languages.c.suites.programs import is_program
 from perfdiff.languages.listing import CASES, Batch, Benchmark, Listing, TriedCommand, Values
 
@@ -58,7 +59,7 @@ class CommandTest:
     variables: tuple[str, ...] = ()
     setups: tuple[CommandTest, ...] = ()
     expected: Expected = Expected()
-    limit_s: float = LONGEST_S
+    limit_s: float = math.inf
 
     @property
     def builds(self) -> bool:
@@ -137,7 +138,7 @@ def _tried(family: Family, attempts: Attempts, reasons: dict[str, str]) -> Bench
     text = _plainest(family, attempts)
     ends: dict[str, TriedCommand] = {}
     for name, test in zip(family.files or ("",), family.tests, strict=True):
-        attempt = attempts.shell(_filled(text, name), min(test.limit_s, LONGEST_S))
+        attempt = attempts.shell(_filled(text, name), min(test.limit_s, attempts.longest_s))
         reason = test.expected.why_not(attempt)
         if not reason and ends and attempt.code != next(iter(ends.values())).code:
             reason = "ends with another exit code than tests that are alike"

@@ -1,4 +1,4 @@
-"""Programs of a framework in a built tree: executables that hold its marks. No other program is run by a listing of these."""
+"""Programs in a built tree, and those of a framework: executables that hold its marks. No other is run by a listing of these."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def selected(value: str, framework: str, title: str) -> SelectedPrograms:
     place = words.pop(0) if words and not words[0].startswith("-") else "."
     path = Path(place)
     if path.is_dir():
-        programs = tuple(BuiltProgram(name, tuple(words)) for name in sorted(_executables(path)) if holds(Path(name), marks))
+        programs = tuple(BuiltProgram(name, tuple(words)) for name in sorted(executables(path)) if holds(Path(name), marks))
         return SelectedPrograms(programs, {} if programs or place == "." else {place: f"holds no program with {title}"})
     if not path.is_file():
         return SelectedPrograms((), {place: "no such program was built"})
@@ -89,7 +89,8 @@ def holds(path: Path, marks: Sequence[bytes]) -> bool:
         return any(content.find(mark) >= 0 for mark in marks)
 
 
-def _executables(folder: Path) -> Iterator[str]:
+def executables(folder: Path) -> Iterator[str]:
+    """Yield the paths of files in a built folder that may be executed, without those of libraries that were fetched."""
     seen = 0
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in _OF_OTHERS and name != ".git")
