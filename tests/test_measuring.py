@@ -330,7 +330,17 @@ def test_where_a_point_is_slower_the_others_are_run_until_something_can_be_said_
     assert found.verdict is Verdict.REGRESSION
     pairs = {end.point.label: end.ratio.runs_base if end.ratio else 0 for end in found.end_to_end}
     assert {end.standing for end in found.end_to_end} == {PointStanding.SLOWER}
-    assert [pairs[label] for label in pairs if LARGEST in label] == [FEWEST_PAIRS] < [max(pairs.values())]
+    assert set(pairs.values()) == {FEWEST_PAIRS}, "as many show that head is slower by far"
+
+
+def test_who_asks_for_a_fast_answer_has_it_from_whole_runs_alone(sums: Request) -> None:
+    asked = replace(sums, config=replace(sums.config, measure=replace(sums.config.measure, fast=True)))
+    outcome = pipeline.compare(asked, Silent(), executor=Slower())
+    assert outcome.findings.verdict is Verdict.REGRESSION
+    assert outcome.experiment is not None
+    assert {run.phase for run in outcome.experiment.runs} == {Phase.PLAIN}
+    assert "whole-runs-alone" in {note.slug for note in outcome.findings.notes}
+    assert {each.verdict for each in outcome.findings.functions} == {Verdict.INCONCLUSIVE}
 
 
 class Lasting(Slower):

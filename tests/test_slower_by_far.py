@@ -93,24 +93,59 @@ class Steady:
             yield Made(pair, [(run, []) for run in runs], seconds)
 
 
-def pairs_made(times: dict[int, float], monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return at which points pairs were made, one after the other."""
-    maker = Steady(times)
-    monkeypatch.setattr(patience, "time", maker)
-    config = SimpleNamespace(compare=CompareConfig(), measure=MeasureConfig())
-    bench = SimpleNamespace(points=POINTS, request=SimpleNamespace(config=config, deadline=Deadline()), progress=Silent())
-    WholePairs(bench, maker, 1000.0).make([])
-    return maker.order
+class Listening(Silent):
+    """Keeps the notes."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
 
 
-def test_the_point_that_shows_it_soonest_is_run_first_and_ends_the_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    order = pairs_made({1: 1.0, 2: 2.0, 3: 8.0}, monkeypatch)
+@pytest.fixture
+def listener() -> Listening:
+    return Listening()
+
+
+@pytest.fixture
+def pairs_made(listener: Listening, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[int]]:
+    """Return what makes pairs and returns at which points, one after the other."""
+
+    def make(times: dict[int, float], *, is_fast: bool = False) -> list[int]:
+        maker = Steady(times)
+        monkeypatch.setattr(patience, "time", maker)
+        config, deadline = SimpleNamespace(compare=CompareConfig(), measure=MeasureConfig(fast=is_fast)), Deadline(clock=maker.monotonic)
+        bench = SimpleNamespace(points=POINTS, request=SimpleNamespace(config=config, deadline=deadline), progress=listener)
+        WholePairs(bench, maker, 1000.0).make([])
+        return maker.order
+
+    return make
+
+
+def test_the_point_that_shows_it_soonest_is_run_first_and_ends_the_runs(pairs_made: Callable[..., list[int]]) -> None:
+    order = pairs_made({1: 1.0, 2: 2.0, 3: 8.0})
     assert order[:7] == [1, 2, 3, 2, 2, 2, 2], "a pair of each, then what costs 8 s a pair and not 72"
     assert (order.count(1), order.count(2)) == (FEWEST_PAIRS, FEWEST_PAIRS)
     assert order.count(3) == 3, "113 s until it is seen, and as long again"
 
 
-def test_small_effects_have_as_many_pairs_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    order = pairs_made({1: 1.0, 2: 1.12, 3: 1.0}, monkeypatch)
+def test_small_effects_have_as_many_pairs_as_ever(pairs_made: Callable[..., list[int]]) -> None:
+    order = pairs_made({1: 1.0, 2: 1.12, 3: 1.0})
     assert min(map(order.count, (1, 2, 3))) >= FEWEST_PAIRS
     assert order.count(2) == FIRST_LOOK
+
+
+def test_a_fast_answer_ends_with_the_first_point_that_is_slower(pairs_made: Callable[..., list[int]]) -> None:
+    assert pairs_made({1: 1.0, 2: 2.0, 3: 8.0}, is_fast=True) == [1, 2, 3, 2, 2, 2, 2]
+
+
+def test_what_is_known_is_said_once_as_soon_as_it_is(pairs_made: Callable[..., list[int]], listener: Listening) -> None:
+    pairs_made({1: 1.0, 2: 2.0, 3: 8.0})
+    assert listener.notes == ["after 113 s, preliminary: slower, ×1.99 at w n=2.0, and as it seems ×7.95 at w n=3.0"]
+
+
+def test_that_nothing_is_slower_is_said_where_every_point_is_decided(pairs_made: Callable[..., list[int]], listener: Listening) -> None:
+    pairs_made({1: 1.0, 2: 1.0, 3: 1.0})
+    (words,) = listener.notes
+    assert "preliminary: not slower at any point, ×1.0" in words

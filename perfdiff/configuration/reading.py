@@ -61,6 +61,10 @@ def load(directory: Path, *, overrides: Overrides | None = None, environment: Ma
         values["cluster"]["address"] = checked(overrides.cluster, settings.ADDRESS, COMMAND_LINE, "--cluster")
     if overrides.time is not None:
         values["measure"]["time"] = checked(settings.parse(settings.TIME, overrides.time), settings.TIME, COMMAND_LINE, "--time")
+    if overrides.fast is None:
+        values["measure"]["fast"] = False
+    elif overrides.fast:
+        values["measure"] |= {"fast": True, "thorough": False}
     if overrides.thorough:
         values["measure"]["thorough"] = True
     place = project(directory, overrides.file)

@@ -20,11 +20,12 @@ class Patience:
 
     Long runs go on until there was a look at all points, if that takes no more than `first_look_s` in all. Once a point is slower, the
     others get just the pairs without which nothing can be said of them, within the budget, and where it is slower by far within
-    `AFTERWARDS_S`. Seconds count from when this was made.
+    `AFTERWARDS_S`, or none at all where that is what was asked for. Seconds count from when this was made.
     """
 
     budget_s: float
     first_look_s: float = 0.0
+    ends_when_slower: bool = False
     is_over: bool = False
     _limit_s: float = field(init=False)
     _started: float = field(init=False)
@@ -60,7 +61,7 @@ class Patience:
     def decide(self, has_too_few: bool, missing_s: Callable[[], float]) -> None:
         """Decide after a pair whether to go on: some point `has_too_few`, and the open ones need `missing_s` more, 0 if none is enough."""
         if self._is_slower:
-            self.is_over = not has_too_few or self._spent_s > self._limit_s
+            self.is_over = self.ends_when_slower or not has_too_few or self._spent_s > self._limit_s
         elif self._spent_s > self._limit_s and not has_too_few:
             spent_s, needed_s = self._spent_s, missing_s()
             if 0 < needed_s <= BUDGETS * self.budget_s - spent_s:

@@ -145,6 +145,11 @@ class Rounds:
         if not self._calls.runs and not self.site.same_code:
             self.site = coverage.untimed(self.site)
 
+    def end_with_whole_runs(self) -> None:
+        """Leave it open which function takes longer, as nobody asks for it."""
+        self.site = coverage.untimed(self.site)
+        self.notes += (caveats.whole_runs_alone(),)
+
     def _meet_what_differs(self) -> bool:
         """Return whether whole runs are slower and meet files that differ: then they are the project's, though no function is called."""
         if self._pairs.judged(self.runs).slower:

@@ -45,6 +45,7 @@ class WholePairs:
     maker: PairMaker
     budget_s: float
     was_halted: bool = False  # to leave time for where the cost arises
+    has_first_words: bool = False  # what is known was said before the comparison is over
     _turns: Turns = field(init=False)
 
     def __post_init__(self) -> None:
@@ -52,9 +53,9 @@ class WholePairs:
 
     def make(self, runs: list[Run]) -> None:
         """Add pairs to `runs` until every point is decided, or patience ends; raise WorkloadError or StoreError."""
-        turns, maker = self._turns, self.maker
+        turns, maker, config = self._turns, self.maker, self.bench.request.config.measure
         deadline = self.bench.request.deadline
-        patience = Patience(self.budget_s, min(self.bench.request.config.measure.first_look_s, deadline.left_s))
+        patience = Patience(self.budget_s, min(config.first_look_s, deadline.left_s), ends_when_slower=config.fast)
         halt_s = (1 - FIRST_SHARE) * deadline.left_s if deadline.is_limited and not self.was_halted else -math.inf
         self.was_halted = False
         looks = {point.id: self._next_look(point) for point in turns.points}
@@ -89,6 +90,7 @@ class WholePairs:
                 # What all points show together, as that head waits more, may leave open again what was decided.
                 turns.open_again(*(point for point in turns.points if self._wants_more(point, standings)))
                 looks[point.id] = self._next_look(point)
+                self._say_first(runs)
             patience.decide(turns.fewest < fewest, partial(self._missing_s, runs))
 
     def _next(self, patience: Patience, runs: Sequence[Run]) -> Point:
@@ -123,6 +125,22 @@ class WholePairs:
         assert ratio is not None, "those without are left out"
         at = f"{units.ratio(ratio.value)} [{ratio.low:.2f}, {ratio.high:.2f}] at {shown.point.label}, {ratio.runs_base} pairs"
         self.bench.progress.know(f"whole runs: {at}; {decided} of {points} points decided")
+
+    def _say_first(self, runs: list[Run]) -> None:
+        """Say once, as soon as pairs show it, that head is slower, or that it is not where every point is decided."""
+        judged = self.judged(runs)
+        if judged.slower:
+            clearest = judged.slower[0]
+            slowest = max(judged.ends, key=_mean_ratio)
+            words = f"slower, {units.ratio(_mean_ratio(clearest))} at {clearest.point.label}"
+            words += f", and as it seems {units.ratio(_mean_ratio(slowest))} at {slowest.point.label}" * (slowest is not clearest)
+        elif judged.are_not_slower and len(judged.ends) == len(self._turns.points):
+            words = f"not slower at any point, {units.ratio(judged.excluded)} and more are excluded"
+        else:
+            return
+        if not self.has_first_words:
+            self.bench.progress.note(f"after {units.duration(1e9 * self.bench.request.deadline.spent_s)}, preliminary: {words}")
+        self.has_first_words = True
 
     def _leave_out_what_ends_too_late(self, deadline: Deadline) -> None:
         """Close points at which the fewest pairs that tell anything would take longer than is left, unless they have these.
@@ -213,6 +231,10 @@ class WholePairs:
     def _next_look(self, point: Point) -> int:
         """Return the number of pairs of a point at which the next look is due."""
         return self.maker.count * next_look(self._turns.pairs[point.id] // self.maker.count)
+
+
+def _mean_ratio(end: EndToEnd) -> float:
+    return end.head_ns / end.base_ns
 
 
 def _excess(point: Point, runs: Sequence[Run]) -> float:
