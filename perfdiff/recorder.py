@@ -36,7 +36,7 @@ from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.benchmarks import with_benchmarks
 from perfdiff.measuring.changes import site_of
 from perfdiff.measuring.site import Site, Variant
-from perfdiff.measuring.surveying import surveyed
+from perfdiff.measuring.surveying import Places, surveyed
 from perfdiff.progress import Progress, Stopwatch
 from perfdiff.records import parts, plan
 from perfdiff.records.parts import Part, PartFunction
@@ -103,7 +103,7 @@ def _recorded(bench: Bench, wanted: RecordingOrder, progress: Progress) -> Ended
     if wanted.survey:
         bench, site = with_benchmarks(bench, site)
         with closing(bench.services):
-            site = surveyed(bench, site)
+            site, _ = surveyed(bench, site, Places(bench.points))
     site = _chosen(bench, site, wanted)
     variant = variants.followed(bench, variants.recipe(bench, site), site)
     for lost in dropped(variant.built, variant.probes):

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from perfdiff.analysis.verdicts.wholeruns import slower_by_far
+from perfdiff.collect.choosing.tally import Tally
 from perfdiff.config import CompareConfig, MeasureConfig
 from perfdiff.deadline import Deadline
-from perfdiff.measuring import patience
+from perfdiff.measuring import longruns, patience
 from perfdiff.measuring.making import Block, Made
+from perfdiff.measuring.surveying import Places
 from perfdiff.measuring.wholepairs import WholePairs
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Phase, Point, Run, Side
@@ -64,6 +66,39 @@ def test_few_pairs_of_the_same_code_are_hardly_ever_slower_by_far(noise: Noise) 
 def test_few_pairs_tell_what_takes_half_as_long_again() -> None:
     assert share_told(lambda rng: rng.normal(0, 0.025, FEWEST_PAIRS), 1.5, 200) >= 0.8
     assert share_told(lambda rng: rng.normal(0, 0.025, FEWEST_PAIRS), 1.1, 200) == 0.0, "places of code make as much"
+
+
+def plain_runs(seconds: dict[int, float]) -> list[Run]:
+    """Return a run of each side of points that take so long."""
+    return [
+        Run(0, Phase.PLAIN, point, side, 0, 1e9 * took_s, 1e9 * took_s, 1e6, None, None, "")
+        for point, took_s in seconds.items()
+        for side in Side
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "far", "spared"),
+    [
+        ((0.01, 0.02, 0.04, 0.08, 0.16), 3, []),  # all afforded
+        ((0.01, 0.02, 0.04, 0.5, 3.0), 3, [5]),
+        ((0.01, 0.02, 0.04, 0.5, 3.0), 5, []),  # where it shows is kept, however long it takes
+        ((1.0, 2.0, 4.0, 8.0, 16.0), 1, [4, 5]),  # three sizes tell how it grows
+        ((16.0, 8.0, 4.0, 2.0, 1.0), 4, [1, 2]),
+    ],
+)
+def test_long_points_are_not_needed_to_locate_what_shorter_ones_show(seconds: tuple[float, ...], far: int, spared: list[int]) -> None:
+    points = [Point(number, "w", {"n": float(number)}, "") for number in range(1, 6)]
+    runs = plain_runs({point.id: took_s for point, took_s in zip(points, seconds, strict=True)})
+    ends = [SimpleNamespace(point=points[far - 1])]
+    assert [point.id for point in longruns.beyond_need(points, runs, ends, 5)] == spared
+
+
+def test_a_point_that_alone_calls_a_function_is_surveyed_as_ever() -> None:
+    calls = {(1, Side.BASE): {7: 10.0}, (1, Side.HEAD): {7: 10.0}, (2, Side.BASE): {7: 90.0}, (2, Side.HEAD): {7: 90.0}}
+    places = Places(POINTS[:2], spared=POINTS[1:2])
+    assert [point.id for point in places.timed(Tally({}, calls, {}, {}))] == [1]
+    assert [point.id for point in places.timed(Tally({}, calls | {(2, Side.HEAD): {7: 90.0, 8: 1.0}}, {}, {}))] == [1, 2]
 
 
 @dataclass

@@ -111,7 +111,11 @@ class WholePairs:
 
     def _is_slower_by_far(self, point: Point, runs: Sequence[Run]) -> bool:
         """Return whether head is slower at a point by so much that few pairs show it beyond doubt."""
-        return point.id in {end.point.id for end in slower_by_far(self.bench.points, runs, self.bench.request.config.compare)}
+        return point.id in {end.point.id for end in self.slower_by_far(runs)}
+
+    def slower_by_far(self, runs: Sequence[Run]) -> tuple[EndToEnd, ...]:
+        """Return the points where head is slower by so much that few pairs show it beyond doubt."""
+        return slower_by_far(self.bench.points, runs, self.bench.request.config.compare)
 
     def _tell(self, runs: list[Run]) -> None:
         """Tell what the runs so far show at the point where head seems slowest, or how many there are where these are too few."""
