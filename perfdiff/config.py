@@ -262,6 +262,7 @@ class MeasureConfig:
     budget_s: float | None = (
         None  # for whole runs, and again for runs with probes; None: as long as the builds took, `LEAST_BUDGET_S` at least
     )
+    fast: bool = False  # end with whole runs, as soon as they show that head is slower, or everywhere that it is not
     thorough: bool = False  # run with probes even where whole runs and exact counts answer
     layouts: int = 40  # builds of each side at most, different in the places of code and data alone; whole runs are spread over them
     wait_s: float = HOUR_S  # for another perfdiff that is at work with the same cache

@@ -62,6 +62,11 @@ class Deadline:
         return self.time_s is not None
 
     @property
+    def spent_s(self) -> float:
+        """Return how many seconds the comparison has taken so far."""
+        return self.clock() - self._started
+
+    @property
     def remaining_s(self) -> float:
         """Return how many seconds are left until the answer is due, the analysis included; infinity where nobody waits for it."""
         return math.inf if self.time_s is None else self._started + self.time_s - self.clock()

@@ -114,9 +114,11 @@ def outlook(request: Request, progress: Progress, *, packs: Packs | None = None,
         if (_seconds(whole, took) or 0.0) > max(budget_s, config.measure.first_look_s):
             whole = _whole(request, points, FEWEST_PAIRS)
         longest, timed = _whole(request, points, MOST_PAIRS), _timed(request, points)
+        if config.measure.fast:
+            survey, again, timed = [], [], []
         fewest = whole if _may_be_spared(request) else [*survey, *whole]
-        counting = config.counters.software and tools.counts
-        variants = 3 + COUNTINGS * counting if tools.rebuilds else 1  # plain, survey, timed, counted
+        counting = config.counters.software and tools.counts and not config.measure.fast
+        variants = 3 + COUNTINGS * counting if tools.rebuilds and not config.measure.fast else 1  # plain, survey, timed, counted
         return Outlook(
             base=pins.base.revision,
             head=pins.head.revision,

@@ -36,7 +36,7 @@ from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.changes import site_of
 from perfdiff.measuring.guesses import prepared
 from perfdiff.measuring.site import Site, Variant
-from perfdiff.measuring.surveying import surveyed
+from perfdiff.measuring.surveying import Places, surveyed
 from perfdiff.progress import Progress, Stopwatch
 from perfdiff.records import parts, plan
 from perfdiff.records.parts import Part, PartFunction
@@ -102,7 +102,7 @@ def _recorded(bench: Bench, wanted: RecordingOrder, progress: Progress) -> Ended
     if wanted.survey:
         bench, site = prepared(bench)
         with closing(bench.services):
-            site = surveyed(bench, site)
+            site, _ = surveyed(bench, site, Places(bench.points))
     else:
         site = site_of(bench, bench.workshop.plain())
     site = _chosen(bench, site, wanted)

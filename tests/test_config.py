@@ -198,6 +198,17 @@ def test_a_cluster_is_that_of_the_file_unless_a_command_names_another(checkout: 
     assert load(checkout, GOOD).cluster.address is None
 
 
+def test_a_fast_answer_that_the_command_line_asks_for_sets_a_thorough_one_aside(checkout: Path) -> None:
+    text = f"{GOOD}[measure]\nthorough = true\n"
+    measure = load(checkout, text, overrides=Overrides(fast=True)).measure
+    assert (measure.fast, measure.thorough) == (True, False)
+
+
+@pytest.mark.parametrize(("asked", "is_fast"), [(None, False), (False, True)])
+def test_what_needs_functions_is_never_fast(checkout: Path, asked: bool | None, is_fast: bool) -> None:
+    assert load(checkout, f"{GOOD}[measure]\nfast = true\n", overrides=Overrides(fast=asked)).measure.fast is is_fast
+
+
 def test_command_line_wins_over_environment_over_file_over_default(checkout: Path) -> None:
     text = f"{GOOD}seed = 7\n"
     variables = {"PERFDIFF_COMPARE_SEED": "8", "PERFDIFF_RUNS": "20", "PERFDIFF_BUILD_COMMAND": "make all"}

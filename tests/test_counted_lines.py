@@ -110,7 +110,7 @@ class Asked:
 
     def count(self) -> LineCounts:
         site, collector = SimpleNamespace(notes=()), SimpleNamespace(targets={})
-        return linecounts.count(self.bench, site, collector, self.runs)  # type: ignore[arg-type]
+        return linecounts.count(self.bench, site, collector, self.runs, self.bench.points)  # type: ignore[arg-type]
 
 
 @pytest.fixture

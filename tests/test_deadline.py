@@ -194,7 +194,7 @@ def test_progress_tells_what_whole_runs_show_by_now() -> None:
     progress = Knowing()
     pairs_in(1000.0, Simulated({0: 2.0, 1: 0.1}, Clock(), slower=True), 2, progress)
     assert progress.known[0] == "whole runs: too few yet (1 of 5 pairs)"
-    assert progress.known[-1] == "whole runs: ×2 [2.00, 2.00] at w n=1, 10 pairs; 2 of 2 points decided"
+    assert progress.known[-1] == "whole runs: ×2 [2.00, 2.00] at w n=0, 5 pairs; 2 of 2 points decided"
 
 
 class Torn:

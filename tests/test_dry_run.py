@@ -80,6 +80,12 @@ def test_where_counts_may_answer_no_survey_need_be_made(place: Path, say: Run) -
     assert "8 to 12 survey" in say("v1", "v2", "--dry-run", "--thorough")
 
 
+def test_a_fast_answer_needs_plain_builds_and_whole_runs_alone(say: Run) -> None:
+    said = say("v1", "v2", "--dry-run", "--fast")
+    assert "builds 2, none is kept from before" in said
+    assert "of these 40 to 1,280 plain time" in said
+
+
 def test_nothing_is_started(say: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[object] = []
     monkeypatch.setattr("perfdiff.processes.running", lambda *arguments, **_: started.append(arguments) or running(*arguments))

@@ -330,7 +330,43 @@ def test_where_a_point_is_slower_the_others_are_run_until_something_can_be_said_
     assert found.verdict is Verdict.REGRESSION
     pairs = {end.point.label: end.ratio.runs_base if end.ratio else 0 for end in found.end_to_end}
     assert {end.standing for end in found.end_to_end} == {PointStanding.SLOWER}
-    assert [pairs[label] for label in pairs if LARGEST in label] == [FEWEST_PAIRS] < [max(pairs.values())]
+    assert set(pairs.values()) == {FEWEST_PAIRS}, "as many show that head is slower by far"
+
+
+def test_who_asks_for_a_fast_answer_has_it_from_whole_runs_alone(sums: Request) -> None:
+    asked = replace(sums, config=replace(sums.config, measure=replace(sums.config.measure, fast=True)))
+    outcome = pipeline.compare(asked, Silent(), executor=Slower())
+    assert outcome.findings.verdict is Verdict.REGRESSION
+    assert outcome.experiment is not None
+    assert {run.phase for run in outcome.experiment.runs} == {Phase.PLAIN}
+    assert "whole-runs-alone" in {note.slug for note in outcome.findings.notes}
+    assert {each.verdict for each in outcome.findings.functions} == {Verdict.INCONCLUSIVE}
+
+
+class OfSeconds(Slower):
+    """Plain runs at the two largest of five points are said to take some seconds, twice as many of head."""
+
+    def execute(self, command: Command) -> Execution:
+        found = super().execute(command)
+        if " with " in command.where or not any(size in command.where for size in ("n=3000", "n=4000")):
+            return found
+        took_ns = 2e9 * (2 if "head" in command.where else 1)
+        return replace(found, wall_ns=took_ns, cpu_ns=took_ns)
+
+
+def test_where_head_is_slower_by_far_calls_work_and_lines_are_asked_of_points_that_take_seconds_no_more_than_needed(sums: Request) -> None:
+    (workload,) = sums.config.workloads
+    workload = replace(workload, parameters={"n": (500.0, 1000.0, 2000.0, 3000.0, 4000.0)})
+    asked = replace(sums, revisions=("base", "longer"), config=replace(sums.config, workloads=(workload,)))
+    outcome = pipeline.compare(asked, Silent(), executor=OfSeconds())
+    assert outcome.findings.verdict is Verdict.REGRESSION
+    assert outcome.experiment is not None
+    runs, points = outcome.experiment.runs, outcome.experiment.points
+    runs_at = {point.label: Counter(run.phase for run in runs if run.point == point.id) for point in points}
+    counted, timed = ([runs_at[point.label][phase] for point in points] for phase in (Phase.COUNTED, Phase.TIMED))
+    assert counted == [4, 4, 4, 0, 0]
+    assert timed[3:] == [2, 2] < timed[:2]
+    assert "long-runs" in {note.slug for note in outcome.findings.notes}
 
 
 class Lasting(Slower):

@@ -113,6 +113,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             "--ticket", metavar="DIR", help="Write a folder to attach to a ticket: reports, plots, and commands to reproduce them."
         ),
     ] = None,
+    fast: options.Fast = False,
     thorough: options.Thorough = False,
     time: options.Time = None,
     cluster: options.Cluster = None,
@@ -133,7 +134,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         if ticket_folder:
             ticket.check(ticket_folder)
         overrides = overridden(context, project, workloads, repeats)
-        overrides = replace(overrides, thorough=thorough, time=time, cluster=cluster)
+        overrides = replace(overrides, fast=fast, thorough=thorough, time=time, cluster=cluster)
         if dry_run:
             _rehearse(tuple(revisions), project.repository, project.cache_folder, overrides, quiet=project.quiet)
             raise typer.Exit

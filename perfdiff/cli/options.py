@@ -109,6 +109,9 @@ Cluster = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")]
 Full = Annotated[bool, typer.Option("--full", help="Show all of the report on the terminal, not only what fits a page of 60 lines.")]
+Fast = Annotated[
+    bool, typer.Option("--fast", help="End with whole runs, once they show that head is slower or is not: which function is not asked.")
+]
 Thorough = Annotated[
     bool, typer.Option("--thorough", help="Run with probes even if whole runs and exact counts already show that nothing is slower.")
 ]

@@ -20,6 +20,7 @@ class Overrides:
     parameters: Mapping[str, tuple[float | str, ...]] = field(default_factory=dict)
     runs: int | None = None
     seed: int | None = None
+    fast: bool | None = None  # None: whatever a file says, as what is asked for are functions
     thorough: bool = False
     time: str | None = None
     setup: str | None = None

@@ -88,6 +88,10 @@ def _values(source: TomlFile | None, overrides: Overrides, environment: Mapping[
         values["cluster"]["address"] = checked(overrides.cluster, settings.ADDRESS, COMMAND_LINE, "--cluster")
     if overrides.time is not None:
         values["measure"]["time"] = checked(settings.parse(settings.TIME, overrides.time), settings.TIME, COMMAND_LINE, "--time")
+    if overrides.fast is None:
+        values["measure"]["fast"] = False
+    elif overrides.fast:
+        values["measure"] |= {"fast": True, "thorough": False}
     if overrides.thorough:
         values["measure"]["thorough"] = True
     return values

@@ -225,6 +225,7 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
     },
     "measure": {
         "budget_s": _SECONDS,
+        "fast": _TRUTH,
         "thorough": _TRUTH,
         "layouts": Setting("a whole number of at least 1, such as 6", _integer(1)),
         "wait_s": _SECONDS,

@@ -52,7 +52,7 @@ class CountedRuns:
         kept from the first that do, or where all points would take longer than the budget at the pace of those before.
         """
         points, budget_s = self.bench.points, self._budget_s
-        if self._affordable(site, before.runs) != points:
+        if self._affordable(site, before.runs, points) != points:
             return None
         variant = variants.census(self.bench, site)
         if not variant.is_whole:
@@ -73,13 +73,13 @@ class CountedRuns:
                 return None
         return coverage.answered_by_counts(self.bench, site, variant, counted, self.collector), self._kept(counted, variant)
 
-    def of_chosen(self, site: Site, before: Sequence[Run]) -> tuple[CountsOfRuns | None, tuple[Note, ...]]:
-        """Count the chosen functions within the budget, until counts of a single thread repeat; discard all if a run fails."""
-        budget_s, points = self._budget_s, self._affordable(site, before)
+    def of_chosen(self, site: Site, before: Sequence[Run], at: Sequence[Point]) -> tuple[CountsOfRuns | None, tuple[Note, ...]]:
+        """Count the chosen functions at some points within the budget, until counts of one thread repeat; discard all if a run fails."""
+        budget_s, points = self._budget_s, self._affordable(site, before, at)
         variant = variants.counted(self.bench, site)
         if not variant.targets:
             return None, variant.notes
-        notes = (*variant.notes, *counting.left_out(self.bench.points, points, budget_s, site.slowdown))
+        notes = (*variant.notes, *counting.left_out(at, points, budget_s, site.slowdown))
         if not points:
             return None, notes
         counted = _nothing_counted(variant, points)
@@ -93,12 +93,11 @@ class CountedRuns:
                 break
         return self._kept(counted, variant), notes
 
-    def _affordable(self, site: Site, runs: Sequence[Run]) -> tuple[Point, ...]:
-        """Return the points whose counted runs the budget allows."""
+    def _affordable(self, site: Site, runs: Sequence[Run], at: Sequence[Point]) -> tuple[Point, ...]:
+        """Return those of some points whose counted runs the budget allows."""
         config_s, plain_runs = self.bench.request.config.counters.budget_s, site.slowdown * counting.LEAST_ROUNDS
         usual, points = (
-            counting.affordable(self.bench.points, runs, budget_s, len(self.bench.sides), plain_runs)
-            for budget_s in (config_s, self._budget_s)
+            counting.affordable(at, runs, budget_s, len(self.bench.sides), plain_runs) for budget_s in (config_s, self._budget_s)
         )
         self.bench.request.deadline.is_short |= len(points) < len(usual)
         return points

@@ -25,19 +25,26 @@ class LineCounts:
     notes: tuple[Note, ...] = ()
 
 
-def affordable(bench: Bench, runs: Sequence[Run]) -> tuple[Point, ...]:
-    """Return the points at which the budget allows counting lines; none if they are too few, or nobody reads lines."""
+def affordable(bench: Bench, runs: Sequence[Run], points: Sequence[Point]) -> tuple[Point, ...]:
+    """Return those of some points at which the budget allows counting lines; none if they are too few, or nobody reads lines."""
     config, is_wanted = bench.request.config.counters, not bench.request.followed
-    points = counting.affordable(bench.points, runs, config.budget_s, len(bench.sides), placing.USUAL_SLOWDOWN)
+    points = counting.affordable(points, runs, config.budget_s, len(bench.sides), placing.USUAL_SLOWDOWN)
     return points if config.software and is_wanted and len(points) >= placing.FEWEST_POINTS else ()
 
 
-def count(bench: Bench, site: Site, collector: Collector, runs: Sequence[Run], files: Collection[str] | None = None) -> LineCounts:
-    """Count how often lines run, at as many points as the budget allows, shortest first; of units that are the same, in those of `files`.
+def count(  # noqa: PLR0913, PLR0917 (what is counted where)
+    bench: Bench,
+    site: Site,
+    collector: Collector,
+    runs: Sequence[Run],
+    points: Sequence[Point],
+    files: Collection[str] | None = None,
+) -> LineCounts:
+    """Count how often lines run, at as many of some points as the budget allows, shortest first; of units that are the same in `files`.
 
     What fails costs lines alone, but for DiskFilledError and StoreError, which are raised: nothing can be kept then.
     """
-    points = affordable(bench, runs)
+    points = affordable(bench, runs, points)
     variant = variants.placed(bench, site, files) if points else None
     if variant is None or not variant.targets:
         return LineCounts(notes=variant.notes if variant else ())

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perfdiff import units
-from perfdiff.analysis.verdicts.wholeruns import WholeRuns
+from perfdiff.analysis.findings import EndToEnd
 from perfdiff.collect.counts import counting
 from perfdiff.measuring.surveying import SURVEY_ROUNDS
 from perfdiff.records.schema import Note, Phase, Point, Run, Side
@@ -16,18 +16,33 @@ from perfdiff.records.schema import Note, Phase, Point, Run, Side
 # So many budgets of whole runs may the survey and the fewest runs with probes take at all points together. Most comparisons stay far below;
 # what takes longer would have an answer wait for minutes that is known but for who is guilty.
 AFFORDED = 4.0
+# So many seconds may they take where head is slower by far: who knows that and waits for where does so for no longer than attention lasts
+# (Nielsen 1993, Usability Engineering, §5.5).
+WHERE_S = 10.0
+SIZES = 3  # of points that tell how a cost grows: so many of the shortest are kept
 _SHOWN = 3
 
 
-def spared(points: Sequence[Point], runs: Sequence[Run], judged: WholeRuns, limit_s: float, fewest: int) -> tuple[Point, ...]:
+def spared(points: Sequence[Point], runs: Sequence[Run], slower: Sequence[EndToEnd], limit_s: float, fewest: int) -> tuple[Point, ...]:
     """Return the points, those with the longest runs, beyond what locating may take with `fewest` runs of each side with probes.
 
-    None where head is not `judged` slower at one of the others.
+    None where head is not seen to be `slower` at one of the others.
     """
-    each = 1 + SURVEY_ROUNDS + fewest
-    kept = counting.affordable(points, runs, limit_s, len(Side), each)
-    if {end.point.id for end in judged.slower}.isdisjoint(point.id for point in kept):
+    kept = counting.affordable(points, runs, limit_s, len(Side), 1 + SURVEY_ROUNDS + fewest)
+    if {end.point.id for end in slower}.isdisjoint(point.id for point in kept):
         return ()
+    return tuple(point for point in points if point not in kept)
+
+
+def beyond_need(points: Sequence[Point], runs: Sequence[Run], far: Sequence[EndToEnd], fewest: int) -> tuple[Point, ...]:
+    """Return the points, those with the longest runs, that are not needed to locate what makes head slower by `far` at shorter ones.
+
+    Those that locating affords within `WHERE_S` are kept, `SIZES` at least, and as many as hold a point where head is slower by far.
+    """
+    ordered, telling = counting.shortest_first(points, runs), {end.point.id for end in far}
+    first = next((place for place, point in enumerate(ordered) if point.id in telling), len(ordered))
+    affordable = counting.affordable(points, runs, WHERE_S, len(Side), 1 + SURVEY_ROUNDS + fewest)
+    kept = ordered[: max(len(affordable), SIZES, first + 1)]
     return tuple(point for point in points if point not in kept)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from perfdiff import processes, units
 from perfdiff.analysis import looks
-from perfdiff.analysis.findings import Findings, Verdict
+from perfdiff.analysis.findings import EndToEnd, Findings, Verdict
 from perfdiff.collect.choosing import folding
 from perfdiff.collect.counts import counting
 from perfdiff.collect.runs import caveats, workloads
@@ -22,7 +22,7 @@ from perfdiff.measuring.looking import Looking
 from perfdiff.measuring.making import Makers, OwnMachine, PairMaker
 from perfdiff.measuring.outside import read_outside
 from perfdiff.measuring.site import Site
-from perfdiff.measuring.surveying import surveyed
+from perfdiff.measuring.surveying import Places, surveyed
 from perfdiff.measuring.wholepairs import CONFIRMED_S, WholePairs
 from perfdiff.records import store
 from perfdiff.records.places import PlaceExperiment
@@ -48,11 +48,13 @@ class Rounds:
     _counting: CountedRuns = field(init=False)
     _calls: TimedCalls = field(init=False)
     _counts: CountsOfRuns = field(default_factory=CountsOfRuns)
+    _telling: Sequence[Point] = ()  # points at which work and lines are counted
     _lines: PlaceExperiment | None = None
     _met: tuple[str, ...] = ()
     _outside: tuple[str, ...] = ()
 
     def __post_init__(self, makers: Makers) -> None:
+        self._telling = self.bench.points
         self._collector = self.bench.collector(self.site.targets)  # one for all rounds: it numbers the runs
         self._maker = makers(self.bench, self.site, self._collector)
         self._pairs = WholePairs(self.bench, self._maker, self.budget_s)
@@ -171,6 +173,11 @@ class Rounds:
         if not self._calls.runs and not self.site.same_code:
             self.site = coverage.untimed(self.site)
 
+    def end_with_whole_runs(self) -> None:
+        """Leave it open which function takes longer, as nobody asks for it."""
+        self.site = coverage.untimed(self.site)
+        self.notes += (caveats.whole_runs_alone(),)
+
     def _meet_what_differs(self) -> bool:
         """Return whether whole runs are slower and meet files that differ: then they are the project's, though no function is called."""
         if self._pairs.judged(self.runs).slower:
@@ -180,16 +187,22 @@ class Rounds:
     def choose(self) -> None:
         """Survey all functions, and choose those that are counted and timed."""
         points, plain = self.bench.points, [run for run in self.runs if run.phase is Phase.PLAIN]
+        far: tuple[EndToEnd, ...] = ()
         if len(self.bench.sides) > 1 and not self._wants_calls:
             limit_s = min(longruns.AFFORDED * self.budget_s, self.bench.request.deadline.left_s)
-            self._calls.long = longruns.spared(points, plain, self._pairs.judged(plain), limit_s, FIRST_LOOK)
-            self.notes += longruns.note(self._calls.long, plain)
+            self._calls.long = longruns.spared(points, plain, self._pairs.judged(plain).slower, limit_s, FIRST_LOOK)
+            far = self._pairs.slower_by_far(plain)
         self._require_time(FEWEST_TO_CHOOSE, "that choose functions and count them")
-        self.site = surveyed(self.bench, self.site, plain, [point for point in points if point not in self._calls.long])
+        afforded = [point for point in points if point not in self._calls.long]
+        places = Places(afforded, longruns.beyond_need(afforded, plain, far, FIRST_LOOK) if far else ())
+        self.site, timed_at = surveyed(self.bench, self.site, places, plain)
+        self._calls.long = tuple(point for point in self.bench.points if point not in timed_at)
+        self.notes += longruns.note(self._calls.long, plain)
+        self._telling = tuple(timed_at) if far else self.bench.points
 
     def count(self) -> None:
         """Count the chosen functions."""
-        counts, notes = self._counting.of_chosen(self.site, self.runs)
+        counts, notes = self._counting.of_chosen(self.site, self.runs, self._telling)
         self.notes += notes
         if counts is not None:
             self._keep_counts(counts)
@@ -278,7 +291,7 @@ class Rounds:
     @property
     def ask_for_lines(self) -> bool:
         """Return whether something is slower, or the answer is open, so that lines should be counted."""
-        if self.are_answered or not linecounts.affordable(self.bench, self.runs):
+        if self.are_answered or not linecounts.affordable(self.bench, self.runs, self._telling):
             return False
         found = self._look()
         verdicts = {found.verdict, *(each.verdict for each in found.functions)}
@@ -286,7 +299,7 @@ class Rounds:
 
     def count_lines(self) -> None:
         """Count how often lines run; on failure the report has no lines."""
-        found = linecounts.count(self.bench, self.site, self._collector, self.runs, self._files_in_question())
+        found = linecounts.count(self.bench, self.site, self._collector, self.runs, self._telling, self._files_in_question())
         self._lines = found.experiment
         self.notes += found.notes
 

@@ -49,6 +49,9 @@ def _gather(bench: Bench, rounds: Rounds) -> None:
     rounds.confirm()
     if len(bench.sides) > 1 and not rounds.are_answered:
         rounds.compare_whole_runs()
+        if bench.request.config.measure.fast:
+            _end_with_whole_runs(rounds)
+            return
         rounds.count_all()
     if not rounds.are_answered:
         rounds.locate()
@@ -60,3 +63,9 @@ def _gather(bench: Bench, rounds: Rounds) -> None:
         rounds.look_outside()
     if len(bench.sides) > 1 and rounds.ask_for_lines:
         rounds.count_lines()
+
+
+def _end_with_whole_runs(rounds: Rounds) -> None:
+    rounds.end_with_whole_runs()
+    if rounds.bring_good_news:
+        rounds.look_outside()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,15 +30,28 @@ from perfdiff.records.schema import Floats, Note, Phase, Point, Run, Side
 SURVEY_ROUNDS = 2
 
 
-def surveyed(bench: Bench, site: Site, plain: Sequence[Run] = (), points: Sequence[Point] | None = None) -> Site:
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The points that the survey runs at; it only counts calls at those `spared` of them whose runs call nothing that others do not."""
+
+    points: Sequence[Point]
+    spared: Sequence[Point] = ()
+
+    def timed(self, counted: Tally) -> list[Point]:
+        """Return the points at which calls are timed, by what was counted at all."""
+        kept = [point.id for point in self.points if point not in self.spared]
+        return [point for point in self.points if point.id in kept or counted.calls_more(point.id, kept)]
+
+
+def surveyed(bench: Bench, site: Site, places: Places, plain: Sequence[Run] = ()) -> tuple[Site, list[Point]]:
     """Run a build with probes in all functions, and use it to choose the functions to measure within the budget of probes.
 
-    `plain` runs that were made before are not made again. It runs at all `points`, or some.
+    `plain` runs that were made before are not made again. Return the points at which calls were timed as well.
     """
     config, subjects = bench.request.config, site.subjects
     events = counters.choose(config.counters)
     probeable = subjects.probeable(config.probes.exclude)
-    seen, lost, elsewhere = _survey(bench, site, probeable, plain, points or bench.points)
+    seen, lost, elsewhere, timed_at = _survey(bench, site, probeable, plain, places)
     overhead, compares = config.probes.overhead, len(bench.sides) > 1
     keeping = overhead if compares else max(overhead, survey.ALONE_SHARE)
     budget = Budget(overhead, keeping, bench.reservoir, _probe_costs(bench, site), bool(events.events), folds=compares)
@@ -47,7 +60,7 @@ def surveyed(bench: Bench, site: Site, plain: Sequence[Run] = (), points: Sequen
     subjects = folding.stood_in_for(subjects, selection.folds)
     measured = {choice.id for choice in selection.choices}
     found = coverage.covered(bench, replace(site, subjects=subjects), measured, Passed(seen.ran, lost, seen.edges))
-    return replace(
+    chosen = replace(
         found,
         selection=selection,
         folded=(*folding.folded(found.subjects, selection, seen), *found.folded),
@@ -61,12 +74,16 @@ def surveyed(bench: Bench, site: Site, plain: Sequence[Run] = (), points: Sequen
             *events.notes,
         ),
     )
+    return chosen, timed_at
 
 
 def _survey(
-    bench: Bench, site: Site, probeable: Mapping[int, Counterpart], plain: Sequence[Run], points: Sequence[Point]
-) -> tuple[Survey, frozenset[int], tuple[Note, ...]]:
-    """Build with probes in all functions and run them; return what was seen, whose probes were lost, and which code lies elsewhere."""
+    bench: Bench, site: Site, probeable: Mapping[int, Counterpart], plain: Sequence[Run], places: Places
+) -> tuple[Survey, frozenset[int], tuple[Note, ...], list[Point]]:
+    """Build with probes in all functions and run them.
+
+    Return what was seen, whose probes were lost, which code lies elsewhere, and at which points calls were timed.
+    """
     workshop = bench.workshop
     probes = {side: site.subjects.survey_probes(side, probeable) for side in bench.sides}
     built = workshop.probed(Phase.SURVEY, probes, site.plain)
@@ -80,14 +97,16 @@ def _survey(
         return workshop.targets(Phase.SURVEY, built, modes, probes)
 
     collector = bench.collector({**site.targets, **tallying})
-    runs, counted = _tallied(bench, collector, probes, plain, points)
+    runs, counted = _tallied(bench, collector, probes, plain, places.points)
+    points = places.timed(counted)
     timed = Assembly(probes, {point.id: point for point in points}, surveying=True)
+    runs = [run for run in runs if run.point in {point.id for point in points}]
     runs += _timed(bench, collector, [(point, timing(counted, point.id)) for point in points], counted.unsteady(), timed)
     seen = survey.summarise(runs, timed.totals(), timed.edges(), timed.lengths(), _executions(timed))
     if len(bench.sides) > 1:
         reach.require_tree(collector.misplaced, seen.ran, site.subjects)
     coverage.require_calls(bench, seen.called, probes, built)
-    return seen, workshop.lost(built, probes), remarks.of_other_code(collector.told)
+    return seen, workshop.lost(built, probes), remarks.of_other_code(collector.told), points
 
 
 def _tallied(bench: Bench, collector: Collector, probes: Probes, plain: Sequence[Run], points: Sequence[Point]) -> tuple[list[Run], Tally]:

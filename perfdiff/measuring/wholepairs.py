@@ -13,7 +13,7 @@ import numpy as np
 from perfdiff import units
 from perfdiff.analysis.findings import EndToEnd, PointStanding
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
+from perfdiff.analysis.verdicts.wholeruns import WholeRuns, slower_by_far, whole_runs
 from perfdiff.collect.runs import schedule
 from perfdiff.collect.runs.turns import Turns
 from perfdiff.config import BUDGETS
@@ -28,6 +28,8 @@ from perfdiff.statistics.sides import logs, pairs_of
 FIRST_SHARE = 0.5  # of the time that is left: as much is left for where the cost arises, and for what is still open then
 LONG_S = 1.0  # pairs that take so long are told of one by one; a look takes some milliseconds
 CONFIRMED_S = 4.0  # that pairs may take which confirm a proof: what contradicts one in practice is a multiple, which few pairs show
+# From this ratio on, five pairs that vary by 5 % show that head is slower by far at four points (their standard deviation; 0.1 % a look).
+TOLD_BY_FEW = 1.5
 MOST_CONFIRMING = 20  # pairs: as many as two looks have
 
 
@@ -43,6 +45,7 @@ class WholePairs:
     maker: PairMaker
     budget_s: float
     was_halted: bool = False  # to leave time for where the cost arises
+    has_first_words: bool = False  # what is known was said before the comparison is over
     _turns: Turns = field(init=False)
 
     def __post_init__(self) -> None:
@@ -50,9 +53,9 @@ class WholePairs:
 
     def make(self, runs: list[Run]) -> None:
         """Add pairs to `runs` until every point is decided, or patience ends; raise WorkloadError or StoreError."""
-        turns, maker = self._turns, self.maker
+        turns, maker, config = self._turns, self.maker, self.bench.request.config.measure
         deadline = self.bench.request.deadline
-        patience = Patience(self.budget_s, min(self.bench.request.config.measure.first_look_s, deadline.left_s))
+        patience = Patience(self.budget_s, min(config.first_look_s, deadline.left_s), ends_when_slower=config.fast)
         halt_s = (1 - FIRST_SHARE) * deadline.left_s if deadline.is_limited and not self.was_halted else -math.inf
         self.was_halted = False
         looks = {point.id: self._next_look(point) for point in turns.points}
@@ -64,8 +67,7 @@ class WholePairs:
                 self.was_halted = deadline.left_s <= halt_s and turns.fewest >= FEWEST_PAIRS * maker.count
                 if self.was_halted or not turns.open:
                     return
-                point = turns.next_short_of(self._fewest(patience)) if patience.wants_fewest else turns.next
-                yield self._block(point)
+                yield self._block(self._next(patience, runs))
 
         for made in maker.made(pairs()):
             point = made.pair[0].point
@@ -73,6 +75,8 @@ class WholePairs:
             turns.took(point, made.seconds)
             if patience.is_over or point not in turns.open:  # of several machines the others make their pairs to the end
                 continue
+            if turns.pairs[point.id] == FEWEST_PAIRS * maker.count and self._is_slower_by_far(point, runs):
+                patience.saw_slower_by_far()
             is_look, fewest = turns.pairs[point.id] >= looks[point.id], self._fewest(patience)
             tells_something = is_look or (turns.pairs[point.id] == fewest and patience.wants_fewest)
             if tells_something or made.seconds >= LONG_S:
@@ -80,13 +84,38 @@ class WholePairs:
             if tells_something:
                 standings = {place: end.standing for place, end in self._ends(runs).items()}
                 if standings[point.id] is PointStanding.SLOWER:
-                    patience.saw_slower()
+                    patience.saw_slower_by_far() if self._is_slower_by_far(point, runs) else patience.saw_slower()
                 if is_look and not self._wants_more(point, standings):
                     turns.close(point)
                 # What all points show together, as that head waits more, may leave open again what was decided.
                 turns.open_again(*(point for point in turns.points if self._wants_more(point, standings)))
                 looks[point.id] = self._next_look(point)
+                self._say_first(runs)
             patience.decide(turns.fewest < fewest, partial(self._missing_s, runs))
+
+    def _next(self, patience: Patience, runs: Sequence[Run]) -> Point:
+        """Return the point whose turn it is: where time is over one with too few pairs, or else the one that tells most for its seconds."""
+        if patience.wants_fewest:
+            return self._turns.next_short_of(self._fewest(patience))
+        return self._telling(runs) or self._turns.next
+
+    def _telling(self, runs: Sequence[Run]) -> Point | None:
+        """Return the point whose first pairs will soonest show that head is slower by far, by those so far; None where none seems to.
+
+        Each point has a pair before that.
+        """
+        if not self._turns.fewest:
+            return None
+        clear = [point for point in self._turns.open if _excess(point, runs) >= math.log(TOLD_BY_FEW)]
+        return self._turns.soonest(clear, FEWEST_PAIRS * self.maker.count)
+
+    def _is_slower_by_far(self, point: Point, runs: Sequence[Run]) -> bool:
+        """Return whether head is slower at a point by so much that few pairs show it beyond doubt."""
+        return point.id in {end.point.id for end in self.slower_by_far(runs)}
+
+    def slower_by_far(self, runs: Sequence[Run]) -> tuple[EndToEnd, ...]:
+        """Return the points where head is slower by so much that few pairs show it beyond doubt."""
+        return slower_by_far(self.bench.points, runs, self.bench.request.config.compare)
 
     def _tell(self, runs: list[Run]) -> None:
         """Tell what the runs so far show at the point where head seems slowest, or how many there are where these are too few."""
@@ -100,6 +129,22 @@ class WholePairs:
         assert ratio is not None, "those without are left out"
         at = f"{units.ratio(ratio.value)} [{ratio.low:.2f}, {ratio.high:.2f}] at {shown.point.label}, {ratio.runs_base} pairs"
         self.bench.progress.know(f"whole runs: {at}; {decided} of {points} points decided")
+
+    def _say_first(self, runs: list[Run]) -> None:
+        """Say once, as soon as pairs show it, that head is slower, or that it is not where every point is decided."""
+        judged = self.judged(runs)
+        if judged.slower:
+            clearest = judged.slower[0]
+            slowest = max(judged.ends, key=_mean_ratio)
+            words = f"slower, {units.ratio(_mean_ratio(clearest))} at {clearest.point.label}"
+            words += f", and as it seems {units.ratio(_mean_ratio(slowest))} at {slowest.point.label}" * (slowest is not clearest)
+        elif judged.are_not_slower and len(judged.ends) == len(self._turns.points):
+            words = f"not slower at any point, {units.ratio(judged.excluded)} and more are excluded"
+        else:
+            return
+        if not self.has_first_words:
+            self.bench.progress.note(f"after {units.duration(1e9 * self.bench.request.deadline.spent_s)}, preliminary: {words}")
+        self.has_first_words = True
 
     def _leave_out_what_ends_too_late(self, deadline: Deadline) -> None:
         """Close points at which the fewest pairs that tell anything would take longer than is left, unless they have these.
@@ -190,6 +235,10 @@ class WholePairs:
     def _next_look(self, point: Point) -> int:
         """Return the number of pairs of a point at which the next look is due."""
         return self.maker.count * next_look(self._turns.pairs[point.id] // self.maker.count)
+
+
+def _mean_ratio(end: EndToEnd) -> float:
+    return end.head_ns / end.base_ns
 
 
 def _excess(point: Point, runs: Sequence[Run]) -> float:

@@ -80,6 +80,17 @@ def whole_runs(points: Sequence[Point], runs: Sequence[Run], config: CompareConf
     return WholeRuns(tuple(replace(end, standing=PointStanding.CLOCKED, needed=0) if end.point.id in clocked else end for end in ends))
 
 
+def slower_by_far(points: Sequence[Point], runs: Sequence[Run], config: CompareConfig) -> tuple[EndToEnd, ...]:
+    """Return the points where head is slower by more than any place of code makes, the clearest first; few pairs may be enough.
+
+    As this is asked before the first look, its level is a part of a look's. Layouts need not be told apart beyond what they make.
+    """
+    strict = replace(config, confidence=1 - POLICY.before_looks * (1 - config.confidence))
+    alike = [replace(run, layout=0) for run in runs if run.phase is Phase.PLAIN]
+    slower = {end.point.id for end in whole_runs(points, runs, config).slower}
+    return tuple(end for end in whole_runs(points, alike, strict).slower if end.point.id in slower)
+
+
 def overhead(runs: Sequence[Run]) -> float | None:
     """Return the probes' cost as a share of CPU time, over all points and both sides."""
     plain, timed = _by_point(runs, Phase.PLAIN), _by_point(runs, Phase.TIMED)

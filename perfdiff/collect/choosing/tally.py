@@ -61,6 +61,14 @@ class Tally:
                 slowest[function] = max(slowest.get(function, rate), rate)
         return slowest
 
+    def calls_more(self, point: int, others: Collection[int]) -> bool:
+        """Return whether runs of a point call a function on some side that runs of no other point do."""
+        called = {place: self._called(place) for place in (point, *others)}
+        return not called[point] <= frozenset[int]().union(*(called[other] for other in others))
+
+    def _called(self, point: int) -> frozenset[int]:
+        return frozenset(function for cell, calls in self.calls.items() if cell[0] == point for function in calls if calls[function] > 0)
+
     def unsteady(self) -> frozenset[int]:
         """Return the points at which one disturbed call could be taken for one that holds much of a run's time: they are run again."""
         return frozenset(point for (point, _), cpu_ns in self.cpu_ns.items() if cpu_ns * SAMPLING_ERROR < JUMP_NS)

@@ -106,6 +106,12 @@ def cut_short(deadline: Deadline, stage: str, missing: Sequence[str]) -> Note:
     return Note("cut-short", f"{how}, so that this is the answer so far{''.join(f'; {lack}' for lack in missing)}")
 
 
+def whole_runs_alone() -> Note:
+    """Tell that nobody asked for more than whole runs."""
+    text = "whole runs alone were compared, as --fast or measure.fast asks: without it, perfdiff says which function takes longer, and why"
+    return Note("whole-runs-alone", text)
+
+
 def recordings_incomplete(runs: Sequence[Run], points: Sequence[Point]) -> tuple[Note, ...]:
     """Tell where a process did not record to its end although its workload succeeded."""
     if not runs:

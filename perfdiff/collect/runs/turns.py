@@ -41,6 +41,11 @@ class Turns:
         """Return the open point that had least time of those with fewer `pairs`, or of all: where time is over, the others need none."""
         return min(self.open, key=lambda point: (self._begun[point.id] >= pairs, *self._expected(point)))
 
+    def soonest(self, points: Sequence[Point], pairs: int) -> Point | None:
+        """Return the open one of some `points` that has so many `pairs` soonest, of those that do not have them; None where all do."""
+        lacking = [point for point in points if point in self.open and self._begun[point.id] < pairs]
+        return min(lacking, key=lambda point: (pairs - self._begun[point.id]) * self.expected_s(point), default=None)
+
     @property
     def longest(self) -> Point:
         """Return the point whose pairs took longest; those that had none take no time that is known."""

@@ -27,7 +27,7 @@ def _points_differ(facts: Facts) -> str:
 def _what_ran(facts: Facts) -> str:
     ran, changed = facts["ran"], facts["changed"]
     if not ran:
-        return f" (whether the {changed} changed functions ran is not known, as some carry no probe)"
+        return f" (whether the {changed} changed functions ran is not known)"
     unknown = f" (of {facts['unknown']} without a probe it is not known)" if facts["unknown"] else ""
     if ran == changed:
         return " in the changed function, which ran" if ran == 1 else f" in the {ran} changed functions, all of which ran"
@@ -64,7 +64,7 @@ WORDINGS: Mapping[str, Wording] = {
     "not-located": "Regression, not located: {takes}; {reasons:joined}",
     "files-differ": _files_differ,
     "no-call-explains": "no single call explains it{likely}",
-    "no-call-timed": "no calls could be timed{likely}",
+    "no-call-timed": "no calls were timed{likely}",
     "nothing-changed-ran": "no function that ran has changed",
     "nothing-changed-ran-alone": "no function that ran has changed: look at data files, build options and libraries",
     "by-counts": "; by counts, {works:and}",
