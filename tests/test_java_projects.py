@@ -15,7 +15,7 @@ from perfdiff.collect.runs import workloads
 from perfdiff.configuration import Overrides, shellwords
 from perfdiff.errors import BuildError
 from perfdiff.languages.dependencies import changes as dependency_changes
-from perfdiff.languages.java import complaints, dependencies, homes, jvms
+from perfdiff.languages.java import buildtools, complaints, dependencies, homes, jvms
 from perfdiff.languages.java.homes import Homes
 from perfdiff.languages.java.jdks import Jdk, find
 from perfdiff.languages.java.project import JavaProject, start
@@ -86,6 +86,31 @@ def test_a_java_project_is_known_and_its_build_is_guessed(tmp_path: Path, files:
     config = configuration.load(tmp_path, overrides=Overrides(command=command), environment={})
     assert config.languages["java"] == JavaConfig()
     assert (config.build.command, config.build_guessed_from) == (build, sign)
+
+
+@pytest.mark.parametrize(
+    ("properties", "downloaded", "on_path", "program"),
+    [
+        ("distributionUrl=https\\://repo.example/apache-maven-3.9.9-bin.zip\n", None, True, "mvn"),
+        ("distributionUrl=https\\://repo.example/apache-maven-3.9.9-bin.zip\n", None, False, "./mvnw"),
+        ("distributionUrl=https\\://repo.example/apache-maven-3.9.9-bin.zip\n", "apache-maven-3.8.8-bin", True, "mvn"),
+        ("distributionUrl=https\\://repo.example/apache-maven-3.9.9-bin.zip\n", "apache-maven-3.9.9-bin", True, "./mvnw"),
+        ("distributionUrl=https\\://repo.example/apache-maven-3.9.9-bin.zip\n", "apache-maven-3.9.9", True, "./mvnw"),
+        ("# none\n", None, True, "./mvnw"),
+    ],
+)
+def test_a_wrapper_whose_version_was_never_downloaded_gives_way_to_the_program_on_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, properties: str, downloaded: str | None, on_path: bool, program: str
+) -> None:
+    project, home = tmp_path / "project", tmp_path / "home"
+    write_file(project, "mvnw")
+    write_file(project, ".mvn/wrapper/maven-wrapper.properties", properties)
+    if downloaded:
+        write_file(home, f".m2/wrapper/dists/{downloaded}/4f2c/bin/mvn")
+    write_file(tmp_path, "bin/mvn")
+    (tmp_path / "bin/mvn").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin") if on_path else "")
+    assert buildtools.MAVEN.command(project, home) == program
 
 
 def test_a_build_by_gradle_makes_the_jar_of_the_benchmarks_that_its_plugin_for_jmh_has(tmp_path: Path) -> None:
