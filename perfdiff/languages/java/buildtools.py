@@ -22,11 +22,11 @@ class BuildTool:
     properties: str
     distributions: str
 
-    def command(self, project: Path, home: Path) -> str:
-        """Return the wrapper, but the program on PATH where only that is on this machine."""
+    def command(self, project: Path, home: Path, path: str | None = None) -> str:
+        """Return the wrapper, but the program on PATH, or on another `path`, where only that is on this machine."""
         if not (project / self.wrapper).is_file():
             return self.program
-        is_lacking = not self._is_downloaded(project, home) and shutil.which(self.program) is not None
+        is_lacking = not self._is_downloaded(project, home) and shutil.which(self.program, path=path) is not None
         return self.program if is_lacking else f"./{self.wrapper}"
 
     def _is_downloaded(self, project: Path, home: Path) -> bool:
