@@ -371,6 +371,15 @@ def test_tests_of_junit_4_are_listed_but_those_that_fail_exit_hang_or_need_a_dis
 
 
 @needs_junit
+@pytest.mark.parametrize(("limit_s", "whole"), [("3", False), ("60", True)])
+def test_a_listing_says_whether_it_had_time_for_all_tests(tree: Tree, monkeypatch: pytest.MonkeyPatch, limit_s: str, whole: bool) -> None:
+    monkeypatch.setenv(LISTING_S, limit_s)
+    naps = " ".join(f"@org.junit.Test public void nap{number}() throws Exception {{ Thread.sleep(1200); }}" for number in range(3))
+    tree = compiled(tree, {"test/shop/NapTest.java": f"package shop; public class NapTest {{ {naps} }}"}, OF_FOUR)
+    assert junit.listed("", *tree.given()).whole is whole
+
+
+@needs_junit
 def test_only_folders_whose_classes_refer_to_junit_take_part_in_the_time_of_a_listing(tree: Tree) -> None:
     tree = compiled(tree, {"test/shop/OneTest.java": ONE.format("One")}, OF_FOUR)
     tree.write({"src/shop/Till.java": "package shop; public class Till { }"})
