@@ -15,7 +15,7 @@ from perfdiff.collect.runs import workloads
 from perfdiff.configuration import Overrides, shellwords
 from perfdiff.errors import BuildError
 from perfdiff.languages.dependencies import changes as dependency_changes
-from perfdiff.languages.java import complaints, dependencies, homes, jvms
+from perfdiff.languages.java import ant, buildtools, complaints, dependencies, homes, jvms
 from perfdiff.languages.java.homes import Homes
 from perfdiff.languages.java.jdks import Jdk, find
 from perfdiff.languages.java.project import JavaProject, start
@@ -86,6 +86,61 @@ def test_a_java_project_is_known_and_its_build_is_guessed(tmp_path: Path, files:
     config = configuration.load(tmp_path, overrides=Overrides(command=command), environment={})
     assert config.languages["java"] == JavaConfig()
     assert (config.build.command, config.build_guessed_from) == (build, sign)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "downloaded", "path", "program"),
+    [
+        ("apache-maven-3.9.9-bin.zip", None, "bin", "mvn"),
+        ("apache-maven-3.9.9-bin.zip", None, "other", "./mvnw"),
+        ("apache-maven-3.9.9-bin.zip", "apache-maven-3.8.8-bin", "bin", "mvn"),
+        ("apache-maven-3.9.9-bin.zip", "apache-maven-3.9.9-bin", "bin", "./mvnw"),
+        ("apache-maven-3.9.9-bin.zip", "apache-maven-3.9.9", "bin", "./mvnw"),
+        ("", None, "bin", "./mvnw"),
+    ],
+)
+def test_a_wrapper_whose_version_was_never_downloaded_gives_way_to_the_program_on_path(
+    tmp_path: Path, wanted: str, downloaded: str | None, path: str, program: str
+) -> None:
+    project, home = tmp_path / "project", tmp_path / "home"
+    properties = f"distributionUrl=https\\://repo.example/{wanted}\n" if wanted else ""
+    write_file(project, "mvnw")
+    write_file(project, ".mvn/wrapper/maven-wrapper.properties", properties)
+    if downloaded:
+        write_file(home, f".m2/wrapper/dists/{downloaded}/4f2c/bin/mvn")
+    write_file(tmp_path, "bin/mvn")
+    (tmp_path / "bin/mvn").chmod(0o755)
+    assert buildtools.MAVEN.command(project, home, str(tmp_path / path)) == program
+
+
+ANT_COMPILE = '<target name="compile"><javac srcdir="src" destdir="out"/></target>'
+ANT_TESTS = '<target name="tests" depends="compile"><javac srcdir="test" destdir="out-test"/></target>'
+ANT_CHECK = '<target name="check" depends="tests"><junit/></target>'
+
+
+@pytest.mark.parametrize(
+    ("default", "targets", "named"),
+    [
+        ("compile", ANT_COMPILE, ()),
+        ("tests", ANT_COMPILE + ANT_TESTS, ()),
+        ("compile", ANT_COMPILE + ANT_TESTS + ANT_CHECK, ("compile", "tests")),
+        ("check", ANT_COMPILE + ANT_TESTS + ANT_CHECK, ("tests",)),
+        ("all", ANT_COMPILE + '<target name="all"><antcall target="doc"/></target><target name="doc"><javadoc/></target>', ("compile",)),
+        ("help", ANT_COMPILE + '<target name="help"><echo/></target>', ("compile",)),
+        ("check", '<target name="-hidden"><javac srcdir="test"/></target><target name="check" depends="-hidden"><junit/></target>', ()),
+        ("check", ANT_TESTS + ANT_CHECK + '<import file="common.xml"/>', ("tests",)),
+        ("compile", "<target", ()),
+    ],
+)
+def test_ant_compiles_tests_and_neither_runs_them_nor_writes_documentation(
+    tmp_path: Path, default: str, targets: str, named: tuple[str, ...]
+) -> None:
+    write_file(tmp_path, "build.xml", f'<project default="{default}">{targets}</project>')
+    write_file(tmp_path, "common.xml", f"<project>{ANT_COMPILE}</project>")
+    assert ant.targets(tmp_path) == named
+    system = JavaProject().build_system(tmp_path)
+    assert system is not None
+    assert system.command == " ".join(["ant", "-q", *named])
 
 
 def test_a_build_by_gradle_makes_the_jar_of_the_benchmarks_that_its_plugin_for_jmh_has(tmp_path: Path) -> None:

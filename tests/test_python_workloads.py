@@ -461,6 +461,12 @@ def test_benchmarks_that_both_revisions_have_become_workloads(tmp_path: Path) ->
     ]
 
 
+def test_what_a_listing_had_no_time_for_is_not_taken_for_what_one_revision_alone_has(tmp_path: Path) -> None:
+    base = listing({"a": {(1,): 0.001}, "b": {(1,): 0.001}})
+    head = {**listing({"a": {(1,): 0.001}}), "whole": False}
+    assert expanded(tmp_path, base, head)[1] == ["of suite, what was not tried in all revisions, for lack of time, is left out: b"]
+
+
 def test_lines_are_counted_in_one_call(tmp_path: Path) -> None:
     (only,), _ = expanded(tmp_path, listing({"a": {(1,): 1e-6}}), listing({"a": {(1,): 1e-6}}), once=True)
     assert only.command == "run a {n} --calls 1"

@@ -19,7 +19,7 @@ from perfdiff.languages.frameworks import frameworks
 from perfdiff.languages.java import counting
 from perfdiff.languages.java.frameworks import Jmh, JUnit
 from perfdiff.languages.java.jdks import Jdk, find
-from perfdiff.languages.java.suites import gradle, jmh, junit, launchers, maven, partners
+from perfdiff.languages.java.suites import gradle, jmh, junit, launchers, maven, modules, partners
 from perfdiff.languages.java.suites.courses import Course
 from perfdiff.languages.listing import LISTING_S, Benchmark, Listing
 from programs import environment
@@ -368,6 +368,24 @@ def test_tests_of_junit_4_are_listed_but_those_that_fail_exit_hang_or_need_a_dis
     assert listing.failures["shop.FourTest.hangs"].startswith("it takes longer than ")
     assert "HeadlessException" in listing.failures["shop.FourTest.opens"]
     assert "shop.FourTest.ignored" not in listing.failures
+
+
+@needs_junit
+@pytest.mark.parametrize(("limit_s", "whole"), [("3", False), ("60", True)])
+def test_a_listing_says_whether_it_had_time_for_all_tests(tree: Tree, monkeypatch: pytest.MonkeyPatch, limit_s: str, whole: bool) -> None:
+    monkeypatch.setenv(LISTING_S, limit_s)
+    naps = " ".join(f"@org.junit.Test public void nap{number}() throws Exception {{ Thread.sleep(1200); }}" for number in range(3))
+    tree = compiled(tree, {"test/shop/NapTest.java": f"package shop; public class NapTest {{ {naps} }}"}, OF_FOUR)
+    assert junit.listed("", *tree.given()).whole is whole
+
+
+@needs_junit
+def test_only_folders_whose_classes_refer_to_junit_take_part_in_the_time_of_a_listing(tree: Tree) -> None:
+    tree = compiled(tree, {"test/shop/OneTest.java": ONE.format("One")}, OF_FOUR)
+    tree.write({"src/shop/Till.java": "package shop; public class Till { }"})
+    subprocess.run([tree.jdk.javac, "-d", "build/core", "src/shop/Till.java"], cwd=tree.folder, check=True)
+    module = modules.plain(tree.build)
+    assert (module.tests, module.class_path[:2]) == (("build/tests",), ("build/core", "build/tests"))
 
 
 @needs_junit

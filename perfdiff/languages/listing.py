@@ -4,7 +4,7 @@ Drivers that run in the interpreter of a project write it themselves, as their l
 in them by their own options is listed by a function of the pack, which `command` makes perfdiff's own interpreter call in the built tree.
 
     {"benchmarks": [{"name", "command", "setup", "parameters": {NAME: VALUES}, "points": [[VALUES, SECONDS, REPEATABLE], …], "batch"}, …],
-     "failures": {NAME: WHY}, "start_s": SECONDS}
+     "failures": {NAME: WHY}, "start_s": SECONDS, "whole": whether all was tried in its time}
 
 A `command` has the place `{calls}` for how often the benchmark is called in a run, and one for each parameter; what cannot be called again
 within a process is not REPEATABLE. SECONDS are those of one call, `start_s` is the CPU time of a process before its first call. `batch`
@@ -62,11 +62,15 @@ class Benchmark:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What a suite has in one revision, why others fail, by name, and the CPU time in seconds that a run takes before its first call."""
+    """What a suite has in one revision, why others fail, by name, and the CPU time in seconds that a run takes before its first call.
+
+    One that is not `whole` ran out of time, and has more whose names it does not know.
+    """
 
     benchmarks: Mapping[str, Benchmark] = field(default_factory=dict)
     failures: Mapping[str, str] = field(default_factory=dict)
     start_s: float = 0.0
+    whole: bool = True
 
     @classmethod
     def read(cls, text: str) -> Listing:
@@ -83,7 +87,7 @@ class Listing:
             )
             for entry in table["benchmarks"]
         }
-        return cls(benchmarks, dict(table["failures"]), float(table["start_s"]))
+        return cls(benchmarks, dict(table["failures"]), float(table["start_s"]), bool(table.get("whole", True)))
 
     def written(self) -> str:
         """Return the JSON of the listing."""
@@ -91,7 +95,7 @@ class Listing:
             {**asdict(benchmark), "points": [[list(values), *point] for values, point in benchmark.points.items()]}
             for benchmark in self.benchmarks.values()
         ]
-        return json.dumps({"benchmarks": benchmarks, "failures": self.failures, "start_s": self.start_s})
+        return json.dumps({"benchmarks": benchmarks, "failures": self.failures, "start_s": self.start_s, "whole": self.whole})
 
 
 @dataclass(frozen=True, slots=True)

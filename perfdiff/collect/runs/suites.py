@@ -320,7 +320,9 @@ def _left_out(config: WorkloadConfig, listings: Mapping[Side, Listing]) -> Itera
     everywhere = set.intersection(*(set(listing.benchmarks) for listing in listings.values()))
     lacking = [name for listing in listings.values() for name in listing.benchmarks if name not in everywhere | failed]
     if lacking:
-        yield Note("benchmarks-left-out", f"of {config.name}, what one revision alone has is left out: {_told(lacking)}")
+        whole = all(listing.whole for listing in listings.values())
+        why = "what one revision alone has" if whole else "what was not tried in all revisions, for lack of time,"
+        yield Note("benchmarks-left-out", f"of {config.name}, {why} is left out: {_told(lacking)}")
 
 
 def _nothing(config: WorkloadConfig, listings: Mapping[Side, Listing]) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from perfdiff.configuration import buildsystem, shellwords
 from perfdiff.configuration.buildsystem import BuildSystem
 from perfdiff.configuration.recognition import Draft, ProjectKind
+from perfdiff.languages.java import ant, buildtools
 
 _PROGRAMS = re.compile(r"java|mvn[dw]?|mvnDebug|gradlew?|ant|jshell")
 _MAVEN, _GRADLE, _ANT, _JAVAC = ("maven", "gradle", "ant", "javac")
@@ -24,9 +25,8 @@ _FILES = (
     (_GRADLE, "settings.gradle.kts"),
     (_GRADLE, "build.gradle"),
     (_GRADLE, "build.gradle.kts"),
-    (_ANT, "build.xml"),
+    (_ANT, ant.FILE),
 )
-_WRAPPERS = {_MAVEN: "mvnw", _GRADLE: "gradlew"}
 _SOURCES = ("src/main/java", "src", ".")  # where the sources of a project without a build system lie
 _CLASSES = {_MAVEN: "target/classes", _GRADLE: "build/classes/java/main"}
 _PLAIN = "build/classes"
@@ -99,9 +99,9 @@ def _compiler(folder: Path) -> BuildSystem | None:
 
 
 def _command(name: str, folder: Path) -> str:
-    wrapper = _WRAPPERS.get(name)
-    program = f"./{wrapper}" if wrapper and (folder / wrapper).is_file() else {_MAVEN: "mvn", _GRADLE: "gradle", _ANT: "ant"}[name]
-    more = _gradle_tasks(folder) if name == _GRADLE else ()
+    tool = {_MAVEN: buildtools.MAVEN, _GRADLE: buildtools.GRADLE}.get(name)
+    program = tool.command(folder, Path.home()) if tool else "ant"
+    more = _gradle_tasks(folder) if name == _GRADLE else ant.targets(folder) if name == _ANT else ()
     return " ".join([program, {_MAVEN: _MAVEN_ARGUMENTS, _GRADLE: _GRADLE_ARGUMENTS, _ANT: "-q"}[name], *more])
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from perfdiff import temporary
 from perfdiff.languages import listing
+from perfdiff.languages.java.buildtools import GRADLE
 from perfdiff.languages.java.suites.modules import Module, Modules, module
 
 FILES = ("settings.gradle", "settings.gradle.kts", "build.gradle", "build.gradle.kts")
-_WRAPPER = "gradlew"
 _SCRIPT = Path(__file__).parent / "driver" / "modules.gradle"
 _ASKING = ("--offline", "--no-daemon", "-q", "-Dorg.gradle.configuration-cache=false", "perfdiffModules")
 _AGENT = ("-javaagent:", "-agentlib:", "-agentpath:")
@@ -19,7 +19,7 @@ _AGENT = ("-javaagent:", "-agentlib:", "-agentpath:")
 
 def modules(project: Path) -> Modules:
     """Return the source sets of tests of all modules."""
-    program = f"./{_WRAPPER}" if (project / _WRAPPER).is_file() else "gradle"
+    program = GRADLE.command(project, Path.home())
     with temporary.folder("perfdiff-gradle-") as room:
         answer = room / "modules"
         asked = listing.tried((program, "-I", str(_SCRIPT), f"-Dperfdiff.modules={answer}", *_ASKING), listing.limit_s() / 2, project)

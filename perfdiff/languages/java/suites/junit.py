@@ -74,7 +74,7 @@ def listed(pattern: str, *given: str) -> Listing:
     folders = [(module, folder) for module in project.modules for folder in module.tests]
     benchmarks: dict[str, Benchmark] = {}
     failures: dict[str, str] = {}
-    start_s = 0.0
+    start_s, whole = 0.0, True
     for number, (module, folder) in enumerate(folders):
         where = _ALL if module.folder == "." else f"{_ALL} of {module.folder}"
         suite = _suite(revision, module)
@@ -82,6 +82,7 @@ def listed(pattern: str, *given: str) -> Listing:
             failures[where] = suite
             continue
         course = _course(suite, folder, _names(pattern, module), (end - time.monotonic()) / (len(folders) - number))
+        whole = whole and course.problem is None
         if course.problem:
             failures[where] = course.problem
         for test in course.tests.values():
@@ -93,7 +94,7 @@ def listed(pattern: str, *given: str) -> Listing:
         start_s = start_s or _start_s(suite, course.shortest, end)
     if not benchmarks and not failures:
         failures[_ALL] = project.problem or ("no test class has such a name" if folders else "the built tree has no compiled tests")
-    return Listing(benchmarks, failures, start_s)
+    return Listing(benchmarks, failures, start_s, whole)
 
 
 def _suite(revision: BuiltRevision, module: Module) -> _TestSuite | str:

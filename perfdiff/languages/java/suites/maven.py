@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from perfdiff.languages import listing
+from perfdiff.languages.java.buildtools import MAVEN
 from perfdiff.languages.java.suites.modules import Module, Modules, module
 
 FILE = "pom.xml"
-_WRAPPER = "./mvnw"
 _PROGRAM = re.compile(r"(?:.*/)?mvn[dw]?")
 _ASKING = ("-o", "-X", "-B", "-Dstyle.color=never", "-Dmaven.main.skip=true", "-Dmaven.test.skip=true")
 _PHASES = ("test", "test-compile")  # plugins of the later one may be missing, as builds that skip tests need none of theirs
@@ -33,17 +33,13 @@ _AGENT = ("-javaagent:", "-agentlib:", "-agentpath:")  # of coverage: what it ad
 def modules(project: Path, build: str) -> Modules:
     """Return the modules whose tests Maven compiles, with the libraries that the command of its build led to."""
     for phase in _PHASES:
-        asked = listing.tried((*_program(project), *_options(build), *_ASKING, phase), listing.limit_s() / 2, project)
+        asked = listing.tried((MAVEN.command(project, Path.home()), *_options(build), *_ASKING, phase), listing.limit_s() / 2, project)
         if asked.code == 0:
             break
     compiled = tuple(_compiled(asked.output))
     error = _ERROR.search(asked.output)
     problem = error[1] if error else asked.errors.strip().partition("\n")[0] or f"Maven exited {asked.code}"
     return Modules(compiled, "" if compiled else f"Maven does not tell its class path: {problem}")
-
-
-def _program(project: Path) -> Sequence[str]:
-    return (_WRAPPER,) if (project / _WRAPPER).is_file() else ("mvn",)
 
 
 def _options(build: str) -> Iterator[str]:

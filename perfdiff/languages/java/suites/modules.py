@@ -17,6 +17,7 @@ from perfdiff.languages.java import class_bytes
 from perfdiff.languages.java.classes import FOREIGN_FOLDERS
 
 _MOST_FILES = 20_000  # of a tree, that are looked at in search of classes and jars
+_FRAMEWORK = re.compile(rb"org/junit/|junit/framework/")
 _JAR = re.compile(r"[^\s:;\"'=]+\.jar\b")
 
 
@@ -68,7 +69,13 @@ def plain(build: str) -> Module:
     classes, jars = _classes_and_jars()
     own = [jar for jar in jars if not any(jar.startswith(f"{folder}/") for folder in classes)]
     named = [jar for jar in _JAR.findall(build) if jar.startswith("/") and Path(jar).is_file()]
-    return Module(".", tuple(classes), (*classes, *own, *dict.fromkeys(named)))
+    tests = [folder for folder in classes if any(map(_names_a_framework, Path(folder).glob("**/*.class")))]
+    return Module(".", tuple(tests or classes), (*classes, *own, *dict.fromkeys(named)))
+
+
+def _names_a_framework(file: Path) -> bool:
+    """Return whether a class refers to JUnit, as classes of tests do."""
+    return _FRAMEWORK.search(file.read_bytes()) is not None
 
 
 def files(project: Path, most: int = _MOST_FILES) -> Iterator[Path]:
