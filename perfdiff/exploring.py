@@ -108,8 +108,8 @@ def _best(bench: Bench, commands: Sequence[WorkloadConfig]) -> Tryout:
             if tryout.works:
                 return tryout
     if not tryouts:
-        told = "; ".join((str(errors[0]), *switchings[0].failures))
-        raise BuildError(told, slug=errors[0].slug, detail=errors[0].detail) from errors[0]
+        why = "; ".join((str(errors[0]), *switchings[0].failures))
+        raise BuildError(why, slug=errors[0].slug, detail=errors[0].detail) from errors[0]
     for guess, _ in tryouts:
         patient = _Tryout(guess, site_of(guess, guess.workshop.plain()), patient=True).made(commands)
         if patient.works:

@@ -92,7 +92,7 @@ class Reuse:
         claim = self._claim(digest)  # held until this process ends
         try:
             others = [folder for folder in (self._partner, *self._earlier) if os.path.exists(os.path.join(folder, "objects", digest))]
-            taken = next((found for folder in others if (found := self._take(digest, folder, self._added, self._notes))), None)
+            taken = next((outcome for folder in others if (outcome := self._take(digest, folder, self._added, self._notes))), None)
             if taken is not None:
                 self._leave(digest, taken)
                 return taken

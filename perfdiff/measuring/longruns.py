@@ -28,10 +28,10 @@ def spared(points: Sequence[Point], runs: Sequence[Run], slower: Sequence[EndToE
 
     None where head is not seen to be `slower` at one of the others.
     """
-    kept = counting.affordable(points, runs, limit_s, len(Side), 1 + SURVEY_ROUNDS + fewest)
-    if {end.point.id for end in slower}.isdisjoint(point.id for point in kept):
+    afforded = counting.affordable(points, runs, limit_s, len(Side), 1 + SURVEY_ROUNDS + fewest)
+    if {end.point.id for end in slower}.isdisjoint(point.id for point in afforded):
         return ()
-    return tuple(point for point in points if point not in kept)
+    return tuple(point for point in points if point not in afforded)
 
 
 def beyond_need(points: Sequence[Point], runs: Sequence[Run], far: Sequence[EndToEnd], fewest: int) -> tuple[Point, ...]:
@@ -42,8 +42,8 @@ def beyond_need(points: Sequence[Point], runs: Sequence[Run], far: Sequence[EndT
     ordered, telling = counting.shortest_first(points, runs), {end.point.id for end in far}
     first = next((place for place, point in enumerate(ordered) if point.id in telling), len(ordered))
     affordable = counting.affordable(points, runs, WHERE_S, len(Side), 1 + SURVEY_ROUNDS + fewest)
-    kept = ordered[: max(len(affordable), SIZES, first + 1)]
-    return tuple(point for point in points if point not in kept)
+    needed = ordered[: max(len(affordable), SIZES, first + 1)]
+    return tuple(point for point in points if point not in needed)
 
 
 def note(spared: Sequence[Point], runs: Sequence[Run]) -> tuple[Note, ...]:
