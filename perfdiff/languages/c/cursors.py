@@ -112,14 +112,35 @@ class SourcePosition(NamedTuple):
     line: int
 
 
+class TreeFiles:
+    """The files of a tree by the names that compilers have for them, each looked up and read once for all translation units."""
+
+    def __init__(self, tree: Path) -> None:
+        self._tree = os.path.realpath(tree) + os.sep
+        self._names: dict[str, str | None] = {}
+        self._sources: dict[str, bytes] = {}
+
+    def relative(self, name: str, directory: Path) -> str | None:
+        """Return a file's path below the tree, links followed; None where it lies outside. `name` may be relative to `directory`."""
+        whole = os.path.join(directory, name)  # noqa: PTH118 - some hundred thousand names a program
+        if whole not in self._names:
+            path = os.path.realpath(whole)
+            self._names[whole] = path[len(self._tree) :] if path.startswith(self._tree) else None
+        return self._names[whole]
+
+    def source(self, file: str) -> bytes:
+        """Return the bytes of a file of the tree."""
+        if file not in self._sources:
+            self._sources[file] = Path(self._tree, file).read_bytes()
+        return self._sources[file]
+
+
 class SourcePositions:
     """Where the cursors of one translation unit lie, relative to the tree; None outside of it. Macros count where they are expanded."""
 
-    def __init__(self, tree: Path, directory: Path) -> None:
-        self._tree = os.path.realpath(tree) + os.sep
-        self._directory = directory
+    def __init__(self, files: TreeFiles, directory: Path) -> None:
+        self._tree_files, self._directory = files, directory
         self._files: dict[int | None, str | None] = {None: None}
-        self._sources: dict[str, bytes] = {}
         self._file, self._line, self._column, self._offset = c_void_p(), c_uint(), c_uint(), c_uint()
         self._out = (byref(self._file), byref(self._line), byref(self._column), byref(self._offset))
 
@@ -132,9 +153,8 @@ class SourcePositions:
         return None if file is None else SourcePosition(file, self._offset.value, self._line.value)
 
     def relative(self, name: str) -> str | None:
-        """Return a file's path below the tree, links followed; None where it lies outside."""
-        path = os.path.realpath(self._directory / name)
-        return path[len(self._tree) :] if path.startswith(self._tree) else None
+        """Return the path below the tree of a file that the unit includes; None where it lies outside."""
+        return self._tree_files.relative(name, self._directory)
 
     def of(self, cursor: Cursor) -> SourcePosition | None:
         """Return where `cursor` is named."""
@@ -150,9 +170,7 @@ class SourcePositions:
 
     def source(self, file: str) -> bytes:
         """Return the bytes of a file of the tree."""
-        if file not in self._sources:
-            self._sources[file] = Path(self._tree, file).read_bytes()
-        return self._sources[file]
+        return self._tree_files.source(file)
 
 
 def subtree(root: Cursor, stop: frozenset[int] = frozenset()) -> list[tuple[Cursor, Cursor]]:

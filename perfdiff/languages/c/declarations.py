@@ -130,7 +130,9 @@ def describe_global(cursor: Cursor, unit: Any, places: SourcePositions, referenc
 
 
 @dataclass(frozen=True, slots=True)
-class _Macro:
+class Macro:
+    """A `#define` as it stands in a file of the tree."""
+
     key: str
     name: str
     file: str
@@ -146,24 +148,35 @@ class _Macro:
 
 @dataclass(slots=True)
 class Macros:
-    """The macros that the tree's files define and where they are expanded. Several definitions of a name in one file count as one."""
+    """The macros that the tree's files define and where they are expanded. Several definitions of a name in one file count as one.
+
+    `written` are the definitions that other units met, by file and offset.
+    """
 
     unit: Any
     places: SourcePositions
-    _definitions: dict[str, list[_Macro]] = field(default_factory=dict)
+    written: dict[tuple[str, int], Macro]
+    _definitions: dict[str, list[Macro]] = field(default_factory=dict)
     _expansions: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
-    _by_key: dict[str, list[_Macro]] = field(default_factory=dict)
+    _by_key: dict[str, list[Macro]] = field(default_factory=dict)
+    _inner_by_key: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _words_by_key: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def define(self, cursor: Cursor, place: SourcePosition) -> None:
         """Take note of a `#define`."""
+        macro = self.written.get((place.file, place.offset)) or self._read(cursor, place)
+        if macro is not None:
+            self.written[place.file, place.offset] = macro
+            self._definitions.setdefault(macro.name, []).append(macro)
+            self._by_key.setdefault(macro.key, []).append(macro)
+
+    def _read(self, cursor: Cursor, place: SourcePosition) -> Macro | None:
         span = self.places.span(cursor)
         if span is None:
-            return
+            return None
         name = bound(cursor, self.unit).spelling
         text = self.places.source(place.file)[span[0].offset : span[1]]
-        macro = _Macro(f"macro:{name}@{place.file}", name, place.file, place.line, span[0].offset, text, tuple(lexer.tokens(text)))
-        self._definitions.setdefault(name, []).append(macro)
-        self._by_key.setdefault(macro.key, []).append(macro)
+        return Macro(f"macro:{name}@{place.file}", name, place.file, place.line, span[0].offset, text, tuple(lexer.tokens(text)))
 
     def expand(self, cursor: Cursor, place: SourcePosition) -> None:
         """Take note of an expansion, or of a test such as `#ifdef`."""
@@ -198,13 +211,21 @@ class Macros:
             self._expansions[file] = sorted(set(expansions))
 
     def words(self, keys: Iterable[str]) -> set[str]:
-        """Return all tokens that macros and the macros inside them expand to."""
-        reached = closure(keys, lambda key: (inner for macro in self._by_key[key] for inner in self._inner(macro)))
-        return {word for key in reached for macro in self._by_key[key] for word in macro.tokens}
+        """Return all tokens that macros and the macros inside them expand to; all definitions must have been met."""
+        return set[str]().union(*map(self._words, keys))
 
-    def _inner(self, macro: _Macro) -> Iterator[str]:
-        for word in macro.tokens[1:]:
-            yield from (inner.key for inner in self._definitions.get(word, ()))
+    def _words(self, key: str) -> frozenset[str]:
+        if key not in self._words_by_key:
+            reached = closure((key,), self._inner)
+            self._words_by_key[key] = frozenset(word for one in reached for macro in self._by_key[one] for word in macro.tokens)
+        return self._words_by_key[key]
+
+    def _inner(self, key: str) -> tuple[str, ...]:
+        """Return the keys of the macros that the definitions of one name."""
+        if key not in self._inner_by_key:
+            words = (word for macro in self._by_key[key] for word in macro.tokens[1:] if word in self._definitions)
+            self._inner_by_key[key] = tuple(dict.fromkeys(inner.key for word in words for inner in self._definitions[word]))
+        return self._inner_by_key[key]
 
     def body(self, file: str, use: int, name: str) -> MacroBody | None:
         """Return where the body stands of a function that the macro used at an offset makes; None where that is not sure."""
@@ -220,7 +241,7 @@ class Macros:
         macro, body = fitting[lengths.index(max(lengths))]
         return MacroBody(macro.file, macro.start + body.offset)
 
-    def _bodies(self, key: str, path: tuple[str, ...]) -> Iterator[tuple[_Macro, Body]]:
+    def _bodies(self, key: str, path: tuple[str, ...]) -> Iterator[tuple[Macro, Body]]:
         """Yield the bodies of functions in a macro, and in those that it uses outside of them; none of one that has two definitions."""
         macro, *others = self._by_key[key]
         if others or key in path:
@@ -236,7 +257,7 @@ class Macros:
         macros = self._by_key[key]
         first = macros[0]
         fingerprint = digest(token for macro in macros for token in (*macro.tokens[1:], "\n"))
-        inner = frozenset(name for macro in macros for name in self._inner(macro)) - {key}
+        inner = frozenset(self._inner(key)) - {key}
         declaration = Declaration(
             key, Entity(EntityKind.MACRO, "macro", first.name), fingerprint, first.shown if len(macros) == 1 else "", first.file, first.line
         )

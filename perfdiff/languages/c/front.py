@@ -64,6 +64,8 @@ _SEARCH_LIST = re.compile(r"#include <\.\.\.> search starts here:\n(.*?)End of s
 _TARGET = re.compile(r"^Target: (\S+)$", re.MULTILINE)
 _KEEP_GOING = 0x200  # CXTranslationUnit_KeepGoing, not named by the bindings
 _OPTIONS = cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD | _KEEP_GOING
+# Precompiled: declarations alone, so that no unit instantiates what they call.
+_HEADER_OPTIONS = _OPTIONS | cindex.TranslationUnit.PARSE_INCOMPLETE | cindex.TranslationUnit.PARSE_SKIP_FUNCTION_BODIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +170,17 @@ def parse(unit: Unit) -> Any:
         # The driver refused a flag of the recorded compiler, such as a -march it does not know.
         return _parse(unit, unit.plain_arguments)
     return parsed
+
+
+def parse_headers(file: Path, unit: Unit) -> Any:
+    """Return a parsed file of `#include`s, ready to be saved, with the arguments of a unit that is to use them."""
+    return cindex.Index.create().parse(str(file), args=list(unit.arguments), options=_HEADER_OPTIONS)
+
+
+def parse_with(precompiled: Path, unit: Unit) -> Any:
+    """Return a unit parsed behind precompiled headers, without the declarations of these; raise as `parse` does."""
+    arguments = [*unit.arguments, "-include-pch", str(precompiled)]
+    return cindex.Index.create(excludeDecls=True).parse(str(unit.file), args=arguments, options=_OPTIONS)
 
 
 def _parse(unit: Unit, arguments: tuple[str, ...]) -> Any:

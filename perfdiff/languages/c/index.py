@@ -12,12 +12,15 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from clang.cindex import TranslationUnitLoadError
 
 from perfdiff.languages.c import cython, front, lexer
+from perfdiff.languages.c.cursors import TreeFiles
 from perfdiff.languages.c.declarations import Dependency
 from perfdiff.languages.c.obstacles import BY_MACRO
+from perfdiff.languages.c.shared_headers import SharedHeaders
 from perfdiff.languages.c.unit import Memory, UnitFacts, index_unit
 from perfdiff.languages.c.unit_cache import UnitCache
 from perfdiff.languages.closure import closure
@@ -29,6 +32,7 @@ from perfdiff.records.differences import Entity, EntityKind, Skipped
 _ASSEMBLER = frozenset((".s", ".S", ".sx", ".asm"))
 _ALONE = 3  # up to so many units are parsed in this process: starting another one costs as much as parsing them
 _MOST_WORKERS = 8
+_FOLDER = "perfdiff-headers-"
 
 Place = tuple[str, int, str]  # file and offset, and the key where one macro makes several functions at one place
 
@@ -88,12 +92,13 @@ def _all_facts(tree: Path, units: Sequence[front.Unit], depth: int, workers: int
 def _parsed(tree: Path, units: Sequence[front.Unit], depth: int, workers: int) -> dict[front.Unit, UnitFacts]:
     workers = min(workers, len(units))
     if workers < 2 or len(units) <= _ALONE:
-        return dict(zip(units, _index_batch(tree, units, depth), strict=True))
+        with TemporaryDirectory(prefix=_FOLDER) as folder:
+            return dict(zip(units, _index_batch(tree, units, depth, Path(folder)), strict=True))
     batches = _batches(units, workers)
     facts: dict[front.Unit, UnitFacts] = {}
     broken: list[front.Unit] = []
-    with _pool(workers) as pool:
-        running = [pool.submit(_index_batch, tree, batch, depth) for batch in batches]
+    with TemporaryDirectory(prefix=_FOLDER) as folder, _pool(workers) as pool:
+        running = [pool.submit(_index_batch, tree, batch, depth, Path(folder, str(number))) for number, batch in enumerate(batches)]
         for batch, future in zip(batches, running, strict=True):
             try:
                 facts |= zip(batch, future.result(), strict=True)
@@ -128,22 +133,24 @@ def _batches(units: Sequence[front.Unit], count: int) -> list[list[front.Unit]]:
     return batches
 
 
-def _index_batch(tree: Path, units: Sequence[front.Unit], depth: int) -> list[UnitFacts]:
-    memory = Memory()
+def _index_batch(tree: Path, units: Sequence[front.Unit], depth: int, folder: Path) -> list[UnitFacts]:
+    """Return the facts of some units; `folder`, which the caller removes, takes what they share on disk."""
+    memory = Memory(TreeFiles(tree))
+    headers = SharedHeaders(units, memory.files, folder)
     facts = []
     for unit in units:
         try:
             with signals_held():  # libclang calls back, and no exception comes through it
-                facts.append(index_unit(unit, tree, depth=depth, memory=memory))
+                facts.append(index_unit(unit, headers.parse(unit), tree, depth=depth, memory=memory))
         except TranslationUnitLoadError:
             facts.append(_nothing(tree, unit, "libclang cannot parse it"))
     return facts
 
 
 def _index_alone(tree: Path, unit: front.Unit, depth: int) -> UnitFacts:
-    with _pool(1) as pool:
+    with TemporaryDirectory(prefix=_FOLDER) as folder, _pool(1) as pool:
         try:
-            return pool.submit(_index_batch, tree, [unit], depth).result()[0]
+            return pool.submit(_index_batch, tree, [unit], depth, Path(folder)).result()[0]
         except BrokenProcessPool:
             return _nothing(tree, unit, "libclang crashed on it")
 

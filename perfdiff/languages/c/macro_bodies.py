@@ -5,6 +5,7 @@ libclang puts all of a macro's text where it is used, so that the text of the de
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -21,8 +22,13 @@ class Body:
     words: tuple[bytes, ...]
 
 
-def parts(definition: bytes) -> Iterator[Body | bytes]:
-    """Yield the bodies in a definition (`NAME(parameters) replacement`), and the words outside of them, which may be macros themselves."""
+@functools.cache
+def parts(definition: bytes) -> tuple[Body | bytes, ...]:
+    """Return the bodies in a definition (`NAME(parameters) replacement`), and the words outside of them, which may be macros themselves."""
+    return tuple(_parts(definition))
+
+
+def _parts(definition: bytes) -> Iterator[Body | bytes]:
     tokens = list(lexer.scan(definition, 0))
     parameters = _parameters(tokens)
     braces = parentheses = 0

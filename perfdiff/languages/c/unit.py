@@ -20,13 +20,15 @@ from perfdiff.languages.c.cursors import (
     Cursor,
     SourcePosition,
     SourcePositions,
+    TreeFiles,
     bound,
     children,
+    is_null,
     native,
     overridden,
     subtree,
 )
-from perfdiff.languages.c.declarations import Dependency, Macros, Types, describe_global
+from perfdiff.languages.c.declarations import Dependency, Macro, Macros, Types, describe_global
 from perfdiff.languages.c.features import plan_features
 from perfdiff.languages.c.obstacles import INHERITED, INITIALISER, first_statement, ifunc_resolvers, obstacle
 from perfdiff.languages.c.references import References, linkage_names, qualified_name, stable_spelling
@@ -65,11 +67,13 @@ class UnitFacts:
 
 @dataclass(slots=True)
 class Memory:
-    """What the units indexed so far have told, so that a header's functions and types are walked once and not once per unit."""
+    """What the units indexed so far have told, so that a header's functions, types and macros are read once and not once per unit."""
 
+    files: TreeFiles
     functions: dict[tuple[str, int, str], tuple[FunctionDefinition, ...]] = field(default_factory=dict)
     overrides: dict[str, tuple[str, ...]] = field(default_factory=dict)
     dependencies: dict[str, Dependency] = field(default_factory=dict)
+    macros: dict[tuple[str, int], Macro] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +87,9 @@ class _Found:
     end: int
 
 
-def index_unit(unit: front.Unit, tree: Path, *, depth: int, memory: Memory) -> UnitFacts:
-    """Parse one translation unit and return its facts; raise `TranslationUnitLoadError` where libclang cannot parse it at all."""
-    parsed = front.parse(unit)
-    places = SourcePositions(tree, unit.directory)
+def index_unit(unit: front.Unit, parsed: Any, tree: Path, *, depth: int, memory: Memory) -> UnitFacts:
+    """Return the facts of a translation unit that was parsed."""
+    places = SourcePositions(memory.files, unit.directory)
     walk = _UnitWalk(parsed, places, depth, memory)
     walk.collect(parsed.cursor)
     functions, overrides = walk.functions()
@@ -110,7 +113,7 @@ class _UnitWalk:
         self._parsed, self._places, self._depth, self._memory = parsed, places, depth, memory
         self._references = References(parsed, places)
         self._types = Types(parsed, places, self._references)
-        self._macros = Macros(parsed, places)
+        self._macros = Macros(parsed, places, memory.macros)
         self._resolvers: dict[str, frozenset[str]] = {}
         self._functions: list[Cursor] = []
         self._variables: list[Cursor] = []
@@ -125,13 +128,22 @@ class _UnitWalk:
                 self._macros.expand(cursor, place)
             elif kind == _MACRO_DEFINITION:
                 self._macros.define(cursor, place)
-            elif kind in FUNCTION:
-                if native.clang_isCursorDefinition(cursor):
-                    self._functions.append(cursor)
+            elif kind in _CONTAINERS:
+                self.collect(cursor)
+            elif self._is_instance(cursor, place):
+                continue
             elif kind == _VARIABLE:
                 self._variables.append(cursor)
-            else:
-                self.collect(cursor)
+            elif native.clang_isCursorDefinition(cursor):
+                self._functions.append(cursor)
+
+    def _is_instance(self, cursor: Cursor, place: SourcePosition) -> bool:
+        """Return whether a template became this, which libclang has beside it where a unit has precompiled headers."""
+        template = native.clang_getSpecializedCursorTemplate(cursor)
+        if is_null(template):
+            return False
+        definition = native.clang_getCursorDefinition(template)
+        return place in (self._places.of(template), None if is_null(definition) else self._places.of(definition))
 
     def functions(self) -> tuple[tuple[FunctionDefinition, ...], dict[str, tuple[str, ...]]]:
         """Return the definitions of all functions, and which methods override which."""
