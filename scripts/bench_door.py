@@ -54,20 +54,7 @@ def doors() -> list[Door]:
 def compared(door: Door, checkout: Path, cache: Path, left_in: Path | None) -> tuple[str, ...]:
     """Return the cells of a project's row."""
     report = cache.parent / f"{door.name}.json"
-    words = [
-        sys.executable,
-        "-m",
-        "perfdiff",
-        door.base,
-        door.head,
-        "--repo",
-        str(checkout),
-        "--cache",
-        str(cache),
-        "-v",
-        "-o",
-        str(report),
-    ]
+    words = [sys.executable, "-m", "perfdiff", door.base, door.head, "--repo", str(checkout), "--cache", str(cache)]
     started, cpu_s = time.monotonic(), _cpu_s()
     try:
         done = subprocess.run([*words, "-v", "-o", str(report)], capture_output=True, text=True, timeout=LONGEST_S, check=False)

@@ -644,6 +644,17 @@ def test_init_writes_what_it_has_seen_work(
     assert [workload.suite for workload in config.workloads] == [Suite("pytest", "tests -k sort")]
 
 
+def test_init_writes_the_command_that_built_what_works(
+    run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str], tryout: list[Tryout]
+) -> None:
+    suite = TriedSuite(Suite("ctest", ""), 1, "total", 0.25, 1)
+    tryout.append(Tryout((suite,), build="cmake -S . -B build -DSHOP_TESTS=ON && cmake --build build"))
+    assert run("init") == 0
+    assert "built with 'cmake -S . -B build -DSHOP_TESTS=ON && cmake --build build'" in capsys.readouterr().out
+    table = tomllib.loads((checkout / "perfdiff.toml").read_text())
+    assert table["build"]["command"] == "cmake -S . -B build -DSHOP_TESTS=ON && cmake --build build"
+
+
 def test_init_writes_no_workload_that_nobody_saw_work(
     run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str], tryout: list[Tryout]
 ) -> None:

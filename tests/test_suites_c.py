@@ -608,7 +608,7 @@ def test_frameworks_are_known_by_what_sources_of_benchmarks_include(tmp_path: Pa
     (tmp_path / "CMakeLists.txt").write_text("project(shop)\nENABLE_TESTING( )\n")
     (tmp_path / "bench").mkdir()
     (tmp_path / "bench" / "sorting.cpp").write_text("#include <benchmark/benchmark.h>\n")
-    assert found_in(tmp_path) == {"googlebenchmark": [""], "ctest": [""]}
+    assert found_in(tmp_path) == {"googlebenchmark": [""], "ctest": [""], "programs": [""]}
 
 
 def test_what_a_project_brings_of_others_says_nothing_of_its_frameworks(tmp_path: Path) -> None:
@@ -658,4 +658,4 @@ def test_makefiles_below_the_projects_folder_are_not_asked(tmp_path: Path) -> No
 def test_frameworks_are_known_by_their_headers(tmp_path: Path, line: str, name: str) -> None:
     (tmp_path / "meson.build").touch()
     (tmp_path / "test_sums.cpp").write_text(f"{line}\n")
-    assert found_in(tmp_path) == {name: [""]}
+    assert found_in(tmp_path) == {name: [""], "programs": [""]}

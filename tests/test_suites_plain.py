@@ -62,8 +62,10 @@ def test_programs_run_that_are_named_for_it_or_whose_source_is_the_most_telling_
     write(project, {"example/parse.c": "", "src/tool.c": ""})
     monkeypatch.chdir(built)
     returns = "int main() { return 0; }"
-    for program in ("build/parse", "build/test_all", "bench", "tool"):
+    for program in ("build/parse", "build/test_all", "bench", "tool", "build/test_listed", "made/test_known"):
         compiled(returns, program)
+    Path("build/CTestTestfile.cmake").write_text(f'add_test(listed "{built}/build/test_listed" "-v")\n')
+    write(built, {"made/meson-info/intro-tests.json": f'[{{"cmd": ["{built}/made/test_known"]}}]'})
     compiled("int main() { return 2; }", "build/test_usage")
     compiled('int main() { const char* volatile mark = "gtest_list_tests"; return !mark; }', "build/test_google")
     listing = plain.listed(str(project), "")

@@ -38,6 +38,9 @@ _CAUSES = (
     ),
     BuildCause(r"unable to find library -l(\S+)", "library '{}' not found", "install the package that holds this library"),
     BuildCause(r"Could NOT find (\w+)", "package '{}' not found", "install its development files"),
+    BuildCause(
+        r"Could not find a package configuration file provided by\s+\"([^\"]+)\"", "package '{}' not found", "install its development files"
+    ),
     BuildCause(r"Package '?([\w.+-]+)'?,? (?:was )?not found", "package '{}' not found", "install its development files"),
     BuildCause(r"Dependency \"([^\"]+)\" not found", "package '{}' not found", "install its development files"),
     BuildCause(r"No rule to make target [`']([^']+)'", "no rule to make '{}'", "this revision may be built by another command"),
