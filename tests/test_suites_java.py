@@ -545,6 +545,35 @@ def test_without_mavens_answer_the_jars_that_the_build_names_are_the_class_path(
     assert set(junit.listed("", *tree.given()).benchmarks) == {"shop.OneTest.passes"}
 
 
+@needs_junit
+def test_revisions_with_the_same_jars_share_what_is_compiled_to_list_them(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    head = Tree(tree.folder.parent / "head", tree.jdk)
+    head.folder.mkdir()
+    for side in (tree, head):
+        monkeypatch.chdir(side.folder)
+        revision = compiled(side, {"test/shop/OneTest.java": ONE.format("One")}, OF_FOUR)
+        assert set(junit.listed("", *revision.given()).benchmarks) == {"shop.OneTest.passes"}
+    assert len(list((tree.folder.parent / "cache").glob("java-junit-*"))) == 1
+
+
+@needs_junit
+def test_a_slow_maven_leaves_tests_half_of_the_time_and_what_it_told_holds(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(LISTING_S, "30")
+    compiled(tree, {"test/shop/OneTest.java": ONE.format("One")}, OF_FOUR)
+    told = [
+        "Configuring mojo 'org.apache.maven.plugins:maven-compiler-plugin:3.11.0:testCompile' with basic configurator -->",
+        f"  (f) basedir = {tree.folder}",
+        f"  (f) testPath = [{tree.folder}/build/tests, {OF_FOUR[0]}, {JARS}/hamcrest-core.jar]",
+    ]
+    lines = "\n".join(f'echo "[DEBUG] {line}"' for line in told)
+    tree.write({"pom.xml": POM, "../bin/mvn": f"#!/bin/sh\n{lines}\nexec sleep 60\n"})
+    (tmp_path / "bin/mvn").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    assert set(junit.listed("", *tree.given()).benchmarks) == {"shop.OneTest.passes"}
+
+
 GRADLE = f"""
 apply plugin: 'java'
 dependencies {{ testCompile files('{JARS}/junit4.jar', '{JARS}/hamcrest-core.jar') }}

@@ -36,7 +36,7 @@ def targets(project: Path) -> tuple[str, ...]:
     by_name = {name: target for root in reversed(files) for name, target in _targets(root)}
     default = files[0].get("default", "") if files else ""
     before = {name: _closure(name, by_name) for name in by_name}
-    usable = [name for name in by_name if not name.startswith("-") and not any(by_name[earlier].is_needless for earlier in before[name])]
+    usable = [name for name in by_name if not name.startswith("-") and not any(by_name[needed].is_needless for needed in before[name])]
     making = {name for name, target in by_name.items() if target.makes}
     tests = {name for name, target in by_name.items() if target.compiles_tests}
     whole = default if default in usable and before[default] & making else _widest(usable, before, making)
@@ -84,7 +84,7 @@ def _targets(root: ElementTree.Element) -> Iterator[tuple[str, _Target]]:
         tasks = [(task, task.tag.rpartition("}")[2]) for task in element.iter()]
         compilers = [task for task, tag in tasks if tag == "javac"]
         called = [task.get("target", "") for task, tag in tasks if tag == "antcall"]
-        depends = (*(name.strip() for name in element.get("depends", "").split(",")), *called)
+        depends = (*(word.strip() for word in element.get("depends", "").split(",")), *called)
         compiles_tests = any(_OF_TESTS.search(word) for task in compilers for word in (name, *task.attrib.values()))
         makes = any(tag in _MAKING for _, tag in tasks)
         yield name, _Target(depends, makes, compiles_tests, any(tag in _NEEDLESS for _, tag in tasks))

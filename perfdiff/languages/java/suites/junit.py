@@ -123,7 +123,9 @@ def _course(suite: _TestSuite, folder: str, names: str, seconds: float) -> Cours
             words = (*suite.words, "list", str(report), f"{_AGAIN * left_s:g}", folder, names, *course.tried)
             follow(words, Path(suite.module.folder), report, course, left_s)
     if not course.is_over:
-        course.problem = f"the rest was not tried: they take longer than {seconds:.0f} s"
+        course.problem = (
+            f"the rest was not tried: they take longer than {seconds:.0f} s" if seconds > 0 else "there was no time left for them"
+        )
     return course
 
 
@@ -139,7 +141,9 @@ def _start_s(suite: _TestSuite, shortest: ReportedTest | None, end: float) -> fl
 def _compiled(revision: BuiltRevision, module: Module, driver: _Driver) -> Path:
     jdk = jdks.find({}, revision.home)
     sources = [_DRIVER / f"{name}.java" for name in ("Report", "Suite", driver.main)]
-    class_path = os.pathsep.join(str(module.path(entry).absolute()) for entry in module.class_path)
+    jars = replace(module, class_path=tuple(entry for entry in module.class_path if module.path(entry).is_file()))
+    needed = jars if built.has_class(jars, driver.needs) else module  # revisions share what is compiled without their classes
+    class_path = os.pathsep.join(str(needed.path(entry).absolute()) for entry in needed.class_path)
     name = compiled.fingerprint(None, (jdk.identity, class_path), sources)
     return compiled.kept(revision.kept.parent, f"java-junit-{name}", partial(_compile, [*jdk.compiling, "-cp", class_path], sources))
 

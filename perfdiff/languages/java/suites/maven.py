@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -32,14 +33,19 @@ _AGENT = ("-javaagent:", "-agentlib:", "-agentpath:")  # of coverage: what it ad
 
 def modules(project: Path, build: str) -> Modules:
     """Return the modules whose tests Maven compiles, with the libraries that the command of its build led to."""
+    program, end = MAVEN.command(project, Path.home()), time.monotonic() + listing.limit_s() / 2
     for phase in _PHASES:
-        asked = listing.tried((MAVEN.command(project, Path.home()), *_options(build), *_ASKING, phase), listing.limit_s() / 2, project)
-        if asked.code == 0:
+        asked = listing.tried((program, *_options(build), *_ASKING, phase), end - time.monotonic(), project)
+        if asked.code in (0, None):  # what it told before it was ended is as good
             break
     compiled = tuple(_compiled(asked.output))
     error = _ERROR.search(asked.output)
-    problem = error[1] if error else asked.errors.strip().partition("\n")[0] or f"Maven exited {asked.code}"
+    problem = error[1] if error else asked.errors.strip().partition("\n")[0] or _ended(asked.code)
     return Modules(compiled, "" if compiled else f"Maven does not tell its class path: {problem}")
+
+
+def _ended(code: int | None) -> str:
+    return "it takes too long" if code is None else f"Maven exited {code}"
 
 
 def _options(build: str) -> Iterator[str]:
