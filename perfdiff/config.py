@@ -325,7 +325,8 @@ class Config:
 
     `languages` are those that the project is written in, by name, each with the value of its section (`settings` of its traits), but for
     those that serve every project. `source` is the file it came from; `build_guessed_from` the file that gave the build command away where
-    none is configured. Where workloads are guessed, those of other languages are `otherwise`, the likeliest first.
+    none is configured. Where workloads are guessed, those of other languages are `otherwise`, the likeliest first. Once suites are listed,
+    workloads are cases of the `listed` ones.
     """
 
     build: BuildConfig
@@ -342,6 +343,7 @@ class Config:
     source: str | None = None
     build_guessed_from: str | None = None
     otherwise: tuple[Config, ...] = ()
+    listed: tuple[WorkloadConfig, ...] = ()
 
     @property
     def commands(self) -> tuple[str, ...]:

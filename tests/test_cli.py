@@ -629,6 +629,11 @@ def tryout(monkeypatch: pytest.MonkeyPatch) -> list[Tryout]:
     return seen
 
 
+def test_without_any_word_it_is_told_what_may_be_compared(run: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run() == 2
+    assert "`perfdiff HEAD~1 HEAD` takes the last two commits" in capsys.readouterr().err
+
+
 def test_init_writes_what_it_has_seen_work(
     seam: Comparison, run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str], tryout: list[Tryout]
 ) -> None:

@@ -14,7 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from perfdiff.collect.execution.executor import ProcessExecutor
+from perfdiff.collect.runs.collector import Target
+from perfdiff.collect.runs.suites import Suites
 from perfdiff.config import Suite, WorkloadConfig
+from perfdiff.errors import WorkloadError
 from perfdiff.languages.frameworks import frameworks
 from perfdiff.languages.java import counting
 from perfdiff.languages.java.frameworks import Jmh, JUnit
@@ -22,6 +26,7 @@ from perfdiff.languages.java.jdks import Jdk, find
 from perfdiff.languages.java.suites import gradle, jmh, junit, launchers, maven, modules, partners
 from perfdiff.languages.java.suites.courses import Course
 from perfdiff.languages.listing import LISTING_S, Benchmark, Listing
+from perfdiff.records.schema import Side
 from programs import environment
 
 JARS = Path("/usr/share/java")
@@ -368,6 +373,38 @@ def test_tests_of_junit_4_are_listed_but_those_that_fail_exit_hang_or_need_a_dis
     assert listing.failures["shop.FourTest.hangs"].startswith("it takes longer than ")
     assert "HeadlessException" in listing.failures["shop.FourTest.opens"]
     assert "shop.FourTest.ignored" not in listing.failures
+
+
+def elsewhere(tree: Tree, kind: str, room: Path) -> Tree:
+    """Return the same tree on a machine that has listed nothing, but is told to have the suite ready."""
+    other = Tree(tree.folder, tree.jdk, tree.build)
+    other.variables = launchers.variables(tree.folder, room / "other-cache", tree.build)
+    target = Target(tree.folder, None, tree=tree.folder, variables={**other.variables, "JAVA_HOME": str(tree.jdk.home)})
+    (room / "work").mkdir()
+    Suites({Side.BASE: target}, dict(os.environ), room / "work").provide([workload(kind)], ProcessExecutor())
+    return other
+
+
+@needs_junit
+def test_tests_that_one_machine_has_listed_run_on_another_one(tree: Tree, tmp_path: Path) -> None:
+    source = "package shop; import org.junit.*; public class OneTest { @Test public void one() { } }"
+    tree = compiled(tree, {"test/shop/OneTest.java": source}, OF_FOUR)
+    one = junit.listed("", *tree.given()).benchmarks["shop.OneTest.one"]
+    ran = elsewhere(tree, "junit", tmp_path).run(one)
+    assert ran.returncode == 0, ran.stderr
+
+
+@needs_junit
+def test_a_machine_that_lacks_what_tests_need_says_so(tree: Tree, tmp_path: Path) -> None:
+    tree = compiled(tree, {"test/shop/OneTest.java": "package shop; public class OneTest { public void one() { } }"}, [])
+    with pytest.raises(WorkloadError, match=r"junit cannot be run in base: .*no JUnit is on their class path"):
+        elsewhere(tree, "junit", tmp_path)
+
+
+def test_benchmarks_that_one_machine_has_listed_run_on_another_one(built: tuple[Tree, Listing], tmp_path: Path) -> None:
+    tree, listed = built
+    ran = elsewhere(tree, "jmh", tmp_path).run(listed.benchmarks["shop.Bench.sum"], 700, n=100, ratio=0.5)
+    assert ran.returncode == 0, ran.stderr
 
 
 @needs_junit

@@ -41,7 +41,8 @@ _HELP = """
 Compare the performance of two git revisions of a C, C++, Python, Java or PHP program, function by function.
 
 BASE and HEAD are anything git knows: branches, tags, commits. `A..B` is both in one word, `A...B` starts from their merge base, and one
-revision alone is compared with the working tree. A COMMAND behind `--` is the workload; without it, perfdiff.toml says what to run.
+revision alone is compared with the working tree. A COMMAND behind `--` is the workload; without it, perfdiff.toml says what to run, or
+else it is found: benchmarks and tests that the project has.
 
 \b
   perfdiff main HEAD
@@ -101,7 +102,7 @@ def _version(asked: bool) -> None:
 @groups.expanded
 def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
-    revisions: Annotated[list[str], typer.Argument(metavar="BASE", autocompletion=suggestions.revisions, hidden=True)],
+    revisions: Annotated[list[str] | None, typer.Argument(metavar="BASE", autocompletion=suggestions.revisions, hidden=True)] = None,
     output_files: options.Outputs = None,
     report_format: options.ReportFormat = None,
     full: options.Full = False,
@@ -127,7 +128,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     _version_asked: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")] = False,
 ) -> None:
     """Compare two revisions and exit with the code of the verdict."""
-    with exits.exceptions_become_codes(project.repository), _commands_suggested(revisions):
+    with exits.exceptions_become_codes(project.repository), _commands_suggested(words := _given(revisions)):
         places = destinations.chosen(report_format, output_files, full=full)
         if save:
             samples.check(save)
@@ -136,12 +137,12 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         overrides = overridden(context, project, workloads, repeats)
         overrides = replace(overrides, fast=fast, thorough=thorough, time=time, cluster=cluster)
         if dry_run:
-            _rehearse(tuple(revisions), project.repository, project.cache_folder, overrides, quiet=project.quiet)
+            _rehearse(tuple(words), project.repository, project.cache_folder, overrides, quiet=project.quiet)
             raise typer.Exit
         deadline = Deadline()
         with Answering(deadline) as answering:
             with project.progress(deadline) as progress:
-                asked = replace(request(tuple(revisions), project.repository, project.cache_folder, overrides, progress), deadline=deadline)
+                asked = replace(request(tuple(words), project.repository, project.cache_folder, overrides, progress), deadline=deadline)
                 deadline.time_s = asked.config.measure.time_s
                 uncommitted = ticket.changes(asked, ticket_folder, progress) if ticket_folder else None
                 outcome = answered(asked, project.repository, overrides, progress)
@@ -156,6 +157,17 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             output.tell(headline(outcome), *destinations.written(places), quiet=project.quiet, ticket=ticket_folder)
         code = exits.of_verdict(outcome.findings.verdict, strict=strict or deadline.is_cut)
         raise typer.Exit(code if answering.code is None else answering.code)
+
+
+def _given(revisions: list[str] | None) -> list[str]:
+    """Return the words for revisions; raise RevisionError where there are none."""
+    if revisions:
+        return revisions
+    raise RevisionError(
+        "say what to compare: `perfdiff HEAD~1 HEAD` takes the last two commits, `perfdiff HEAD` the last one and your changes; "
+        "`perfdiff help` says more",
+        slug="bad-specification",
+    )
 
 
 @contextmanager

@@ -46,6 +46,7 @@ from perfdiff.cluster.protocol import (
 )
 from perfdiff.collect.execution.executor import ProcessExecutor
 from perfdiff.collect.hosts import machine
+from perfdiff.collect.runs.suites import Suites
 from perfdiff.errors import DiskFilledError, MeasurementError, PerfdiffError, RecordingError
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.changes import site_of
@@ -54,7 +55,7 @@ from perfdiff.measuring.site import Recipe
 from perfdiff.measuring.stages import measure
 from perfdiff.progress import Silent, Stopwatch
 from perfdiff.records import store
-from perfdiff.records.schema import Side
+from perfdiff.records.schema import Phase, Side
 from perfdiff.request import Request, experiment_key
 from perfdiff.revisions.bundles import Sent, put, unbundled
 from perfdiff.revisions.pins import PinnedPair
@@ -148,6 +149,8 @@ class Station:
                 "configuration, were found there",
                 slug="worker-left-out",
             )
+        plain = {side: site.targets[Phase.PLAIN, side] for side in bench.sides}
+        Suites(plain, request.inherited, room, bench.upkeep).provide(request.config.listed, bench.executor)
         self._maker = OwnMachine(bench, site, bench.collector(site.targets))
         return Ready(socket.gethostname(), site.environment(bench.request.environment))
 

@@ -76,6 +76,10 @@ class Framework:
         """Return what running these values of the key asks of the configuration; raise ConfigError where one of them cannot be run."""
         return Needs()
 
+    def provision(self, suite: Suite) -> str | None:
+        """Return the command that has ready, beside a built tree, what runs of a suite need that was listed elsewhere; None: nothing."""
+        return None
+
     def needed(self, build: BuildConfig, commands: Collection[str]) -> BuildConfig:
         """Return how builds are made once cases are chosen: what is only run by others than these `commands` may be left out."""
         return build

@@ -48,10 +48,11 @@ def with_benchmarks(bench: Bench, site: Site, built_with: str = "", *, patient: 
     workloads = tuple(apart([*written, *(case.workload(case.calls) for case in chosen)]))
     for note in selecting.notes:
         bench.progress.note(note.text)
+    listed = tuple({case.suite.name: case.suite for case in chosen}.values())
     build, commands = config.build, [command for workload in workloads for command in workload.commands]
     for kind in dict.fromkeys(workload.suite.kind for workload in config.workloads if workload.suite):
         build = frameworks()[kind].framework.needed(build, commands)
-    request = replace(bench.request, config=replace(config, build=build, workloads=workloads))
+    request = replace(bench.request, config=replace(config, build=build, workloads=workloads, listed=listed))
     return replace(bench, request=request), replace(site, notes=(*site.notes, *selecting.notes))
 
 

@@ -20,6 +20,7 @@ from perfdiff.collect.runs.workloads import filled
 from perfdiff.collect.trees.upkeep import Chores, Upkeep
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import RunFailedError, WorkloadError
+from perfdiff.languages.frameworks import frameworks
 from perfdiff.languages.listing import CALLS, CASES, LIMIT_S, LISTED_TO, LISTING_S, LONGEST_S, Batch, Benchmark, Listing, Values
 from perfdiff.records.schema import Note, Side
 
@@ -177,6 +178,19 @@ class Suites:
             raise WorkloadError(_nothing(config, listings), slug="no-benchmarks", detail=_told(_failures(listings)))
         start_s = max(listing.start_s for listing in listings.values())
         return [SuiteCase(config, sides, start_s) for sides in common], tuple(_left_out(config, listings))
+
+    def provide(self, configs: Sequence[WorkloadConfig], executor: Executor) -> None:
+        """Have what runs need of suites that were listed on another machine; raise WorkloadError where it cannot be had here."""
+        for config in configs:
+            assert config.suite is not None, "only suites are listed"
+            command = frameworks()[config.suite.kind].framework.provision(config.suite)
+            if command is None:
+                continue
+            for side in self.targets:
+                failures = self._listing(replace(config, command=command), side, executor, LIMIT_S).failures
+                if failures:
+                    whys = _told([f"{name} ({why})" for name, why in failures.items()])
+                    raise WorkloadError(f"{config.name} cannot be run in {side}: {whys}; have there what it needs", slug="no-benchmarks")
 
     def _tried_again(  # noqa: PLR0913, PLR0917 (what is tried, where and how long)
         self, config: WorkloadConfig, side: Side, executor: Executor, listing: Listing, base: Listing, limit_s: float

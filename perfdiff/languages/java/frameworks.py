@@ -22,7 +22,22 @@ _LIBRARIES = ("lib", "libs", "jars")
 _PATTERN = re.compile(r"[\w.$*?, ]*")
 
 
-class Jmh(Framework):
+class _Launched(Framework):
+    """A framework whose suites are listed and started by the module of its name in `suites`."""
+
+    def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
+        """Return what lists the suite."""
+        return self._called("listed", suite)
+
+    def provision(self, suite: Suite) -> str:
+        """Return what keeps the arguments of JVMs, and our driver, on a machine that lists nothing."""
+        return self._called("provided", suite)
+
+    def _called(self, function: str, suite: Suite) -> str:
+        return f"{listing.command(f'perfdiff.languages.java.suites.{self.name}:{function}', suite.what)} {GIVEN}"
+
+
+class Jmh(_Launched):
     """Benchmarks of the Java Microbenchmark Harness."""
 
     name, title, material = "jmh", "JMH", Material.BENCHMARKS
@@ -33,12 +48,8 @@ class Jmh(Framework):
         if _names(project, re.compile(r"openjdk\.jmh|\bjmh-core\b|champeau\.(?:gradle\.)?jmh")):
             yield ""
 
-    def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
-        """Return what lists the benchmarks of jars."""
-        return _listing("jmh", suite)
 
-
-class JUnit(Framework):
+class JUnit(_Launched):
     """Tests of JUnit 4 and 5."""
 
     name, title, material = "junit", "JUnit", Material.TESTS
@@ -53,16 +64,8 @@ class JUnit(Framework):
         if _names(project, re.compile(r"\bjunit\b|junit-?(?:4|jupiter|platform|vintage)|org\.springframework\.boot")):
             yield ""
 
-    def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
-        """Return what lists the tests of classes."""
-        return _listing("junit", suite)
-
 
 FRAMEWORKS = (Jmh(), JUnit())
-
-
-def _listing(module: str, suite: Suite) -> str:
-    return f"{listing.command(f'perfdiff.languages.java.suites.{module}:listed', suite.what)} {GIVEN}"
 
 
 def _names(project: Path, framework: re.Pattern[str]) -> bool:

@@ -115,14 +115,26 @@ def listed(what: str, *given: str) -> Listing:
     failures = {} if places else {what or "benchmarks": _nothing(what)}
     start_s = 0.0
     for number, (place, class_path) in enumerate(places):
-        file = revision.kept / "-".join(("jmh", *Path(_VERSION.sub("", place)).parts))
-        launcher = Launcher.written(file, ".", class_path, _OPTIONS)
-        holder = _Benchmarks(launcher, _single(Path(place)))
+        holder = _Benchmarks(_launcher(revision, place, class_path), _single(Path(place)))
         own, failed = _listed(holder, benchmarks, (end - time.monotonic()) / (len(places) - number))
         failures |= {(place if name == "" else name): why for name, why in failed.items()}
         benchmarks |= own
         start_s = start_s or _start_s(holder, own, end)
     return Listing(benchmarks, failures, start_s)
+
+
+def provided(what: str, *given: str) -> Listing:
+    """Keep what starts benchmarks that were listed on another machine; return why there are none."""
+    revision = BuiltRevision.read(given)
+    places = _places(what, revision.build)
+    for place, class_path in places:
+        _launcher(revision, place, class_path)
+    return Listing(failures={} if places else {what or "benchmarks": _nothing(what)})
+
+
+def _launcher(revision: BuiltRevision, place: str, class_path: Sequence[str]) -> Launcher:
+    file = revision.kept / "-".join(("jmh", *Path(_VERSION.sub("", place)).parts))
+    return Launcher.written(file, ".", class_path, _OPTIONS)
 
 
 def _places(what: str, build: str) -> list[tuple[str, tuple[str, ...]]]:

@@ -30,6 +30,7 @@ _DRIVER = Path(__file__).parent / "driver"
 _ANY = {"*": ".*", "?": "."}
 _ALL = "tests"
 _AGAIN = 0.5  # of the time: running tests once more ends by then
+_NO_TESTS = "the built tree has no compiled tests"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +94,19 @@ def listed(pattern: str, *given: str) -> Listing:
                 benchmarks[name] = suite.benchmark(test, name, test.seconds)
         start_s = start_s or _start_s(suite, course.shortest, end)
     if not benchmarks and not failures:
-        failures[_ALL] = project.problem or ("no test class has such a name" if folders else "the built tree has no compiled tests")
+        failures[_ALL] = project.problem or ("no test class has such a name" if folders else _NO_TESTS)
     return Listing(benchmarks, failures, start_s, whole)
+
+
+def provided(_pattern: str, *given: str) -> Listing:
+    """Keep what starts tests that were listed on another machine; return why none can be started, where that is so."""
+    revision = BuiltRevision.read(given)
+    project = built.modules(Path.cwd(), revision.build)
+    suites = {module.folder: _suite(revision, module) for module in project.modules if module.tests}
+    if not suites:
+        return Listing(failures={_ALL: project.problem or _NO_TESTS})
+    failures = {folder: suite for folder, suite in suites.items() if isinstance(suite, str)}
+    return Listing(failures=failures if len(failures) == len(suites) else {})
 
 
 def _suite(revision: BuiltRevision, module: Module) -> _TestSuite | str:
