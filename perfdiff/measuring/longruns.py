@@ -42,8 +42,8 @@ def beyond_need(points: Sequence[Point], runs: Sequence[Run], far: Sequence[EndT
     ordered, telling = counting.shortest_first(points, runs), {end.point.id for end in far}
     first = next((place for place, point in enumerate(ordered) if point.id in telling), len(ordered))
     affordable = counting.affordable(points, runs, WHERE_S, len(Side), 1 + SURVEY_ROUNDS + fewest)
-    kept = ordered[: max(len(affordable), SIZES, first + 1)]
-    return tuple(point for point in points if point not in kept)
+    needed = ordered[: max(len(affordable), SIZES, first + 1)]
+    return tuple(point for point in points if point not in needed)
 
 
 def note(spared: Sequence[Point], runs: Sequence[Run]) -> tuple[Note, ...]:
