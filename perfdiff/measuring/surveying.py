@@ -39,8 +39,8 @@ class Places:
 
     def timed(self, counted: Tally) -> list[Point]:
         """Return the points at which calls are timed, by what was counted at all."""
-        needed = [point.id for point in self.points if point not in self.spared]
-        return [point for point in self.points if point.id in needed or counted.calls_more(point.id, needed)]
+        others = [point.id for point in self.points if point not in self.spared]
+        return [point for point in self.points if point.id in others or counted.calls_more(point.id, others)]
 
 
 def surveyed(bench: Bench, site: Site, places: Places, plain: Sequence[Run] = ()) -> tuple[Site, list[Point]]:
