@@ -187,7 +187,7 @@ class Suites:
             if command is None:
                 continue
             for side in self.targets:
-                failures = self._listing(replace(config, command=command), side, executor, LIMIT_S).failures
+                failures = self._listing(replace(config, command=command), side, executor, {LISTING_S: LIMIT_S}).failures
                 if failures:
                     whys = _told([f"{name} ({why})" for name, why in failures.items()])
                     raise WorkloadError(f"{config.name} cannot be run in {side}: {whys}; have there what it needs", slug="no-benchmarks")
