@@ -339,7 +339,7 @@ def test_who_asks_for_a_fast_answer_has_it_from_whole_runs_alone(sums: Request) 
     assert outcome.findings.verdict is Verdict.REGRESSION
     assert outcome.experiment is not None
     assert {run.phase for run in outcome.experiment.runs} == {Phase.PLAIN}
-    assert "whole-runs-alone" in {note.slug for note in outcome.findings.notes}
+    assert "whole-runs-alone" in {note.slug for note in map(noted, outcome.findings.notes)}
     assert {each.verdict for each in outcome.findings.functions} == {Verdict.INCONCLUSIVE}
 
 
@@ -366,7 +366,7 @@ def test_where_head_is_slower_by_far_calls_work_and_lines_are_asked_of_points_th
     counted, timed = ([runs_at[point.label][phase] for point in points] for phase in (Phase.COUNTED, Phase.TIMED))
     assert counted == [4, 4, 4, 0, 0]
     assert timed[3:] == [2, 2] < timed[:2]
-    assert "long-runs" in {note.slug for note in outcome.findings.notes}
+    assert "long-runs" in {note.slug for note in map(noted, outcome.findings.notes)}
 
 
 class Lasting(Slower):
