@@ -357,7 +357,8 @@ class OfSeconds(Slower):
 def test_where_head_is_slower_by_far_calls_work_and_lines_are_asked_of_points_that_take_seconds_no_more_than_needed(sums: Request) -> None:
     (workload,) = sums.config.workloads
     workload = replace(workload, parameters={"n": (500.0, 1000.0, 2000.0, 3000.0, 4000.0)})
-    asked = replace(sums, revisions=("base", "longer"), config=replace(sums.config, workloads=(workload,)))
+    counters = replace(sums.config.counters, budget_s=1000.0)
+    asked = replace(sums, revisions=("base", "longer"), config=replace(sums.config, workloads=(workload,), counters=counters))
     outcome = pipeline.compare(asked, Silent(), executor=OfSeconds())
     assert outcome.findings.verdict is Verdict.REGRESSION
     assert outcome.experiment is not None
