@@ -339,7 +339,7 @@ def test_who_asks_for_a_fast_answer_has_it_from_whole_runs_alone(sums: Request) 
     assert outcome.findings.verdict is Verdict.REGRESSION
     assert outcome.experiment is not None
     assert {run.phase for run in outcome.experiment.runs} == {Phase.PLAIN}
-    assert "whole-runs-alone" in {note.slug for note in outcome.findings.notes}
+    assert "whole-runs-alone" in {note.slug for note in map(noted, outcome.findings.notes)}
     assert {each.verdict for each in outcome.findings.functions} == {Verdict.INCONCLUSIVE}
 
 
@@ -357,7 +357,8 @@ class OfSeconds(Slower):
 def test_where_head_is_slower_by_far_calls_work_and_lines_are_asked_of_points_that_take_seconds_no_more_than_needed(sums: Request) -> None:
     (workload,) = sums.config.workloads
     workload = replace(workload, parameters={"n": (500.0, 1000.0, 2000.0, 3000.0, 4000.0)})
-    asked = replace(sums, revisions=("base", "longer"), config=replace(sums.config, workloads=(workload,)))
+    counters = replace(sums.config.counters, budget_s=1000.0)
+    asked = replace(sums, revisions=("base", "longer"), config=replace(sums.config, workloads=(workload,), counters=counters))
     outcome = pipeline.compare(asked, Silent(), executor=OfSeconds())
     assert outcome.findings.verdict is Verdict.REGRESSION
     assert outcome.experiment is not None
@@ -366,7 +367,7 @@ def test_where_head_is_slower_by_far_calls_work_and_lines_are_asked_of_points_th
     counted, timed = ([runs_at[point.label][phase] for point in points] for phase in (Phase.COUNTED, Phase.TIMED))
     assert counted == [4, 4, 4, 0, 0]
     assert timed[3:] == [2, 2] < timed[:2]
-    assert "long-runs" in {note.slug for note in outcome.findings.notes}
+    assert "long-runs" in {note.slug for note in map(noted, outcome.findings.notes)}
 
 
 class Lasting(Slower):
