@@ -19,7 +19,7 @@ _WORKTREE = "checkout"
 _END = "END_OF_CONFIGURATION"
 _NAMED = 5  # input files that a comment names
 # Known costs lie in a file of their own, which is not part of what is measured.
-_LEFT_OUT = {("compare", "accepted"), ("workload", "suite"), ("workload", "left_out")}
+_LEFT_OUT = {("build", "chosen_targets"), ("compare", "accepted"), ("workload", "suite"), ("workload", "left_out")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,12 @@ from programs import first_two
 
 TOML = """
 measure.budget_s = 4
+counters.software = false
 [[workload]]
 name = "job"
 command = "python job.py {n}"
 parameters.n = [300, 600]
+runs = 2
 """
 JOB = """
 import os, sys, time

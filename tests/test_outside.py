@@ -17,10 +17,12 @@ from programs import first_two
 TOML = """
 build.command = "sh build.sh"
 measure.budget_s = 3
+counters.software = false
 [[workload]]
 name = "job"
 command = "python job.py {n}"
 parameters.n = [100, 200]
+runs = 2
 """
 BUILD = 'cp words.txt "$PLACE/words.txt"\n'
 JOB = """

@@ -83,10 +83,12 @@ def test_who_has_no_home_gets_none(home: str | None, beside: Path) -> None:
 TOML = """
 build.command = "sh build.sh"
 measure.budget_s = 3
+counters.software = false
 [[workload]]
 name = "job"
 command = "python job.py {n}"
 parameters.n = [100, 200]
+runs = 2
 """
 GENERATE = """
 mkdir -p ~/.cache/generator
