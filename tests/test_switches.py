@@ -189,6 +189,7 @@ def test_what_cannot_be_built_is_left_off_where_others_can(tmp_path: Path) -> No
     bench, _ = ready(tmp_path, {**SHOP, "CMakeLists.txt": lists})
     assert "-DSHOP_TESTS=ON" in bench.request.config.build.command
     assert "SHOP_BENCH" not in bench.request.config.build.command
+    assert not bench.cache.apart, "further builds are made at the same time"
 
 
 @integration

@@ -68,7 +68,7 @@ class Switching:
         config = self.bench.request.config
         if config.build_guessed_from is None or not all(workload.suite and workload.suite.guessed for workload in config.workloads):
             return
-        ends_s = time.monotonic() + min(MOST_S, self.bench.request.deadline.left_s)
+        ends_s, apart = time.monotonic() + min(MOST_S, self.bench.request.deadline.left_s), self.bench.cache.apart
         for text, command in options.commands(config.build.command, self.off):
             left_s = ends_s - time.monotonic()
             if left_s <= 0.0:
@@ -81,6 +81,7 @@ class Switching:
             except TooLittleTimeError:
                 return
             except BuildError as error:
+                self.bench.cache.apart = apart  # what fails by its options fails apart as well
                 self.failures.append(str(error).replace(f"'{command}'", f"the build with {text}", 1))
                 continue
             yield text, self._with(build)
