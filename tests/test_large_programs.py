@@ -12,6 +12,7 @@ import runtimes
 from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import Verdict
 from perfdiff.collect.choosing import vicinity
+from perfdiff.measuring.rounds import Rounds
 from perfdiff.outcome import Outcome
 from perfdiff.progress import Silent
 from perfdiff.request import Request
@@ -98,10 +99,16 @@ def test_a_slow_down_near_the_change_is_found_without_probes_elsewhere(compared:
     assert {each.info.name for each in outcome.findings.functions} <= {"fill", "main"}
 
 
-def test_a_slow_down_far_from_the_change_is_found_by_looking_at_all_functions(
-    compared: Callable[[str, str], tuple[Outcome, Stages]],
+def test_a_change_whose_cost_arises_far_away_is_blamed_from_what_is_near(compared: Callable[[str, str], tuple[Outcome, Stages]]) -> None:
+    outcome, _ = compared("1", "4")
+    assert (outcome.findings.verdict, guilty(outcome)) == (Verdict.REGRESSION, "fill")
+
+
+def test_everything_is_looked_at_where_nothing_near_explains_it(
+    compared: Callable[[str, str], tuple[Outcome, Stages]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(Rounds, "_is_unexplained", property(lambda _: True))
     outcome, progress = compared("1", "4")
-    assert outcome.findings.verdict is Verdict.REGRESSION
     assert progress.order.count("surveying") == 2
+    assert (outcome.findings.verdict, guilty(outcome)) == (Verdict.REGRESSION, "fill")
     assert "work" in {each.info.name for each in outcome.findings.functions}
