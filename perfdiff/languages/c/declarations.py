@@ -217,7 +217,7 @@ class Macros:
     def _words(self, key: str) -> frozenset[str]:
         if key not in self._words_by_key:
             reached = closure((key,), self._inner)
-            self._words_by_key[key] = frozenset(word for one in reached for macro in self._by_key[one] for word in macro.tokens)
+            self._words_by_key[key] = frozenset(word for inner in reached for macro in self._by_key[inner] for word in macro.tokens)
         return self._words_by_key[key]
 
     def _inner(self, key: str) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _UnitEntry:
     """The facts of a unit without a problem; functions and dependencies are numbers in the pack."""
 
     pack: str
@@ -54,7 +54,7 @@ class _PackText:
     dependencies: list[msgspec.Raw]
 
 
-class _Values(Generic[T]):
+class _PackValues(Generic[T]):
     """The values of one kind in a pack, each read when it is first asked for, and once for all units."""
 
     def __init__(self, kind: type[T], texts: Sequence[msgspec.Raw]) -> None:
@@ -69,7 +69,7 @@ class _Values(Generic[T]):
             yield self._values[number]
 
 
-class _Texts:
+class _PackWriter:
     """The texts of a pack that is being made, each once."""
 
     def __init__(self) -> None:
@@ -108,13 +108,13 @@ class UnitCache:
             ):
                 header = json.loads(lines.readline())
                 if self._is_valid(header):
-                    kept = msgspec.json.decode(lines.readline(), type=_Entry)
-                    functions, dependencies = _pack(self._pack_path(kept.pack))
+                    stored = msgspec.json.decode(lines.readline(), type=_UnitEntry)
+                    functions, dependencies = _pack(self._pack_path(stored.pack))
                     facts = UnitFacts(
-                        kept.file,
-                        tuple(functions.at(kept.functions)),
-                        tuple(dependencies.at(kept.dependencies)),
-                        kept.overrides,
+                        stored.file,
+                        tuple(functions.at(stored.functions)),
+                        tuple(dependencies.at(stored.dependencies)),
+                        stored.overrides,
                         tuple(header["files"]),
                         None,
                     )
@@ -124,7 +124,7 @@ class UnitCache:
 
     def store(self, all_facts: Mapping[front.Unit, UnitFacts]) -> None:
         """Keep the facts of units without problems; the oldest of too many variants of one goes."""
-        functions, dependencies = _Texts(), _Texts()
+        functions, dependencies = _PackWriter(), _PackWriter()
         numbers = {
             unit: (tuple(map(functions.number, facts.functions)), tuple(map(dependencies.number, facts.dependencies)))
             for unit, facts in all_facts.items()
@@ -135,13 +135,13 @@ class UnitCache:
             if all_facts:
                 entry.write(self._pack_path(name), text.decode())
             for unit, facts in all_facts.items():
-                self._store(unit, facts, _Entry(name, facts.file, *numbers[unit], facts.overrides))
+                self._store(unit, facts, _UnitEntry(name, facts.file, *numbers[unit], facts.overrides))
 
-    def _store(self, unit: front.Unit, facts: UnitFacts, kept: _Entry) -> None:
+    def _store(self, unit: front.Unit, facts: UnitFacts, stored: _UnitEntry) -> None:
         made_of = {file: self._digest(file) for file in facts.files}
         header = json.dumps({"files": made_of, "names": self._places_of_names(facts.files)})
         folder = self._entries(unit)
-        entry.write(folder / f"{digest([header])}.json", f"{header}\n{msgspec.json.encode(kept).decode()}\n")
+        entry.write(folder / f"{digest([header])}.json", f"{header}\n{msgspec.json.encode(stored).decode()}\n")
         for old in sorted(folder.glob("*.json"), key=lambda path: -path.stat().st_mtime)[_VARIANTS:]:
             old.unlink(missing_ok=True)
 
@@ -170,11 +170,11 @@ class UnitCache:
 
 
 @functools.lru_cache(_PACKS_OPEN)
-def _pack(path: Path) -> tuple[_Values[FunctionDefinition], _Values[Dependency]]:
+def _pack(path: Path) -> tuple[_PackValues[FunctionDefinition], _PackValues[Dependency]]:
     """Return what a pack holds; its name is its content's digest, so that it never changes."""
     text = msgspec.json.decode(path.read_bytes(), type=_PackText)
     os.utime(path)
-    return _Values(FunctionDefinition, text.functions), _Values(Dependency, text.dependencies)
+    return _PackValues(FunctionDefinition, text.functions), _PackValues(Dependency, text.dependencies)
 
 
 def _files_by_name(tree: Path) -> dict[str, list[str]]:
