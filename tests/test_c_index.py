@@ -645,12 +645,34 @@ def test_a_unit_is_parsed_again_only_when_one_of_its_files_changed(tmp_path: Pat
 
     plain = program(tmp_path / "base", sources)
     assert indexed(tmp_path / "base") == plain
-    entries = set(cache.rglob("*.json"))
+    entries = set(unit_entries(cache))
     assert len(entries) == 2
     assert indexed(tmp_path / "base") == plain
     changed = program(tmp_path / "head", sources | {"types.h": "enum { LIMIT = 4 };\n"})
     assert indexed(tmp_path / "head") == changed
-    assert len(set(cache.rglob("*.json")) - entries) == 1
+    assert len(set(unit_entries(cache)) - entries) == 1
+
+
+def test_what_units_say_of_their_headers_is_kept_once(tmp_path: Path) -> None:
+    header = "struct s { int width; };\nstatic inline int inc(struct s *p) { return p->width + 1; }\n"
+    units = {f"u{number}.c": f'#include "h.h"\nint u{number}(struct s *p) {{ return inc(p); }}\n' for number in range(4)}
+    tree, cache = tmp_path / "tree", tmp_path / "units"
+    plain = program(tree, {"h.h": header, **units})
+    commands = [command(tree / name) for name in units]
+    index(tree, commands, depth=3, workers=1, cache=cache)
+    (pack,) = set(cache.rglob("*.json")) - set(unit_entries(cache))
+    assert pack.read_text().count('"name":"inc"') == 1
+    assert index(tree, commands, depth=3, workers=1, cache=cache) == plain
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda pack: pack.write_text('{"functions":[],"dependencies":[]}')])
+def test_units_whose_pack_is_gone_or_damaged_are_parsed_again(tmp_path: Path, damage: Callable[[Path], object]) -> None:
+    tree, cache = tmp_path / "tree", tmp_path / "units"
+    plain = program(tree, {"a.c": f"int a(int n) {{ return n; }} /* {tmp_path} */\n"})
+    index(tree, [command(tree / "a.c")], depth=3, cache=cache)
+    (pack,) = set(cache.rglob("*.json")) - set(unit_entries(cache))
+    damage(pack)
+    assert index(tree, [command(tree / "a.c")], depth=3, cache=cache) == plain
 
 
 def test_a_header_that_gets_a_namesake_invalidates_its_units(tmp_path: Path) -> None:
@@ -674,6 +696,11 @@ def test_a_damaged_entry_and_an_unwritable_cache_are_survived(tmp_path: Path) ->
     assert index(tmp_path / "tree", commands, depth=3, cache=tmp_path / "units") == plain
     (tmp_path / "file").write_text("")
     assert index(tmp_path / "tree", commands, depth=3, cache=tmp_path / "file") == plain
+
+
+def unit_entries(cache: Path) -> list[Path]:
+    """Return the entries of units in a cache, each in a folder of its unit; packs lie in folders by two digits."""
+    return [path for path in cache.rglob("*.json") if len(path.parent.name) > 2]
 
 
 class SignalError(Exception):

@@ -83,9 +83,8 @@ def _all_facts(tree: Path, units: Sequence[front.Unit], depth: int, workers: int
         return list(_parsed(tree, units, depth, workers).values())
     facts = {unit: found for unit in units if (found := cache.load(unit)) is not None}
     fresh = _parsed(tree, [unit for unit in units if unit not in facts], depth, workers)
-    for unit, found in fresh.items():
-        if found.problem is None:  # a missing header may be there next time, and nothing of the entry would tell
-            cache.store(unit, found)
+    # A missing header may be there next time, and nothing of the entry would tell.
+    cache.store({unit: found for unit, found in fresh.items() if found.problem is None})
     return [*facts.values(), *fresh.values()]
 
 
@@ -186,10 +185,11 @@ class _Merge:
         self._reach: dict[str, frozenset[str]] = {}
         self._sources: dict[str, bytes] = {}
         self._keys = self._final_keys()
+        self._helpers = frozenset(self._keys[place] for place in self._places if self._is_helper(place))
 
     def program(self, problems: tuple[Skipped, ...]) -> Program:
         """Return the merged program."""
-        functions = {self._keys[place]: self._definition(place) for place in sorted(self._places) if not self._is_helper(place)}
+        functions = {self._keys[place]: self._definition(place) for place in sorted(self._places) if self._keys[place] not in self._helpers}
         declarations = {key: one.declaration for key, one in sorted(self._dependencies.items())}
         return Program(functions, declarations, problems)
 
@@ -212,7 +212,7 @@ class _Merge:
         first, *others = instances
         siblings = [one for other in self._made_with(place) for one in self._places[other]]
         used = self._declared({*self._flags[place]}.union(*(one.uses for one in instances)))
-        uses = frozenset(closure(used, lambda key: self._declared(self._dependencies[key].uses)))
+        uses = used.union(*map(self._reached, used))
         calls = {key for one in instances for key in one.calls} | {
             key for declaration in uses for key in self._dependencies[declaration].calls
         }
@@ -225,7 +225,7 @@ class _Merge:
             linkage=tuple(dict.fromkeys(name for one in instances for name in one.linkage)),
             text=text.decode("utf-8", "replace"),
             no_code=tuple((first.line + at, first.line + at) for at in lexer.comment_lines(text)),
-            uses=uses,
+            uses=frozenset(uses),
             calls=frozenset(self._resolved(calls, first.file)),
             reads=frozenset().union(*(one.reads for one in instances)),
             writes=frozenset().union(*(one.writes for one in instances)),
@@ -261,20 +261,27 @@ class _Merge:
     def _declared(self, keys: Iterable[str]) -> set[str]:
         return {key for key in keys if key in self._dependencies}
 
+    def _reached(self, key: str) -> frozenset[str]:
+        """Return all declarations that one leads to."""
+        if key not in self._reach:
+            self._reach[key] = frozenset(closure((key,), lambda other: self._declared(self._dependencies[other].uses)))
+        return self._reach[key]
+
     def _resolved(self, keys: set[str], file: str) -> set[str]:
         """Return the final keys that references from `file` mean: definitions in the same file before all others, overriders too."""
+        reached = closure(keys, lambda key: self._overriders.get(key, ())) if self._overriders else keys
         found = set[str]()
-        for key in closure(keys, lambda key: self._overriders.get(key, ())):
-            places = self._known.get(key, [])
+        for key in reached:
+            places = self._known.get(key, ())
             own = [place for place in places if place[0] == file]
-            found.update(self._keys[place] for place in own or places if not self._is_helper(place))
-        return found
+            found.update(self._keys[place] for place in own or places)
+        return found - self._helpers
 
 
 def _merged(dependencies: Iterable[Dependency], flags: Iterable[Dependency]) -> dict[str, Dependency]:
     """Return one dependency per key; units that see different definitions of it make one that changes with any of them."""
     groups: dict[str, dict[Dependency, None]] = defaultdict(dict)
-    for one in (*dependencies, *flags):
+    for one in {id(one): one for one in (*dependencies, *flags)}.values():  # most are the same in many units, and long to compare
         groups[one.declaration.key][one] = None
     merged = {}
     for key, group in groups.items():

@@ -81,7 +81,7 @@ class SharedHeaders:
         file = source.with_suffix(".pch")
         try:
             parsed = front.parse_headers(source, unit)
-            included = [header.include.name for header in parsed.get_includes()]
+            included = [inclusion.include.name for inclusion in parsed.get_includes()]
             if _has_errors(parsed) or any(self._files.relative(name, unit.directory) is not None for name in included):
                 return None
             parsed.save(str(file))
