@@ -96,9 +96,10 @@ class _Log:
             self.around = (self.around + chunk[:ahead])[-_AHEAD_BYTES:]
         self.tail += chunk[ahead:]
         if len(self.tail) >= TAIL_BYTES + _READ_BYTES:
-            passed = self.tail[:-TAIL_BYTES]
-            del self.tail[:-TAIL_BYTES]
-            self._pass(passed, self.size - TAIL_BYTES)
+            whole_lines = self.tail.rfind(b"\n", 0, len(self.tail) - TAIL_BYTES) + 1
+            passed = self.tail[: whole_lines or -TAIL_BYTES]
+            del self.tail[: len(passed)]
+            self._pass(passed, self.size - len(self.tail))
 
     def _pass(self, text: bytearray, end: int) -> None:
         """Look for the first error in what is left out now, which ends at a place of the whole text."""

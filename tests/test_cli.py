@@ -653,7 +653,8 @@ def test_init_writes_the_command_that_built_what_works(
     run: Callable[..., int], checkout: Path, capsys: pytest.CaptureFixture[str], tryout: list[Tryout]
 ) -> None:
     suite = TriedSuite(Suite("ctest", ""), 1, "total", 0.25, 1)
-    tryout.append(Tryout((suite,), build="cmake -S . -B build -DSHOP_TESTS=ON && cmake --build build"))
+    build = BuildConfig("cmake -S . -B build -DSHOP_TESTS=ON && cmake --build build")
+    tryout.append(Tryout((suite,), config=Config(build, ())))
     assert run("init") == 0
     assert "built with 'cmake -S . -B build -DSHOP_TESTS=ON && cmake --build build'" in capsys.readouterr().out
     table = tomllib.loads((checkout / "perfdiff.toml").read_text())

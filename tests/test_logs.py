@@ -26,6 +26,20 @@ def kept(tmp_path: Path, *parts: bytes) -> bytes:
     return (tmp_path / "log").read_bytes()
 
 
+@pytest.mark.parametrize("step", [50, 61, 130])
+def test_error_is_found_wherever_what_is_read_at_once_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    """Reads are as long as the pipe happens to be full."""
+    monkeypatch.setattr(logs, "HEAD_BYTES", 100)
+    monkeypatch.setattr(logs, "TAIL_BYTES", 500)
+    monkeypatch.setattr(logs, "_READ_BYTES", step)
+    monkeypatch.setattr(logs, "_AHEAD_BYTES", 80)
+    for before in range(300, 300 + len(ERROR)):
+        kept(tmp_path, b"." * before + b"\n", ERROR, LINE * 20)
+        assert read_failure(tmp_path / "log", tmp_path).cause == "src/broken.c:7:9: error: 'x' undeclared (first use in this function)", (
+            before
+        )
+
+
 def test_short_log_is_kept_as_it_is(tmp_path: Path) -> None:
     text = LINE * ((logs.HEAD_BYTES + logs.TAIL_BYTES) // len(LINE))
     assert kept(tmp_path, text) == text

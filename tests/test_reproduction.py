@@ -69,7 +69,7 @@ configs: st.SearchStrategy[Config] = st.builds(
         caches,
         st.none() | st.integers(1, 8),
     ),
-    measure=st.builds(MeasureConfig, st.none() | st.floats(0.5, 1e4), st.booleans(), st.integers(1, 99)),
+    measure=st.builds(MeasureConfig, st.none() | st.floats(0.5, 1e4), st.just(False), st.booleans(), st.integers(1, 99)),
     languages=st.fixed_dictionaries(
         {},
         optional={

@@ -12,10 +12,10 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from clang.cindex import TranslationUnitLoadError
 
+from perfdiff import temporary
 from perfdiff.languages.c import cython, front, lexer
 from perfdiff.languages.c.cursors import TreeFiles
 from perfdiff.languages.c.declarations import Dependency
@@ -91,13 +91,13 @@ def _all_facts(tree: Path, units: Sequence[front.Unit], depth: int, workers: int
 def _parsed(tree: Path, units: Sequence[front.Unit], depth: int, workers: int) -> dict[front.Unit, UnitFacts]:
     workers = min(workers, len(units))
     if workers < 2 or len(units) <= _ALONE:
-        with TemporaryDirectory(prefix=_FOLDER) as folder:
-            return dict(zip(units, _index_batch(tree, units, depth, Path(folder)), strict=True))
+        with temporary.folder(_FOLDER) as folder:
+            return dict(zip(units, _index_batch(tree, units, depth, folder), strict=True))
     batches = _batches(units, workers)
     facts: dict[front.Unit, UnitFacts] = {}
     broken: list[front.Unit] = []
-    with TemporaryDirectory(prefix=_FOLDER) as folder, _pool(workers) as pool:
-        running = [pool.submit(_index_batch, tree, batch, depth, Path(folder, str(number))) for number, batch in enumerate(batches)]
+    with temporary.folder(_FOLDER) as folder, _pool(workers) as pool:
+        running = [pool.submit(_index_batch, tree, batch, depth, folder / str(number)) for number, batch in enumerate(batches)]
         for batch, future in zip(batches, running, strict=True):
             try:
                 facts |= zip(batch, future.result(), strict=True)
@@ -147,9 +147,9 @@ def _index_batch(tree: Path, units: Sequence[front.Unit], depth: int, folder: Pa
 
 
 def _index_alone(tree: Path, unit: front.Unit, depth: int) -> UnitFacts:
-    with TemporaryDirectory(prefix=_FOLDER) as folder, _pool(1) as pool:
+    with temporary.folder(_FOLDER) as folder, _pool(1) as pool:
         try:
-            return pool.submit(_index_batch, tree, [unit], depth, Path(folder)).result()[0]
+            return pool.submit(_index_batch, tree, [unit], depth, folder).result()[0]
         except BrokenProcessPool:
             return _nothing(tree, unit, "libclang crashed on it")
 
