@@ -33,11 +33,9 @@ def test_error_is_found_wherever_what_is_read_at_once_ends(tmp_path: Path, monke
     monkeypatch.setattr(logs, "TAIL_BYTES", 500)
     monkeypatch.setattr(logs, "_READ_BYTES", step)
     monkeypatch.setattr(logs, "_AHEAD_BYTES", 80)
-    for before in range(300, 300 + len(ERROR)):
-        kept(tmp_path, b"." * before + b"\n", ERROR, LINE * 20)
-        assert read_failure(tmp_path / "log", tmp_path).cause == "src/broken.c:7:9: error: 'x' undeclared (first use in this function)", (
-            before
-        )
+    for behind in range(370, 500 + step):
+        kept(tmp_path, b"." * 900 + b"\n" + ERROR + b"." * behind)
+        assert read_failure(tmp_path / "log", tmp_path).cause == "src/broken.c:7:9: error: 'x' undeclared (first use in this function)"
 
 
 def test_short_log_is_kept_as_it_is(tmp_path: Path) -> None:
