@@ -66,6 +66,7 @@ def test_functions_whose_probes_need_no_build_are_all_looked_at() -> None:
 def test_small_programs_and_changes_that_reach_most_of_a_program_are_looked_at_as_a_whole() -> None:
     assert near({"changed": CHANGED}) == {"changed"}
     assert near({"changed": CHANGED}, sorted(SOURCES)[1:]) is None
+    assert near({"unchanged": function("unchanged")}) is None
     reading = {file: function(f"reader of {file}", file, reads=frozenset(("list.size",))) for file in SOURCES}
     assert near({"changed": CHANGED, **reading}) is None
 

@@ -152,9 +152,11 @@ class Rounds:
 
     @property
     def _is_unexplained(self) -> bool:
-        """Return whether whole runs are slower, and no function is."""
-        is_slower = bool(self._pairs.judged(self.runs).slower)
-        return is_slower and all(function.verdict is not Verdict.REGRESSION for function in self._look().functions)
+        """Return whether whole runs are slower, and no function is that may be the reason."""
+        if not self._pairs.judged(self.runs).slower:
+            return False
+        slower = (function.info for function in self._look().functions if function.verdict is Verdict.REGRESSION)
+        return not any(info.change.is_suspect for info in slower)
 
     @property
     def _untimed_runs(self) -> list[Run]:

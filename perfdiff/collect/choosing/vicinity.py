@@ -15,15 +15,16 @@ _START = "main"  # what is done outside of the vicinity counts as its part
 
 
 def vicinity(subjects: Subjects, compiled: Collection[str]) -> frozenset[int] | None:
-    """Return the functions to look at first in a program of these `compiled` files; None where that would not spare half of these.
+    """Return the functions to look at first in a program of these `compiled` files, None where all are looked at.
 
-    These are the suspects, what calls them, what they call, what reads fields that they write, the start of programs, and all functions
-    whose probes need no build. Of others that did not change, those of files that are not compiled by themselves are left out: a probe in a
-    header has all that includes it compiled.
+    The functions are the suspects, what calls them, what they call, what reads fields that they write, the start of programs, and all
+    whose probes need no build. Of others that did not change, those of files that are not compiled by themselves are left out: a probe in
+    a header has all that includes it compiled. All functions are looked at where nothing changed, where few files are compiled, and where
+    the change has to do with more than half of them.
     """
-    if len(compiled) < LARGE:
-        return None
     pairs, suspects = subjects.pairs, subjects.suspects
+    if len(compiled) < LARGE or not suspects:
+        return None
     above, near = callers(subjects.calls), set(suspects)
     step = suspects
     for _ in range(_CALLERS):
