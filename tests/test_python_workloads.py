@@ -480,6 +480,27 @@ def test_what_head_alone_gave_up_is_tried_again_and_compared_where_it_ends(tmp_p
     assert "of suite, what fails when it is tried is left out: c in head (AssertionError)" in notes
 
 
+@pytest.mark.parametrize(("limit_s", "names"), [(30.0, ["a", "b"]), (0.2, ["a"])])
+def test_what_does_not_end_is_listed_with_the_time_that_it_had_only_where_base_needs_less(
+    tmp_path: Path, limit_s: float, names: list[str]
+) -> None:
+    class Endless(Told):
+        def execute(self, command: Command) -> Execution:
+            if command.purpose is Purpose.RUN:
+                raise RunFailedError("it goes on", slug="workload-timeout")
+            return super().execute(command)
+
+    tree, room = tmp_path / "tree", tmp_path / "room"
+    tree.mkdir()
+    room.mkdir()
+    base, head = listing({"a": {(1,): 0.001}, "b": {(1,): 0.5}}), listing({"a": {(1,): 0.001}}, {"b": "hangs"})
+    suites = Suites({side: Target(tree, None, tree=tree) for side in Side}, {}, room)
+    config = WorkloadConfig("suite", "list", suite=Suite("asv", ""))
+    cases, _ = suites.cases(config, Endless({Side.BASE: base, Side.HEAD: head}), limit_s=limit_s)
+    assert [case.name for case in cases] == names
+    assert [case.seems_slower for case in cases] == [False, True][: len(names)]
+
+
 def test_revisions_without_a_common_benchmark_cannot_be_compared(tmp_path: Path) -> None:
     with pytest.raises(WorkloadError, match="no benchmark of suite in common") as raised:
         expanded(tmp_path, listing({"a": {(1,): 1.0}}), listing({"b": {(1,): 1.0}}, {"a": "ImportError: gone"}))
