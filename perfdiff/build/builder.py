@@ -59,7 +59,6 @@ def build(request: BuildRequest, cache: BuildCache) -> Built:
 
 def _obtained(request: BuildRequest, key: str, cache: BuildCache) -> Built:
     environment, changed = build_environment(request.environment), list[str]()
-    request = replace(request, earlier=tuple(folder / BUILD for folder in cache.latest(_EARLIER)))
 
     def is_whole(folder: Path) -> bool:
         what = seals.broken(folder) or (request.workplace.broken(folder) if request.workplace else None)
@@ -67,7 +66,7 @@ def _obtained(request: BuildRequest, key: str, cache: BuildCache) -> Built:
         return what is None
 
     def make(folder: Path) -> None:
-        _make(request, environment, folder, cache.logs / f"{key}.log")
+        _make(_with_earlier(request, cache), environment, folder, cache.logs / f"{key}.log")
 
     # What is laid beside a tree, such as an environment of packages, leads to files of this machine.
     neighbours = cache.neighbours if request.workplace is None else None
@@ -180,8 +179,7 @@ def _make_together(requests: Mapping[str, BuildRequest], cache: BuildCache, ende
     Returns None, or the side to begin with when they are made one by one: if one fails, which may be the other's doing, or if compilers
     work in folders where builds would meet. Then none of them is kept.
     """
-    earlier = tuple(folder / BUILD for folder in cache.latest(_EARLIER))
-    missing = {key: replace(request, earlier=earlier) for key, request in requests.items() if not cache.has(key)}
+    missing = {key: _with_earlier(request, cache) for key, request in requests.items() if not cache.has(key)}
     if len(missing) < 2:
         return None
     with suppress(_ApartError), ExitStack() as rooms:
@@ -200,6 +198,11 @@ def _make_together(requests: Mapping[str, BuildRequest], cache: BuildCache, ende
         for job in jobs:
             job.finish(running_s / len(jobs))
     return failed.request.side if failed else None
+
+
+def _with_earlier(request: BuildRequest, cache: BuildCache) -> BuildRequest:
+    """Return a request that knows of the kept builds whose objects may serve."""
+    return replace(request, earlier=tuple(folder / BUILD for folder in cache.latest(_EARLIER)))
 
 
 def _claiming(request: BuildRequest, claims: Path) -> BuildRequest:

@@ -153,18 +153,22 @@ class BuildCache:
     def entries(self) -> tuple[CacheEntry, ...]:
         """Return what is finished, the longest unused first."""
         finished = []
-        for folder in holdings.entries(self.root, _TREES):
-            with contextlib.suppress(OSError):  # another process may prune at the same time; what cannot be read is left alone
-                finished.append(CacheEntry(folder.name, _noted_bytes(folder), (folder / _FINISHED).stat().st_mtime))
-        return tuple(sorted(finished, key=lambda entry: entry.used))
+        for used, folder in self._by_use():
+            with contextlib.suppress(OSError):
+                finished.append(CacheEntry(folder.name, _noted_bytes(folder), used))
+        return tuple(finished)
 
     def latest(self, most: int) -> tuple[Path, ...]:
         """Return at most so many finished folders, the last used first."""
-        used: list[tuple[float, Path]] = []
+        return tuple(folder for _, folder in reversed(self._by_use()))[:most]
+
+    def _by_use(self) -> list[tuple[float, Path]]:
+        """Return when each finished folder was last used, the longest unused first."""
+        finished: list[tuple[float, Path]] = []
         for folder in holdings.entries(self.root, _TREES):
-            with contextlib.suppress(OSError):  # another process may prune at the same time
-                used.append(((folder / _FINISHED).stat().st_mtime, folder))
-        return tuple(folder for _, folder in sorted(used, reverse=True)[:most])
+            with contextlib.suppress(OSError):  # another process may prune at the same time; what cannot be read is left alone
+                finished.append(((folder / _FINISHED).stat().st_mtime, folder))
+        return sorted(finished)
 
     def remove(self, key: str) -> bool:
         """Remove a folder; return whether that could be done: nobody uses it, and it is this user's."""

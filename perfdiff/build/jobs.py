@@ -130,8 +130,9 @@ class Job:
     def _require_compiled(self) -> None:
         """Raise BuildError where no compiler was seen at work, or only on files that the revision does not have."""
         request = self.request
-        log, off = read_compile_log(self.masquerade.calls, self.tree.resolve()), tuple(switched_off(self.place))
+        log = read_compile_log(self.masquerade.calls, self.tree.resolve())
         where = f"{request.side} ({name(request)})"
+        off: tuple[str, ...] = ()
         if log.elsewhere and not log.commands:
             says = (
                 f"'{request.config.command}' compiles {log.elsewhere[0]}, which is no file of {where}, and nothing else, so nothing can be "
@@ -146,7 +147,7 @@ class Job:
                 "path or by names that are none of gcc's or clang's (cc, gcc-12, clang++, …), so nothing can be measured; let it take the "
                 f"compiler from CC, CXX or PATH{f' ({told})' if told else ''}"
             )
-            if off:
+            if off := tuple(switched_off(self.place)):
                 says += f"; where tests or benchmarks are all that it compiles, switch them on: --build with {', '.join(off)}"
         else:
             return
