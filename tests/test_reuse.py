@@ -336,7 +336,7 @@ def test_unit_to_which_nothing_is_added_has_its_object_from_the_plain_build(
 def test_lines_are_counted_in_units_that_have_text_of_the_files_in_question(
     sides: Sides, plain: Callable[..., Plain], tmp_path: Path, counted: set[str] | None, compiled: int
 ) -> None:
-    flags = Flags(None, tmp_path, FlagKind.PLACED, replace(plain(UNITS, UNITS), counted=counted))
+    flags = Flags(None, tmp_path, FlagKind.PLACED, replace(plain(UNITS, UNITS), line_files=counted))
     placed = sides("c", UNITS, flags)
     placed.run("for unit in *.c; do gcc -O2 -g -MD -c $unit; done")
     assert placed.compiled == len(list(placed.tree.glob("*.gcno"))) == compiled

@@ -41,12 +41,12 @@ class FlagKind(StrEnum):
 class Plain:
     """The plain builds, whose objects serve where nothing is added to a unit: the masquerade's folders of this side's and the other's.
 
-    `counted` are the names of the files whose lines are to be counted, None for all.
+    `line_files` are the names of the files whose lines a placed build counts, None for all.
     """
 
     folder: Path
     other: Path
-    counted: Collection[str] | None = None
+    line_files: Collection[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +129,8 @@ def set_up_masquerade(  # noqa: PLR0913, PLR0917 (what a build is made in, and o
 
 def _write_plain(folder: Path, plain: Plain) -> None:
     (folder / "plain").write_bytes(os.fsencode(f"{plain.folder.resolve()}\n{plain.other.resolve()}\n"))
-    if plain.counted is not None:
-        (folder / "counted").write_bytes(os.fsencode("\n".join(sorted(plain.counted))))
+    if plain.line_files is not None:
+        (folder / "line-files").write_bytes(os.fsencode("\n".join(sorted(plain.line_files))))
 
 
 def _lay_out(module: ModuleType, folder: Path) -> None:

@@ -129,18 +129,18 @@ class Reuse:
         if not plain or self._build.is_counted:
             return None
         text = self._preprocessed(path, [])
-        digest = None if text is None or self._is_to_be_counted(text) else self._digest(text, [])
+        digest = None if text is None or self._counts_lines(text) else self._digest(text, [])
         if digest is None or not os.path.exists(os.path.join(plain[1], "objects", digest)):
             return None
         taken = self._take(digest, plain[0], [], [])
         return taken if taken and (self._build.is_placed or self._is_aligned(path)) else None
 
-    def _is_to_be_counted(self, text: bytes) -> bool:
-        """Return whether lines of a unit are to be counted: it has text of a file that is named as one of those in question, or all are."""
+    def _counts_lines(self, text: bytes) -> bool:
+        """Return whether lines of a unit are counted: all are where no files are named, else units that have text of a file so named."""
         if not self._build.is_placed:
             return False
         try:
-            with open(os.path.join(self._build.folder, "counted"), "rb") as file:
+            with open(os.path.join(self._build.folder, "line-files"), "rb") as file:
                 names = file.read().split(b"\n")
         except OSError:
             return True

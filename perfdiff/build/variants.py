@@ -117,7 +117,7 @@ def build_key(request: BuildRequest, compilers: str, cache: Path) -> str:
         *((instrumentation.digest, str(instrumentation.runtime)) if instrumentation else ("", "")),
         *((request.workplace.identity,) if request.workplace else ()),
         *((instrumentation.kind,) if instrumentation and instrumentation.kind is not FlagKind.PROBED else ()),
-        *(sorted(instrumentation.plain.counted or ()) if instrumentation and instrumentation.plain else ()),
+        *(sorted(instrumentation.plain.line_files or ()) if instrumentation and instrumentation.plain else ()),
         *(f"{name}={value}" for name, value in keyed(request.environment).items()),
     ]
     digest = hashlib.sha256()

@@ -192,10 +192,10 @@ def dropped(built: Mapping[Side, Built], probes: Probes) -> tuple[Skipped, ...]:
     return tuple(found)
 
 
-def _plain(side: Side, plain: Mapping[Side, Built], counted: Collection[str] | None = None) -> Plain | None:
+def _plain(side: Side, plain: Mapping[Side, Built], line_files: Collection[str] | None = None) -> Plain | None:
     """Return where objects of a side's plain build are, and of the other's; None where there is no other."""
     others = [built for other, built in plain.items() if other is not side]
-    return Plain(plain[side].beside / BUILD, others[0].beside / BUILD, counted) if others else None
+    return Plain(plain[side].beside / BUILD, others[0].beside / BUILD, line_files) if others else None
 
 
 def _compiler(built: Built) -> str:
