@@ -67,7 +67,8 @@ def measure(case: Case, jdk: Jdk, folder: Path) -> tuple[Mapping[str, float], bo
     kept = folder / "kept"
     functions = [each for each in index(tree, jdk, depth=2, cache=None, helpers=kept).functions.values() if each.obstacle is None]
     probes = [Probe(number, each, tuple(range(len(each.features))), ()) for number, each in enumerate(functions, 1)]
-    woven, runtime = counting.weave(jdk, tree, [weaving.method_of(probe) for probe in probes], kept), runtime_library.build("gcc", kept)
+    woven = counting.weave(jdk, tree, [weaving.method_of(probe) for probe in probes], kept)
+    runtime = runtime_library.build_timed("gcc", kept)
     counted = start.counting(woven.sheet, woven.outside, agent.build_counting(jdk, runtime, "gcc", kept))
     reader = places.places(jdk, tree, functions, places.Host(agent.build_lines(jdk, "gcc", kept), ""), kept)
     out, times, seen = folder / "out", dict.fromkeys((BARE, KEPT, SUMS, LINES), float("inf")), []

@@ -87,7 +87,7 @@ def steering(jdk: Jdk, folder: Path, kind: str) -> Mapping[str, str]:
     if not tree.exists():
         java_programs.compiled(tree, jdk, {"Main.java": PROGRAM})
     definition = java_programs.definition(METHOD, FEATURES)
-    library = agent.build(jdk, runtime_library.build("gcc", folder), "gcc", folder)
+    library = agent.build(jdk, runtime_library.build_timed("gcc", folder), "gcc", folder)
     probe = Probe(1, definition, tuple(range(len(FEATURES))), ())
     sheet = weaving.weave(jdk, tree, [weaving.method_of(probe)], folder)
     if kind == BARE:

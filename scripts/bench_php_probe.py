@@ -135,7 +135,7 @@ def main() -> None:
 
 def bench(php: interpreters.Php, folder: Path) -> Bench:
     """Build the extensions of a PHP, and write the program."""
-    runtime = runtime_library.build("gcc", folder)
+    runtime = runtime_library.build_timed("gcc", folder)
     (folder / "main.php").write_text(PROGRAM)
     counter = extension.build_lines(php, "gcc", folder)
     reader = places.places(folder, ["main.php"], places.Host(php.executable, counter, os.environ), folder / "counted-lines")

@@ -68,7 +68,7 @@ def main() -> None:
     interpreters = [Path(path) for path in sys.argv[1:]] or [Path(sys.executable)]
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        runtime = runtime_library.build("gcc", folder)
+        runtime = runtime_library.build_timed("gcc", folder)
         with figures.printed("What a probed call of a Python function costs", "Python", "calls", "ns beyond the call") as table:
             for python in interpreters:
                 measure(table, python, extension.build(python, runtime, "gcc", folder), folder)

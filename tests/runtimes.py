@@ -16,8 +16,8 @@ def library() -> Path:
 
 
 def lent_to(cache: Path) -> Path:
-    """Copy the library into a cache, so that a comparison finds it compiled; return the cache."""
-    built = library()
+    """Copy the library into a cache, all of it and for engines alone, so that a comparison finds it compiled; return the cache."""
     cache.mkdir(mode=0o700, parents=True, exist_ok=True)
-    shutil.copytree(built, cache / "runtime" / built.name, dirs_exist_ok=True)
+    for built in (library(), runtime_library.build_timed("gcc", KEPT)):
+        shutil.copytree(built, cache / "runtime" / built.name, dirs_exist_ok=True)
     return cache

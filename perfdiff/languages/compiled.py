@@ -8,7 +8,8 @@ import hashlib
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from perfdiff import seals, temporary
@@ -69,6 +70,21 @@ def identity(driver: str) -> bytes:
     """Return what tells a compiler from others, whichever of its names it is called by."""
     version = run([driver, "--version"]).partition(b" ")[2]  # behind the name that it was called by
     return os.fsencode(Path(driver).resolve()) + b"\0" + version
+
+
+def compile_module(compiling: Sequence[str], sources: Iterable[Path], options: Sequence[str], module: Path) -> None:
+    """Make a module of the C files among `sources`; `options` stand behind the files, as libraries must."""
+    with temporary.folder("objects-", within=module.parent) as room:
+        objects = {source: str(room / f"{number}.o") for number, source in enumerate(sources) if source.suffix == ".c"}
+        compile_each([*compiling, *options], objects)
+        run([*compiling, "-shared", *objects.values(), "-o", str(module), *options])
+
+
+def compile_each(compiling: Sequence[str], objects: Mapping[Path, str]) -> None:
+    """Compile C files to their objects, on all cores; `compiling` is the compiler with its options."""
+    commands = ([*compiling, "-c", str(source), "-o", made] for source, made in objects.items())
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        list(pool.map(run, commands))
 
 
 def run(command: Sequence[str]) -> bytes:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from perfdiff.languages import compiled
+from perfdiff.languages.protocol import PlainBuild
 
 SOURCES = Path(__file__).parent / "runtime"
 HEADER = "perfdiff_probe.h"
@@ -53,6 +52,18 @@ def build(compiler: str, cache: Path) -> Path:
     return compiled.kept(cache, f"runtime-{name}", partial(_make, driver))
 
 
+def build_timed(compiler: str, cache: Path) -> Path:
+    """Return a folder with `perfdiff_probe.h` and the shared `libperfdiff` alone, as `build` does: all that modules of engines need."""
+    driver = compiled.c_driver(compiler)
+    name = compiled.fingerprint(driver, (_FLAGS, _LINK_FLAGS), _sources(SOURCES))
+    return compiled.kept(cache, f"runtime-{name}", partial(_make_timed, driver))
+
+
+def below(built: PlainBuild, compiler: str, cache: Path) -> Path:
+    """Return the folder of the runtime below an engine's module: that of the build's own code where it has any, so that all share one."""
+    return build(compiler, cache) if built.commands else build_timed(compiler, cache)
+
+
 def over(runtime: Path) -> tuple[str, ...]:
     """Return the compiler's options for a module over the runtime library in a folder, which it finds there when it is loaded."""
     return (f"-L{runtime}", "-isystem", str(runtime), f"-Wl,-rpath,{runtime}", "-lperfdiff")
@@ -65,6 +76,13 @@ def _make(driver: str, made: Path) -> None:
     (made / SPECS).write_text(_SPECS)
 
 
+def _make_timed(driver: str, made: Path) -> None:
+    objects = made / "objects"
+    _link_timed(driver, made, _objects(driver, objects, SOURCES))
+    shutil.rmtree(objects)
+    shutil.copy(SOURCES / HEADER, made)
+
+
 def _sources(folder: Path) -> Iterator[Path]:
     return (path for path in sorted(folder.iterdir()) if path.suffix in (".c", ".h"))
 
@@ -74,7 +92,7 @@ def _compile(driver: str, made: Path) -> None:
     shared, static = made / "shared", made / "static"
     ordinary = _objects(driver, shared, SOURCES)
     counted = _objects(driver, shared, _COUNTED_SOURCES)
-    _link(driver, made / "libperfdiff.so", _LINK_FLAGS, ordinary)
+    _link_timed(driver, made, ordinary)
     _link(driver, made / "libperfdiff_counted.so", (*_LINK_FLAGS, *_COUNTED_LINK_FLAGS), [*ordinary, *counted])
     ordinary = _static_objects(driver, static, SOURCES, ordinary)
     counted = _static_objects(driver, static, _COUNTED_SOURCES, counted)
@@ -97,9 +115,10 @@ def _compile_places(driver: str, made: Path, shared: Path, static: Path) -> None
 
 
 def _objects(driver: str, folder: Path, sources: Path) -> list[str]:
-    """Compile the C files of a folder to objects in another one, on all cores."""
+    """Compile the C files of a folder to objects in another one."""
     objects = {source: str(folder / f"{sources.name}-{source.stem}.o") for source in _c_files(sources)}
-    _compile_each(driver, folder, objects)
+    folder.mkdir(exist_ok=True)
+    compiled.compile_each((driver, *_FLAGS), objects)
     return list(objects.values())
 
 
@@ -107,19 +126,17 @@ def _static_objects(driver: str, folder: Path, sources: Path, shared: Sequence[s
     """Return the objects of the same files for static links: those of `shared`, but for files that tell the two apart by `_STATIC`."""
     objects = dict(zip(_c_files(sources), shared, strict=True))
     apart = {source: str(folder / Path(name).name) for source, name in objects.items() if _STATIC in source.read_text()}
-    _compile_each(driver, folder, apart, f"-D{_STATIC}")
-    return list((objects | apart).values())
-
-
-def _compile_each(driver: str, folder: Path, objects: Mapping[Path, str], *flags: str) -> None:
     folder.mkdir(exist_ok=True)
-    commands = ([driver, *_FLAGS, *flags, "-c", str(source), "-o", made] for source, made in objects.items())
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        list(pool.map(compiled.run, commands))
+    compiled.compile_each((driver, *_FLAGS, f"-D{_STATIC}"), apart)
+    return list((objects | apart).values())
 
 
 def _c_files(folder: Path) -> list[Path]:
     return [source for source in _sources(folder) if source.suffix == ".c"]
+
+
+def _link_timed(driver: str, made: Path, objects: Sequence[str]) -> None:
+    _link(driver, made / "libperfdiff.so", _LINK_FLAGS, objects)
 
 
 def _link(driver: str, library: Path, flags: Sequence[str], objects: Sequence[str]) -> None:

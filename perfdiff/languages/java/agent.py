@@ -78,9 +78,5 @@ def _make(jdk: Jdk, agent: _Agent, driver: str, made: Path) -> None:
         compiled.run([*jdk.compiling, *versions, "--patch-module", f"java.base={path.parent}", "-d", str(made), str(path)])
     headers = jdk.home / "include"
     places = [f'-D{macro}="{made / "java/lang" / path.with_suffix(".class").name}"' for macro, path in agent.classes]
-    compiled.run(
-        [
-            *(driver, "-shared", *compiled.MODULE_FLAGS, *places, "-isystem", str(headers), "-isystem", str(headers / "linux")),
-            *(*map(str, agent.sources), "-o", str(made / LIBRARY), *_LINK_FLAGS, *agent.options),
-        ]
-    )
+    compiling = (driver, *compiled.MODULE_FLAGS, *places, "-isystem", str(headers), "-isystem", str(headers / "linux"))
+    compiled.compile_module(compiling, agent.sources, (*_LINK_FLAGS, *agent.options), made / LIBRARY)

@@ -106,7 +106,7 @@ class Java(Language):
         if not probes:
             return {}
         jdk, kept, given = self._homes.jdk, self._kept, self._options(built)
-        methods, runtime = [weaving.method_of(probe) for probe in probes], runtime_library.build(self._compiler, kept)
+        methods, runtime = [weaving.method_of(probe) for probe in probes], runtime_library.below(built, self._compiler, kept)
         if phase is Phase.COUNTED:
             woven = counting.weave(jdk, built.tree, methods, kept)
             return start.counting(woven.sheet, woven.outside, agent.build_counting(jdk, runtime, self._compiler, kept), given)

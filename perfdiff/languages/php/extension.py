@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import functools
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from perfdiff.errors import BuildError
@@ -80,11 +78,11 @@ def _built(php: Php, kind: _Kind, compiler: str, cache: Path) -> Path:
     name = f"php-{compiled.fingerprint(driver, (php, kind, includes, cache, _FLAGS, _LINK_FLAGS), files)}"
     ini = start.text(cache / name / MODULE, kind.settings)
     paths = [argument for include in includes for argument in ("-isystem", include)]
-    command = (driver, "-shared", *_FLAGS, *paths, *(str(file) for file in files if file.suffix == ".c"), *kind.options, *_LINK_FLAGS)
-    return compiled.kept(cache, name, partial(_make, command, ini)) / MODULE
+    compiling, options = (driver, *_FLAGS, *paths), (*kind.options, *_LINK_FLAGS)
 
+    def make(made: Path) -> None:
+        compiled.compile_module(compiling, files, options, made / MODULE)
+        (made / start.INI).mkdir()
+        (made / start.INI / "perfdiff.ini").write_text(ini)
 
-def _make(command: Sequence[str], ini: str, made: Path) -> None:
-    compiled.run([*command, "-o", str(made / MODULE)])
-    (made / start.INI).mkdir()
-    (made / start.INI / "perfdiff.ini").write_text(ini)
+    return compiled.kept(cache, name, make) / MODULE

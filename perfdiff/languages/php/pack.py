@@ -105,7 +105,7 @@ class Php(Language):
             return {}
         path = self._parts.sheet(phase, built, probes, folder, lambda path: self._write(path, built, probes))
         php, compiler, kept = self._homes.php, self._parts.compiler(built), self._parts.cache
-        runtime, given = runtime_library.build(compiler, kept), self._given(built)
+        runtime, given = runtime_library.below(built, compiler, kept), self._given(built)
         if phase is not Phase.COUNTED:
             return start.environment(path, extension.build(php, runtime, compiler, kept), given)
         lines = self._parts.line_sheet(built, folder, lambda path: self._places(built, path))

@@ -61,5 +61,5 @@ def _built(python: Path, parts: Sequence[str], options: Sequence[str], compiler:
     words = (interpreter.says, interpreter.version, interpreter.include, options, compiled.MODULE_FLAGS)
     name = f"python-{compiled.fingerprint(driver, words, files)}"
     includes = [argument for folder in interpreter.include for argument in ("-isystem", str(folder))]
-    command = (driver, "-shared", *compiled.MODULE_FLAGS, *includes, *(str(file) for file in files if file.suffix == ".c"))
-    return compiled.kept(cache, name, lambda made: compiled.run([*command, "-o", str(made / MODULE), *options])) / MODULE
+    compiling = (driver, *compiled.MODULE_FLAGS, *includes)
+    return compiled.kept(cache, name, lambda made: compiled.compile_module(compiling, files, options, made / MODULE)) / MODULE

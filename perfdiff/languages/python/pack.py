@@ -117,7 +117,7 @@ class Python(Language):
         made = environments.read(built.beside)
         path = self._parts.sheet(phase, built, probes, folder, lambda path: _write(path, built, probes))
         python, compiler, kept = made.layout.python, self._parts.compiler(built), self._parts.cache
-        runtime = runtime_library.build(compiler, kept)
+        runtime = runtime_library.below(built, compiler, kept)
         if phase is not Phase.COUNTED:
             return start.environment(path, extension.build(python, runtime, compiler, kept))
         lines = self._parts.line_sheet(built, folder, lambda path: self._places(built, path))
