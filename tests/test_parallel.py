@@ -112,8 +112,13 @@ def observed(tmp_path: Path) -> Callable[[str], Concurrency | None]:
 
 COUNT = "i=0; while [ $i -lt {} ]; do i=$((i+1)); done"
 THREADS = "import hashlib, threading; work = lambda: hashlib.sha256(bytes(60_000_000)).digest()"
+OF_A_RUNTIME = (
+    "import ctypes, hashlib, threading; has_name = threading.Event(); name = ctypes.CDLL(None).prctl; much = bytes(60_000_000);"
+    'work = lambda: (name(15, b"C2 CompilerThre"), has_name.set(), hashlib.sha256(much));'
+    "threading.Thread(target=work).start(); has_name.wait(); hashlib.sha256(much)"
+)
 IDLE = (
-    "import threading; e = threading.Event(); [threading.Thread(target=e.wait).start() for _ in range(8)]; sum(range(4_000_000)); e.set()"
+    "import threading; e = threading.Event(); [threading.Thread(target=e.wait).start() for _ in range(8)]; sum(range(16_000_000)); e.set()"
 )
 
 
@@ -122,11 +127,12 @@ IDLE = (
     [
         (f"({COUNT.format(150_000)}) & ({COUNT.format(150_000)}) & wait", True),
         (f"{sys.executable} -c '{THREADS}; t = [threading.Thread(target=work) for _ in range(2)]; [each.start() for each in t]'", True),
+        (f"{sys.executable} -c '{OF_A_RUNTIME}'", False),
         (COUNT.format(300_000), False),
         (f"{sys.executable} -c '{IDLE}'", False),
         ("sleep 0.2 & sleep 0.2 & wait", False),
     ],
-    ids=["processes", "threads", "one process", "idle threads", "sleeping processes"],
+    ids=["processes", "threads", "a thread that compiles", "one process", "idle threads", "sleeping processes"],
 )
 def test_tasks_that_could_work_at_the_same_time_are_seen_though_they_share_a_cpu(
     observed: Callable[[str], Concurrency | None], text: str, *, is_parallel: bool

@@ -133,11 +133,13 @@ class Building:
 class Running:
     """What the language has to do with runs: `variables` that its runtime reads, what it prints where a file is not there, complaints.
 
+    `own_threads` is how names of threads begin by which the runtime compiles and collects garbage, as the kernel has them.
     `complaint` returns what the end of a failed run's standard error complains of, None where it knows nothing of it.
     """
 
     variables: tuple[str, ...] = ()
     absent_file: str | None = None
+    own_threads: tuple[str, ...] = ()
     complaint: Callable[[str], Complaint | None] | None = None
 
 

@@ -8,18 +8,20 @@ from itertools import islice
 from pathlib import Path
 
 from perfdiff import processes
+from perfdiff.languages.installed import installed
 from perfdiff.records.behaviour import Concurrency
 
 MOST_TASKS = 256  # of a run that are looked at: more would take a look milliseconds
+_OF_RUNTIMES = tuple(name for traits in installed() for name in traits.running.own_threads)
 
 
 @dataclass(slots=True)
 class TaskCounter:
     """Looks at the processes below `leader` now and then: what runs, or waits for a CPU, could work on a CPU of its own.
 
-    Threads that wait for something else, as those of a runtime with nothing to do, are not counted, and nothing hangs on how busy the
-    machine is: a task that another program keeps from its CPU counts like one that has it. Each look stands for the time since the one
-    before.
+    Threads that wait for something else are not counted, nor those by which a runtime compiles and collects garbage, and nothing hangs on
+    how busy the machine is: a task that another program keeps from its CPU counts like one that has it. Each look stands for the time since
+    the one before.
     """
 
     leader: int
@@ -58,6 +60,7 @@ def _working(leader: int) -> int | None:
         for task in tasks:
             looked_at += 1
             with contextlib.suppress(OSError, IndexError):  # it has ended
-                working += (task / "stat").read_text().rpartition(")")[2].split()[0] == "R"
+                name, _, rest = (task / "stat").read_text().partition("(")[2].rpartition(")")
+                working += rest.split()[0] == "R" and not name.startswith(_OF_RUNTIMES)
                 open_ += map(int, (task / "children").read_text().split())
     return working

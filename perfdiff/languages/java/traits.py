@@ -18,6 +18,12 @@ class JavaConfig:
 
 
 _OPTIONS = ("CLASSPATH", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
+# HotSpot's compilers and its collectors (Serial and Parallel, G1, Shenandoah, ZGC), and OpenJ9's.
+_OWN_THREADS = (
+    *("C1 Compiler", "C2 Compiler", "VM Thread", "VM Periodic", "Sweeper thread"),
+    *("GC Thread#", "G1 ", "Shenandoah", "ZDirector", "ZDriver", "ZWorker", "ZStat", "ZUncommitter", "RuntimeWorker"),
+    *("JIT Compilation", "GC Slave", "GC Worker"),
+)
 _FETCH = "builds fetch nothing: build the project once by hand without `-o` or `--offline`, so that it lies in the local repository"
 _NEWER_JDK, _OLDER_JDK = (f"name {age} JDK as `home` under [java]" for age in ("a newer", "an older"))
 _CAUSES = (
@@ -56,5 +62,5 @@ TRAITS = Traits(
         causes=_CAUSES,
         holdings={"classes": parsed("parsed sources and classes of Java")},
     ),
-    running=Running(variables=_OPTIONS, complaint=complaints.read),
+    running=Running(variables=_OPTIONS, own_threads=_OWN_THREADS, complaint=complaints.read),
 )
