@@ -82,7 +82,7 @@ def compile_module(compiling: Sequence[str], sources: Iterable[Path], options: S
 
 def compile_each(compiling: Sequence[str], objects: Mapping[Path, str]) -> None:
     """Compile C files to their objects, on all cores; `compiling` is the compiler with its options."""
-    commands = ([*compiling, "-c", str(source), "-o", made] for source, made in objects.items())
+    commands = ([*compiling, "-c", str(source), "-o", target] for source, target in objects.items())
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         list(pool.map(run, commands))
 

@@ -76,11 +76,11 @@ def _make(driver: str, made: Path) -> None:
     (made / SPECS).write_text(_SPECS)
 
 
-def _make_timed(driver: str, made: Path) -> None:
-    objects = made / "objects"
-    _link_timed(driver, made, _objects(driver, objects, SOURCES))
+def _make_timed(driver: str, folder: Path) -> None:
+    objects = folder / "objects"
+    _link_timed(driver, folder, _objects(driver, objects, SOURCES))
     shutil.rmtree(objects)
-    shutil.copy(SOURCES / HEADER, made)
+    shutil.copy(SOURCES / HEADER, folder)
 
 
 def _sources(folder: Path) -> Iterator[Path]:
@@ -135,8 +135,8 @@ def _c_files(folder: Path) -> list[Path]:
     return [source for source in _sources(folder) if source.suffix == ".c"]
 
 
-def _link_timed(driver: str, made: Path, objects: Sequence[str]) -> None:
-    _link(driver, made / "libperfdiff.so", _LINK_FLAGS, objects)
+def _link_timed(driver: str, folder: Path, objects: Sequence[str]) -> None:
+    _link(driver, folder / "libperfdiff.so", _LINK_FLAGS, objects)
 
 
 def _link(driver: str, library: Path, flags: Sequence[str], objects: Sequence[str]) -> None:

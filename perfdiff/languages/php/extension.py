@@ -80,9 +80,9 @@ def _built(php: Php, kind: _Kind, compiler: str, cache: Path) -> Path:
     paths = [argument for include in includes for argument in ("-isystem", include)]
     compiling, options = (driver, *_FLAGS, *paths), (*kind.options, *_LINK_FLAGS)
 
-    def make(made: Path) -> None:
-        compiled.compile_module(compiling, files, options, made / MODULE)
-        (made / start.INI).mkdir()
-        (made / start.INI / "perfdiff.ini").write_text(ini)
+    def make(folder: Path) -> None:
+        compiled.compile_module(compiling, files, options, folder / MODULE)
+        (folder / start.INI).mkdir()
+        (folder / start.INI / "perfdiff.ini").write_text(ini)
 
     return compiled.kept(cache, name, make) / MODULE
