@@ -54,7 +54,8 @@ def with_benchmarks(bench: Bench, site: Site, built_with: str = "", *, patient: 
     for kind in dict.fromkeys(workload.suite.kind for workload in config.workloads if workload.suite):
         build = frameworks()[kind].framework.needed(build, commands)
     request = replace(bench.request, config=replace(config, build=build, workloads=workloads, listed=listed))
-    return replace(bench, request=request), replace(site, notes=(*site.notes, *selecting.notes), endless=tuple(selecting.endless))
+    told = replace(site, notes=(*site.notes, *selecting.notes), endless=tuple(selecting.endless), is_idle=selecting.is_idle)
+    return replace(bench, request=request), told
 
 
 def _turns(workloads: Sequence[WorkloadConfig]) -> Iterator[list[WorkloadConfig]]:
@@ -93,6 +94,12 @@ class Selecting:
         """Return whether the cases that were listed reach all that changed; where no function did, any case will do."""
         reached = {function for _, calls in self._reaching for function in calls}
         return bool(self._listed) and self._wanted <= reached
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether cases of guessed suites were tried, and none reaches what changed."""
+        was_tried = len(self._listed) > len(self._failing)
+        return self._are_guessed and was_tried and bool(self._wanted) and not self._reaching and not self.endless
 
     def add(self, suites: Sequence[WorkloadConfig]) -> None:
         """List suites, and see which of their cases reach the change; one that was guessed may have nothing."""
