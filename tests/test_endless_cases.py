@@ -113,7 +113,10 @@ def test_a_case_that_fails_when_it_is_measured_costs_only_itself(  # noqa: PLR09
     monkeypatch.setattr(stages, "prepared", cases)
     monkeypatch.setattr(error, "point", None)
     request = replace(sums, config=config, cache=tmp_path / "cache")
-    findings = pipeline.compare(request, Silent(), executor=Failing(error, side)).findings
+    outcome = pipeline.compare(request, Silent(), executor=Failing(error, side))
+    findings = outcome.findings
+    assert outcome.experiment is not None
+    assert outcome.experiment.build == sums.config.build.command
     assert [end.point.workload for end in findings.end_to_end] == ["other"]
     assert [case.name for case in findings.endless] == ["hanging n=1000"] * is_told
     assert (findings.verdict is Verdict.REGRESSION) == is_told

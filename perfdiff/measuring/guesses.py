@@ -25,8 +25,9 @@ _SHOWN = 3  # files in a message
 def prepared(bench: Bench) -> tuple[Bench, Site]:
     """Build all sides and choose what is run; return the bench with these workloads, and the site with notes of guesses that failed.
 
-    Where no guess gives anything to run, each is tried with options of its build; so is one whose cases do not reach the change. Raises MeasurementError where nothing can be built or
-    run, or only what has no part in the change: that of the likeliest guess where there are several.
+    Where no guess gives anything to run, each is tried with options of its build; so is one whose cases do not reach the change. Raises
+    MeasurementError where nothing can be built or run, or only what has no part in the change: that of the likeliest guess where there are
+    several.
     """
     failures: list[Fruitless] = []
     notes: list[Note] = []

@@ -344,6 +344,7 @@ class Rounds:
             met=self._met,
             outside=self._outside,
             endless=site.endless,
+            build=bench.request.config.build.command,
         )
 
     def _all_notes(self) -> Iterator[Note]:

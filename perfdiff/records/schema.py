@@ -399,7 +399,8 @@ class Experiment:
     measuring took. `machines` are those of the runs where several measured, whose numbers are their places here; where there are none,
     `environment`'s did. `reach` tells how much of what changed ran, None where that is not known. `met` are files that differ and that
     slower runs open, list or ask after, `outside` those outside of the trees that runs read and that builds or earlier runs wrote.
-    `endless` are cases that are not among the points, as they do not end on head.
+    `endless` are cases that are not among the points, as they do not end on head. `build` is the command that built, with options that
+    nobody asked for; None where it is not known.
     """
 
     base: Revision
@@ -424,3 +425,4 @@ class Experiment:
     met: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
     endless: tuple[EndlessCase, ...] = ()
+    build: str | None = None
