@@ -5,6 +5,7 @@ The values alone, with their defaults; `configuration` reads them from TOML, env
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Mapping
@@ -205,6 +206,7 @@ class WorkloadConfig:
     services: tuple[str, ...] | None = None  # names of those that its runs need; None: all
     requests: RequestMix | None = None  # which the load sends, in place of a command of the project's
     min_effect: float | None = None  # the smallest difference of interest at its points; None: that of the comparison
+    plain_timeout_s: float = math.inf  # of runs without probes, where less than `timeout_s` is enough to tell that they hang
 
     @property
     def values(self) -> Mapping[str, tuple[float | str, ...]]:

@@ -95,7 +95,14 @@ class NothingToRunError(WorkloadError):
 
 
 class RunFailedError(WorkloadError):
-    """A run of a workload, or a service of it, crashed, failed or hung."""
+    """A run of a workload, or a service of it, crashed, failed or hung; `point` and `side` are those of a lone one without probes."""
+
+    point: int | None = None
+    side: str | None = None
+
+
+class RunTimeoutError(RunFailedError):
+    """A run of a workload did not end in its time, whatever comes before it did."""
 
 
 class ServiceError(WorkloadError):

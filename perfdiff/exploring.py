@@ -154,7 +154,7 @@ class _Tryout:
                 return
             self.bench.progress.stage(f"trying {framework.title}", None)
             try:
-                cases, _ = lists.cases(workload, self.bench.executor, patient=self.patient)
+                cases = lists.cases(workload, self.bench.executor, patient=self.patient).cases
             except DiskFilledError:
                 raise
             except WorkloadError as error:

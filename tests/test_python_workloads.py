@@ -23,7 +23,7 @@ from perfdiff.collect.runs.collector import Target
 from perfdiff.collect.runs.schedule import Slot
 from perfdiff.collect.runs.suites import Suites
 from perfdiff.config import DRIVER, Suite, WorkloadConfig
-from perfdiff.errors import ConfigError, RunFailedError, WorkloadError
+from perfdiff.errors import ConfigError, RunFailedError, RunTimeoutError, WorkloadError
 from perfdiff.languages.listing import LISTED_TO, Benchmark
 from perfdiff.languages.python import benchmarks, layout, requirements
 from perfdiff.languages.python.benchmarks.trials import identifiers, labels
@@ -450,7 +450,7 @@ def test_benchmarks_that_both_revisions_have_become_workloads(tmp_path: Path) ->
     head = listing({"a": {(1, "x"): 0.001, (2, "x"): 0.002, (2, "y"): 0.02}, "b": {(5,): 0.001}}, {"c n=1": "ValueError: no"})
     (only,), notes = expanded(tmp_path, base, head)
     assert only == WorkloadConfig(
-        "a", "run a {n} --calls 50", {"n": (1, 2), "kind": ("x", "y")}, runs=7, setup="make", left_out=((1, "y"),)
+        "a", "run a {n} --calls 50", {"n": (1, 2), "kind": ("x", "y")}, runs=7, setup="make", left_out=((1, "y"),), plain_timeout_s=60.0
     )
     assert [point.parameters for point in workloads.points([only])] == [
         {"n": 1, "kind": "x"}, {"n": 2, "kind": "x"}, {"n": 2, "kind": "y"},
@@ -480,14 +480,14 @@ def test_what_head_alone_gave_up_is_tried_again_and_compared_where_it_ends(tmp_p
     assert "of suite, what fails when it is tried is left out: c in head (AssertionError)" in notes
 
 
-@pytest.mark.parametrize(("limit_s", "names"), [(30.0, ["a", "b"]), (0.2, ["a"])])
-def test_what_does_not_end_is_listed_with_the_time_that_it_had_only_where_base_needs_less(
-    tmp_path: Path, limit_s: float, names: list[str]
+@pytest.mark.parametrize(("limit_s", "names", "endless"), [(30.0, ["a"], ["b n=1"]), (2.0, ["a", "b"], []), (0.2, ["a"], [])])
+def test_what_does_not_end_is_listed_with_the_time_that_it_had_where_base_needs_less_but_apart_where_it_needs_far_less(
+    tmp_path: Path, limit_s: float, names: list[str], endless: list[str]
 ) -> None:
     class Endless(Told):
         def execute(self, command: Command) -> Execution:
             if command.purpose is Purpose.RUN:
-                raise RunFailedError("it goes on", slug="workload-timeout")
+                raise RunTimeoutError("it goes on", slug="workload-timeout")
             return super().execute(command)
 
     tree, room = tmp_path / "tree", tmp_path / "room"
@@ -496,9 +496,11 @@ def test_what_does_not_end_is_listed_with_the_time_that_it_had_only_where_base_n
     base, head = listing({"a": {(1,): 0.001}, "b": {(1,): 0.5}}), listing({"a": {(1,): 0.001}}, {"b": "hangs"})
     suites = Suites({side: Target(tree, None, tree=tree) for side in Side}, {}, room)
     config = WorkloadConfig("suite", "list", suite=Suite("asv", ""))
-    cases, _ = suites.cases(config, Endless({Side.BASE: base, Side.HEAD: head}), limit_s=limit_s)
-    assert [case.name for case in cases] == names
-    assert [case.seems_slower for case in cases] == [False, True][: len(names)]
+    listed = suites.cases(config, Endless({Side.BASE: base, Side.HEAD: head}), limit_s=limit_s)
+    assert [case.name for case in listed.cases] == names
+    assert [case.seems_slower for case in listed.cases] == [False, True][: len(names)]
+    assert [case.name for case in listed.endless] == endless
+    assert [note.slug for note in listed.notes] == (["case-does-not-end"] if endless else ["benchmarks-left-out"] * (len(names) == 1))
 
 
 def test_revisions_without_a_common_benchmark_cannot_be_compared(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def unit_tests(names: Sequence[str], batch: str = "run {cases}", seconds: float 
 
 def test_tests_of_one_process_are_one_workload() -> None:
     case = together(unit_tests(["a b", "c"], "run {cases} --calls {calls}"), "unit: 2 tests")
-    assert case.workload(3) == WorkloadConfig("unit: 2 tests", "run 'a b' 'c' --calls 3")
+    assert case.workload(3) == WorkloadConfig("unit: 2 tests", "run 'a b' 'c' --calls 3", plain_timeout_s=60.0)
     assert case.size == 2
     assert case.call_s == pytest.approx(0.002)
 

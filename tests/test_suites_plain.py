@@ -118,7 +118,7 @@ def test_what_takes_long_is_listed_where_nothing_else_is_and_somebody_is_patient
     with pytest.raises(WorkloadError):
         Suites(targets, {}, room).cases(config, executor)
     assert executor.longest == [None, None]
-    (case,), _ = Suites(targets, {}, room).cases(config, executor, patient=True)
+    (case,) = Suites(targets, {}, room).cases(config, executor, patient=True).cases
     assert (case.name, case.run_s) == ("long", 15.0)
     assert executor.longest[-2:] == [f"{PATIENT_S:g}"] * 2
 

@@ -182,6 +182,34 @@ def test_tests_that_are_off_are_switched_on_where_nothing_else_can_be_run(tmp_pa
     assert f"reaches the change, built with {option}; what is run: total" in site.notes[-1].text
 
 
+IDLE = {
+    **SHOP,
+    "test/test_other.c": "static int half(int n) { return n / 2; }\nint main(int argc, char **argv) { return half(argc) * (argv == 0); }\n",
+    "CMakeLists.txt": SHOP["CMakeLists.txt"]
+    + "enable_testing()\nadd_executable(other test/test_other.c)\nadd_test(NAME other COMMAND other)\n",
+}
+
+
+@integration
+@needs_cmake
+def test_tests_that_are_off_are_switched_on_where_those_that_run_do_not_reach_the_change(tmp_path: Path) -> None:
+    bench, site = ready(tmp_path, IDLE)
+    assert "-DSHOP_TESTS=ON" in bench.request.config.build.command
+    assert [workload.name for workload in bench.request.config.workloads] == ["total"]
+    assert not site.is_idle
+
+
+@integration
+@needs_cmake
+def test_what_runs_is_run_where_options_give_nothing_that_reaches_the_change_either(tmp_path: Path) -> None:
+    lists = IDLE["CMakeLists.txt"].replace("test_shop test/test_shop.c", "test_shop test/test_other.c")
+    bench, site = ready(tmp_path, {**IDLE, "CMakeLists.txt": lists})
+    assert "SHOP_TESTS" not in bench.request.config.build.command
+    assert [workload.name for workload in bench.request.config.workloads] == ["other"]
+    assert site.is_idle
+    assert site.notes[-1].text == "built with -DSHOP_TESTS=ON, no case reaches the change either"
+
+
 @integration
 @needs_cmake
 def test_what_cannot_be_built_is_left_off_where_others_can(tmp_path: Path) -> None:

@@ -8,9 +8,11 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -23,6 +25,7 @@ from perfdiff import cli, pipeline
 from perfdiff.analysis.findings import Findings, Ratio, Verdict
 from perfdiff.analysis.telling.minimal import cheapest
 from perfdiff.cli import ticket as folder_of
+from perfdiff.config import BuildConfig, Config
 from perfdiff.errors import UsageError
 from perfdiff.outcome import Outcome
 from perfdiff.progress import Progress
@@ -403,6 +406,26 @@ def test_an_earlier_ticket_stays_where_the_next_cannot_be_finished(
     monkeypatch.setattr(ticket, "draw", lambda plot: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     assert run(improved(), "--ticket", "t", "--", "./a") == 2
     assert everything(checkout / "t") == before
+
+
+@pytest.mark.parametrize(
+    ("guessed_from", "built", "command", "languages"),
+    [
+        ("CMakeLists.txt", "cmake -DSHOP_TESTS=ON", "cmake -DSHOP_TESTS=ON", {}),
+        ("CMakeLists.txt", "", "", {"python": None}),
+        ("CMakeLists.txt", None, "cmake", {}),
+        (None, "cmake -DSHOP_TESTS=ON", "cmake", {}),
+    ],
+    ids=["with options", "of another language", "not known", "of the user"],
+)
+def test_a_ticket_has_the_guess_that_ran_and_the_options_that_it_was_built_with(
+    guessed_from: str | None, built: str | None, command: str, languages: Mapping[str, object]
+) -> None:
+    other = Config(BuildConfig(""), (), languages={"python": None})
+    config = Config(BuildConfig("cmake"), (), build_guessed_from=guessed_from, otherwise=(other,))
+    experiment: Any = SimpleNamespace(build=built)
+    used = folder_of.as_built(config, Outcome(made.findings(), nothing, experiment))
+    assert (used.build.command, used.languages) == (command, languages)
 
 
 @pytest.mark.integration

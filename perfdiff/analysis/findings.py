@@ -19,6 +19,7 @@ from perfdiff.models.detectors.kinds import DetectorKind
 from perfdiff.models.prices import DEAREST_NS
 from perfdiff.models.warmup import WarmUp
 from perfdiff.records.differences import Skipped
+from perfdiff.records.endless import EndlessCase
 from perfdiff.records.kinds import MachinePart
 from perfdiff.records.reach import Reach
 from perfdiff.records.schema import Environment, FunctionInfo, Note, Point, Revision, Side, Workload
@@ -443,5 +444,6 @@ class Findings:
     reach: Reach | None = None  # how much of what changed ran
     met: tuple[str, ...] = ()  # files that differ, and that slower runs open or ask after
     outside: tuple[str, ...] = ()  # files outside of the trees that runs read, and that builds or earlier runs wrote
+    endless: tuple[EndlessCase, ...] = ()
     behaviour: tuple[PointBehaviour, ...] = ()
     rules: tuple[FiredRule, ...] = ()  # that held: the one that decided, then those that took something back

@@ -183,6 +183,7 @@ def gathered(of: Known, studies: Sequence[Study], lines: MatchedLines | None = N
         behaviours(experiment, work, config),
         tuple(run for run in experiment.runs if run.phase is Phase.COUNTED),
         _unrun(experiment, of.runs),
+        experiment.endless,
     )
     return Gathered(cases, q_values, own, attribution, of.counted, of.runs, evidence, Machines(of.names, _q_of_machines(studies)))
 
@@ -307,6 +308,7 @@ def concluded(experiment: Experiment, functions: Sequence[FunctionFinding], evid
         reach=experiment.reach,
         met=experiment.met,
         outside=experiment.outside,
+        endless=experiment.endless,
         behaviour=evidence.witnessed,
         rules=concluded.rules,
     )

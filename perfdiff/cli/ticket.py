@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from perfdiff import temporary, units
 from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
+    from perfdiff.config import Config
     from perfdiff.outcome import Outcome
     from perfdiff.progress import Progress
     from perfdiff.report.privacy import Privacy
@@ -65,6 +67,16 @@ def write(folder: Path, outcome: Outcome, asked: Request, uncommitted: Changes |
         raise _unwritable(folder, error) from error
 
 
+def as_built(config: Config, outcome: Outcome) -> Config:
+    """Return the configuration of what was measured: of a guess the one that ran, built with the options that were switched on."""
+    built = outcome.experiment.build if outcome.experiment else None
+    if built is None or config.build_guessed_from is None:
+        return config
+    used = next((guess for guess in config.otherwise if guess.build.command == built), config)
+    own = replace(config, languages=used.languages, workloads=used.workloads)
+    return replace(own, build=replace(used.build, command=built))
+
+
 def _ticket(outcome: Outcome, asked: Request, uncommitted: Changes | None) -> Ticket:
     from perfdiff import reproduction
     from perfdiff.analysis.telling.minimal import cheapest
@@ -74,6 +86,7 @@ def _ticket(outcome: Outcome, asked: Request, uncommitted: Changes | None) -> Ti
     from perfdiff.report.ticket import Ticket
     from perfdiff.revisions.repository import find_repository
 
+    asked = replace(asked, config=as_built(asked.config, outcome))
     private = _privacy(outcome, asked, uncommitted)
     hosts = [machine.name for machine in outcome.experiment.machines] if outcome.experiment else []
     findings = with_texts(without_hosts(outcome.findings, hosts), private)

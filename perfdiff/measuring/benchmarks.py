@@ -18,6 +18,7 @@ from perfdiff.languages.listing import LIMIT_S
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.reaching import Calls, Reaching, sought
 from perfdiff.measuring.site import Site
+from perfdiff.records.endless import EndlessCase
 from perfdiff.records.schema import Note, Phase
 
 _RUNS = 20  # that a comparison makes of each point, as a rule: ten of each side
@@ -45,7 +46,7 @@ def with_benchmarks(bench: Bench, site: Site, built_with: str = "", *, patient: 
             selecting.add(suites)
     written = [workload for workload in config.workloads if workload.suite is None]
     chosen = selecting.chosen()
-    workloads = tuple(apart([*written, *(case.workload(case.calls) for case in chosen)]))
+    workloads = tuple(apart([*written, *(case.workload(case.calls, selecting.at_most(LIMIT_S)) for case in chosen)]))
     for note in selecting.notes:
         bench.progress.note(note.text)
     listed = tuple({case.suite.name: case.suite for case in chosen}.values())
@@ -53,7 +54,8 @@ def with_benchmarks(bench: Bench, site: Site, built_with: str = "", *, patient: 
     for kind in dict.fromkeys(workload.suite.kind for workload in config.workloads if workload.suite):
         build = frameworks()[kind].framework.needed(build, commands)
     request = replace(bench.request, config=replace(config, build=build, workloads=workloads, listed=listed))
-    return replace(bench, request=request), replace(site, notes=(*site.notes, *selecting.notes))
+    told = replace(site, notes=(*site.notes, *selecting.notes), endless=tuple(selecting.endless), is_idle=selecting.is_idle)
+    return replace(bench, request=request), told
 
 
 def _turns(workloads: Sequence[WorkloadConfig]) -> Iterator[list[WorkloadConfig]]:
@@ -74,6 +76,7 @@ class Selecting:
     built_with: str = ""
     patient: bool = False
     notes: list[Note] = field(default_factory=list)
+    endless: list[EndlessCase] = field(default_factory=list)
     _listed: list[SuiteCase] = field(default_factory=list)
     _reaching: list[tuple[SuiteCase, Calls]] = field(default_factory=list)
     _missing: list[str] = field(default_factory=list)
@@ -92,6 +95,12 @@ class Selecting:
         reached = {function for _, calls in self._reaching for function in calls}
         return bool(self._listed) and self._wanted <= reached
 
+    @property
+    def is_idle(self) -> bool:
+        """Return whether cases of guessed suites were tried, and none reaches what changed."""
+        was_tried = len(self._listed) > len(self._failing)
+        return self._are_guessed and was_tried and bool(self._wanted) and not self._reaching and not self.endless
+
     def add(self, suites: Sequence[WorkloadConfig]) -> None:
         """List suites, and see which of their cases reach the change; one that was guessed may have nothing."""
         bench = self.bench
@@ -102,7 +111,7 @@ class Selecting:
             assert workload.suite is not None, "only suites are listed"
             try:
                 limit_s, is_patient = (_MOST_LOOK_S, self.patient) if workload.suite.guessed else (LIMIT_S, True)
-                cases, notes = lists.cases(workload, bench.executor, limit_s=self._at_most(limit_s), patient=is_patient)
+                listed = lists.cases(workload, bench.executor, limit_s=self.at_most(limit_s), patient=is_patient)
             except DiskFilledError:
                 raise
             except WorkloadError as error:
@@ -110,32 +119,36 @@ class Selecting:
                     raise
                 self._missing.append(f"{_title(workload)}: {(error.detail or str(error))[:_MOST_CHARACTERS]}")
                 continue
-            fresh += cases
-            self.notes += notes
+            fresh += listed.cases
+            self.notes += listed.notes
+            self.endless += listed.endless
         self._listed += fresh
         if fresh and self._wanted and (self._are_guessed or not self._fit):
             self._look(fresh)
 
     def _look(self, cases: Sequence[SuiteCase]) -> None:
-        """See which cases reach the change, and keep those that seem slower in any case; where no probes can be had, all are as good."""
-        reaching = Reaching(self.bench, self.site, self._wanted, self._at_most(_MOST_LOOK_S))
+        """See which cases reach the change; where no probes can be had, all are as good.
+
+        Those that seem slower are kept in any case: with probes they would take the time of all others.
+        """
+        reaching = Reaching(self.bench, self.site, self._wanted, self.at_most(_MOST_LOOK_S))
+        slower = [case for case in cases if case.seems_slower]
         try:
-            reached = list(reaching.of(cases))
+            reached = list(reaching.of([case for case in cases if not case.seems_slower]))
         except BuildError as error:
             self._wanted = frozenset()
             self.bench.progress.note(f"which cases reach the change is not known: {error}")
             return
-        looked_at = {case.name for case, _ in reached}
-        slower = {case.name: case for case in cases if case.seems_slower and case.name not in looked_at}
-        self._reaching += (*reached, *((case, {}) for case in slower.values()))
-        failing = [name for name in reaching.failing if name not in slower]
-        self._failing += failing
-        if failing:
-            text = f"in a run with probes, these cases failed or had no time, and are left out: {units.listed(failing, _SHOWN)}"
+        self._reaching += (*reached, *((case, {}) for case in slower))
+        self._failing += reaching.failing
+        if reaching.failing:
+            text = f"in a run with probes, these cases failed or had no time, and are left out: {units.listed(reaching.failing, _SHOWN)}"
             self.notes.append(Note("benchmarks-left-out", text))
 
     def chosen(self) -> list[SuiteCase]:
         """Return the cases that are run, tests of one process together, and tell of the choice; raise NothingToRunError without any."""
+        if not self._listed and self.endless:
+            return []
         if not self._listed:
             off = options.off_in([built.folder for built in self.site.plain.values()])
             raise NothingToRunError(self._nothing(), switches=off)
@@ -189,7 +202,7 @@ class Selecting:
     def _fit(self) -> bool:
         return sum(case.run_s for case in self._listed) <= self._affordable_s
 
-    def _at_most(self, seconds: float) -> float:
+    def at_most(self, seconds: float) -> float:
         """Return how long listing a side may take, or looking what its cases reach: so long, or a part of the time that is left."""
         return min(seconds, _LOOK_SHARE * self.bench.request.deadline.left_s)
 

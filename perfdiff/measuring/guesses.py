@@ -16,7 +16,7 @@ from perfdiff.measuring.benchmarks import with_benchmarks
 from perfdiff.measuring.changes import site_of
 from perfdiff.measuring.reaching import sought
 from perfdiff.measuring.site import Site
-from perfdiff.measuring.switching import Fruitless, with_options
+from perfdiff.measuring.switching import Fruitless, reaching_with_options, with_options
 from perfdiff.records.schema import Note
 
 _SHOWN = 3  # files in a message
@@ -25,8 +25,9 @@ _SHOWN = 3  # files in a message
 def prepared(bench: Bench) -> tuple[Bench, Site]:
     """Build all sides and choose what is run; return the bench with these workloads, and the site with notes of guesses that failed.
 
-    Where no guess gives anything to run, each is tried with options of its build. Raises MeasurementError where nothing can be built or
-    run, or only what has no part in the change: that of the likeliest guess where there are several.
+    Where no guess gives anything to run, each is tried with options of its build; so is one whose cases do not reach the change. Raises
+    MeasurementError where nothing can be built or run, or only what has no part in the change: that of the likeliest guess where there are
+    several.
     """
     failures: list[Fruitless] = []
     notes: list[Note] = []
@@ -44,6 +45,8 @@ def prepared(bench: Bench) -> tuple[Bench, Site]:
                 notes.append(Note("guess-failed", _told(error, [left.request.config for left in guesses[number:]])))
                 bench.progress.note(notes[-1].text)
             continue
+        if site.is_idle:
+            chosen, site = reaching_with_options(guess, chosen, site)
         return chosen, replace(site, notes=(*site.notes, *notes))
     chosen, site = with_options(failures)
     return chosen, replace(site, notes=(*site.notes, *notes))

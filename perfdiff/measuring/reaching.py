@@ -24,6 +24,8 @@ from perfdiff.records import plan
 from perfdiff.records.schema import Phase, Point
 from perfdiff.records.testfiles import is_of_tests
 
+# Times the patience that one run may take: a listing tried all cases within that, and probes make runs two or three times as long.
+_MOST_OF_ONE = 3.0
 _PARTS = 8  # that tests of one process are split into where some of them reach the change
 
 Calls = Mapping[int, float]  # in a run, by function
@@ -109,7 +111,8 @@ class Reaching:
                 yield case, reached
 
         def called(tests: Sequence[SuiteCase]) -> Calls | None:
-            calls = self._called(_one_process(tests).workload(1))
+            workload = _one_process(tests).workload(1)
+            calls = self._called(replace(workload, timeout_s=min(workload.timeout_s, _MOST_OF_ONE * self.patience_s)))
             if calls is None:
                 return None
             callmap.keep([test.name for test in tests], calls)

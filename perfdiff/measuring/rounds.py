@@ -164,8 +164,8 @@ class Rounds:
 
     @property
     def tell_something(self) -> bool:
-        """Return whether there are runs of base and head, so that something is known if measuring ends here."""
-        return {run.side for run in self.runs if run.phase is Phase.PLAIN} == set(Side)
+        """Return whether there are runs of base and head, or cases that do not end, so that something is known if measuring ends here."""
+        return bool(self.site.endless) or {run.side for run in self.runs if run.phase is Phase.PLAIN} == set(Side)
 
     def end_here(self) -> None:
         """Keep what is known where measuring ends in the middle of a stage: pairs of runs, and counts that were completed."""
@@ -174,6 +174,10 @@ class Rounds:
         self._keep_calls()
         if not self._calls.runs and not self.site.same_code:
             self.site = coverage.untimed(self.site)
+
+    def end_without_runs(self) -> None:
+        """Leave open what no case tells of, as none is left that ends."""
+        self.site = coverage.untimed(self.site)
 
     def end_with_whole_runs(self) -> None:
         """Leave it open which function takes longer, as nobody asks for it."""
@@ -339,6 +343,8 @@ class Rounds:
             reach=site.reach,
             met=self._met,
             outside=self._outside,
+            endless=site.endless,
+            build=bench.request.config.build.command,
         )
 
     def _all_notes(self) -> Iterator[Note]:

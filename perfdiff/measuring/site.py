@@ -15,6 +15,7 @@ from perfdiff.collect.runs.collector import Target
 from perfdiff.languages.protocol import CodeComparison
 from perfdiff.records import plan
 from perfdiff.records.differences import Skipped
+from perfdiff.records.endless import EndlessCase
 from perfdiff.records.reach import Reach
 from perfdiff.records.schema import Environment, Folded, Note, Phase, Side
 
@@ -27,7 +28,8 @@ class Site:
 
     `measured` are the functions that the report tells of: those of the `selection`, or all that ran where counts answer and nothing is
     chosen. `steering` is what timed builds are told of counters. Where both sides are proved to be the `same_code`, whole runs only confirm
-    it. `reach` tells how much of what changed ran, None where that is not known.
+    it. `reach` tells how much of what changed ran, None where that is not known. `endless` are cases that do not end on head.
+    Where no case of guessed suites reaches what changed, the site `is_idle`.
     """
 
     subjects: Subjects
@@ -44,6 +46,8 @@ class Site:
     code: CodeComparison | None = None  # of two sides
     same_code: bool = False
     reach: Reach | None = None
+    endless: tuple[EndlessCase, ...] = ()
+    is_idle: bool = False
 
     @property
     def built_s(self) -> float:

@@ -7,12 +7,14 @@ from pathlib import Path
 
 from perfdiff import temporary
 from perfdiff.deadline import CutShortError
-from perfdiff.errors import DiskFilledError
+from perfdiff.errors import DiskFilledError, RunFailedError
 from perfdiff.measuring import later, unaltered
 from perfdiff.measuring.bench import Bench
+from perfdiff.measuring.dropping import without_case
 from perfdiff.measuring.guesses import prepared
 from perfdiff.measuring.making import Makers, OwnMachine
 from perfdiff.measuring.rounds import Rounds
+from perfdiff.measuring.site import Site
 
 
 def measure(bench: Bench, folder: Path, makers: Makers = OwnMachine) -> Path:
@@ -27,15 +29,14 @@ def measure(bench: Bench, folder: Path, makers: Makers = OwnMachine) -> Path:
             written = [workload.name for workload in bench.request.config.workloads if not workload.suite]
             bench, site = prepared(bench)
             bench, site = later.with_later_runs(bench, site, written)
-            rounds = Rounds(bench, unaltered.marked(bench, site), makers)
-            try:
-                with closing(bench.services):
-                    _gather(bench, rounds)
-                bench.request.deadline.reached()
-            except CutShortError:
-                if not rounds.tell_something:
-                    raise
-                rounds.end_here()
+            rounds = None
+            while rounds is None:
+                try:
+                    rounds = _measured(bench, site, makers)
+                except RunFailedError as error:
+                    if makers is not OwnMachine:  # stations have begun, and their pairs are lost with the error
+                        raise
+                    bench, site = without_case(bench, site, error, written)
             if bench.request.deadline.is_cut:
                 folder = temporary.make() / folder.name
             rounds.save(folder)
@@ -45,7 +46,24 @@ def measure(bench: Bench, folder: Path, makers: Makers = OwnMachine) -> Path:
         raise
 
 
+def _measured(bench: Bench, site: Site, makers: Makers) -> Rounds:
+    """Return all rounds of runs, or those that are complete where measuring is cut short; raise CutShortError where nothing is known."""
+    rounds = Rounds(bench, unaltered.marked(bench, site), makers)
+    try:
+        with closing(bench.services):
+            _gather(bench, rounds)
+        bench.request.deadline.reached()
+    except CutShortError:
+        if not rounds.tell_something:
+            raise
+        rounds.end_here()
+    return rounds
+
+
 def _gather(bench: Bench, rounds: Rounds) -> None:
+    if not bench.points:
+        rounds.end_without_runs()
+        return
     rounds.confirm()
     if len(bench.sides) > 1 and not rounds.are_answered:
         rounds.compare_whole_runs()

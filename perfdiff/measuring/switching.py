@@ -1,4 +1,4 @@
-"""Builds with options of the project switched on, where what it builds by itself gives nothing to run.
+"""Builds with options of the project switched on, where what it builds by itself gives nothing to run, or nothing that reaches the change.
 
 Many projects build their benchmarks, tests and examples only where they are asked to. A person who knows the project would switch them on.
 """
@@ -17,6 +17,7 @@ from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.benchmarks import with_benchmarks
 from perfdiff.measuring.changes import site_of
 from perfdiff.measuring.site import Site
+from perfdiff.records.schema import Note
 
 # That builds with options switched on may take, all together: downloads hang. One may take as much as leaves that for another one.
 MOST_S, _SHARE = 900.0, 0.5
@@ -55,12 +56,30 @@ def with_options(guesses: Sequence[Fruitless]) -> tuple[Bench, Site]:
     raise errors[0] from guesses[0].error
 
 
+def reaching_with_options(guess: Bench, chosen: Bench, site: Site) -> tuple[Bench, Site]:
+    """Return the bench of a guess with cases that reach the change where it is built with options, else what was `chosen` without them.
+
+    The first build that ends well is the only one: it has all of benchmarks and tests that can be built.
+    """
+    off = options.off_in([built.folder for built in site.plain.values()])
+    switching = Switching(guess, off, "nothing that was built reaches the change")
+    for built_with, switched in switching.builds():
+        with contextlib.suppress(NothingToRunError):
+            bench, of_options = with_benchmarks(switched, site_of(switched, switched.workshop.plain()), built_with)
+            if not of_options.is_idle:
+                return bench, of_options
+        text = f"built with {built_with}, no case reaches the change either"
+        return chosen, replace(site, notes=(*site.notes, Note("cases-chosen", text)))
+    return chosen, site
+
+
 @dataclass(slots=True)
 class Switching:
     """Makes builds of a bench with those of some options switched on that are `off`; `failures` say why others do not build."""
 
     bench: Bench
     off: tuple[str, ...]
+    why: str = "nothing to run was built"
     failures: list[str] = field(default_factory=list)
 
     def builds(self) -> Iterator[tuple[str, Bench]]:
@@ -75,7 +94,7 @@ class Switching:
                 return
             build = replace(config.build, command=command)
             brief = self._with(replace(build, timeout_s=min(build.timeout_s, _SHARE * left_s)))
-            self.bench.progress.note(f"building with {text}, as nothing to run was built")
+            self.bench.progress.note(f"building with {text}, as {self.why}")
             try:
                 brief.workshop.plain()
             except TooLittleTimeError:

@@ -70,7 +70,7 @@ def load(folder: Folder) -> Recorded:
     samples, counts = (_Table(read, runs, points) for read in (bounded, functools.partial(store.counts, folder)))
     revisions = {Side.BASE: experiment.base, Side.HEAD: experiment.head}
     found = Recorded(experiment, samples, counts, functools.partial(store.lines, folder, revisions))
-    if not found.sides and not experiment.same_code:
+    if not (found.sides or experiment.same_code or experiment.endless):
         raise RecordingError(f"{folder} holds no runs; save samples of a whole measurement", slug="samples-empty")
     return found
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from perfdiff.records.behaviour import Behaviour, Concurrency
 from perfdiff.records.differences import ChangeReason, Entity, Skipped
+from perfdiff.records.endless import EndlessCase
 from perfdiff.records.exchanges import Exchanges
 from perfdiff.records.reach import Reach
 from perfdiff.records.requests import RequestTimes
@@ -398,6 +399,8 @@ class Experiment:
     measuring took. `machines` are those of the runs where several measured, whose numbers are their places here; where there are none,
     `environment`'s did. `reach` tells how much of what changed ran, None where that is not known. `met` are files that differ and that
     slower runs open, list or ask after, `outside` those outside of the trees that runs read and that builds or earlier runs wrote.
+    `endless` are cases that are not among the points, as they do not end on head. `build` is the command that built, with options that
+    nobody asked for; None where it is not known.
     """
 
     base: Revision
@@ -421,3 +424,5 @@ class Experiment:
     reach: Reach | None = None
     met: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
+    endless: tuple[EndlessCase, ...] = ()
+    build: str | None = None

@@ -114,7 +114,13 @@ def _unaccepted(functions: Sequence[FunctionFinding], findings: Findings, config
     runs = WholeRuns(findings.end_to_end).where(lambda end: end.judges)
     are_explained = _are_explained(runs, [finding for finding in functions if finding.accepted], config)
     others = [replace(finding, verdict=Verdict.UNCHANGED) if finding.accepted else finding for finding in functions]
-    evidence = Evidence(WholeRuns() if are_explained else runs, met=findings.met, outside=findings.outside, witnessed=findings.behaviour)
+    evidence = Evidence(
+        WholeRuns() if are_explained else runs,
+        met=findings.met,
+        outside=findings.outside,
+        witnessed=findings.behaviour,
+        endless=findings.endless,
+    )
     return Program(others, evidence, config)
 
 

@@ -18,6 +18,7 @@ from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.analysis.witnessed import PointBehaviour
 from perfdiff.config import CompareConfig
+from perfdiff.records.endless import EndlessCase
 from perfdiff.records.reach import Reach
 from perfdiff.records.schema import Run
 from perfdiff.statistics.pairs import MOST_PAIRS
@@ -34,6 +35,7 @@ class Evidence:
     `reach` is how much of what changed ran, None where that is not known; `met` are files that differ and that slower runs meet.
     `outside` are files outside of the trees that runs read and that builds or earlier runs wrote. `witnessed` is what whole runs did, point
     by point, and `counted_runs` are those that were counted. At the points `unrun` there was no time for runs of both sides.
+    `endless` are cases that do not end on head.
     """
 
     runs: WholeRuns = field(default_factory=WholeRuns)
@@ -49,6 +51,7 @@ class Evidence:
     witnessed: tuple[PointBehaviour, ...] = ()
     counted_runs: tuple[Run, ...] = ()
     unrun: tuple[str, ...] = ()
+    endless: tuple[EndlessCase, ...] = ()
 
     @property
     def where(self) -> Claim | None:
@@ -109,6 +112,23 @@ class ProgramRule:
         """Return the conclusion that a sentence says."""
         tells = self.verdict is not Verdict.REGRESSION and self.rung is not Rung.CODE
         return Conclusion(self.verdict, sentence, self.rung, program.excluded if tells else None, (FiredRule(self.name, self.asks),))
+
+
+def _head_does_not_end(program: Program) -> Claim | None:
+    """Tell of cases that do not end on head, which no other slow-down is beside; a function that is slower may be why, or not."""
+    endless, guilty = sorted(program.evidence.endless, key=lambda case: -case.ratio), program.of(Verdict.REGRESSION)
+    if not endless:
+        return None
+    first = endless[0]
+    return claim(
+        "endless-on-head",
+        case=first.name,
+        limit_ns=1e9 * first.limit_s,
+        base_ns=1e9 * first.base_s,
+        ratio=first.ratio,
+        others=len(endless) - 1,
+        beside=_guilty(guilty) if guilty else None,
+    )
 
 
 def _function_slower(program: Program) -> Claim | None:
@@ -209,6 +229,7 @@ def _no_regression(program: Program, by: Claim, beside: Claim | None) -> Claim:
 
 _REGRESSION, _IMPROVEMENT, _UNCHANGED, _INCONCLUSIVE = Verdict.REGRESSION, Verdict.IMPROVEMENT, Verdict.UNCHANGED, Verdict.INCONCLUSIVE
 PROGRAM_RULES = (
+    ProgramRule("head-does-not-end", _REGRESSION, Rung.RUNS, "does a case end on base, and not on head?", _head_does_not_end),
     ProgramRule("function-slower", _REGRESSION, Rung.CALLS, "is a function slower, by more than runs gained?", _function_slower),
     ProgramRule("slower-by-function", _REGRESSION, Rung.RUNS, "judged alone: runs slower, and a function?", _slower_by_function),
     ProgramRule("places", _INCONCLUSIVE, Rung.RUNS, "runs slower by little, and no work added, by counts?", _places),

@@ -26,7 +26,7 @@ from perfdiff.collect.execution.outputs import Stream
 from perfdiff.collect.execution.printed import Patterns, PrintedNumbers
 from perfdiff.collect.execution.tasks import TaskCounter
 from perfdiff.config import TEMPLATE_COMMAND
-from perfdiff.errors import DiskFilledError, RunFailedError, StoreError, StraysError, WorkloadError
+from perfdiff.errors import DiskFilledError, RunFailedError, RunTimeoutError, StoreError, StraysError, WorkloadError
 from perfdiff.languages.installed import installed
 from perfdiff.languages.traits import Complaint
 from perfdiff.records.behaviour import Behaviour, Concurrency
@@ -366,7 +366,8 @@ def _require_success(command: Command, status: int, guard: Guard, tail: str) -> 
     what = f"'{command.text}'"
     by_hand = command.by_hand
     if guard.expired:
-        raise RunFailedError(
+        kind = RunTimeoutError if command.purpose is Purpose.RUN else RunFailedError
+        raise kind(
             f"{what} did not end within {command.timeout_s:g} s ({command.where}); give it more time with timeout_s, or smaller parameters",
             slug="workload-timeout",
             detail=tail,

@@ -25,7 +25,7 @@ from perfdiff.collect.serving.served import Served, executed
 from perfdiff.collect.serving.services import Services, Situation
 from perfdiff.collect.trees.upkeep import Chores, Upkeep
 from perfdiff.config import WorkloadConfig
-from perfdiff.errors import StoreError
+from perfdiff.errors import RunFailedError, StoreError
 from perfdiff.languages.protocol import PlaceReader
 from perfdiff.records import recording
 from perfdiff.records.behaviour import Shape
@@ -208,6 +208,10 @@ class Collector:
             return list(zip(made, map(read, folders), strict=True))
         except OSError as error:
             raise StoreError.about(self.room, error) from error
+        except RunFailedError as error:
+            if len(slots) == 1 and slots[0].phase is Phase.PLAIN:
+                error.point, error.side = slots[0].point.id, slots[0].side
+            raise
         finally:
             for folder in (*folders, self._aside):
                 temporary.clear(folder)
@@ -332,18 +336,24 @@ class Collector:
             timer.cancel()
 
     def _tell(self, slots: Sequence[Slot]) -> None:
-        slot, limit = slots[0], self._timeout_s(slots[0])
+        slot, limit = slots[0], self.limit_s(slots[0])
         self._told.add(slot.point.id)
         if self.slow is not None:
             sides = " or ".join(sorted(each.side for each in slots))
-            why = "counting is slow" if slot.phase is Phase.COUNTED else "timeout_s of the workload"
+            is_usual = limit == self.workloads[slot.point.workload].timeout_s
+            slow = "counting is slow" if slot.phase is Phase.COUNTED else "many times what it took when it was listed"
+            why = "timeout_s of the workload" if is_usual else slow
             self.slow(
                 f"one run of {slot.point.label} on {sides} has taken {LONG_S:g} s and goes on; it counts as hanging after {limit:g} s "
                 f"({why}), and smaller parameters take less"
             )
 
-    def _timeout_s(self, slot: Slot) -> float:
-        return self.workloads[slot.point.workload].timeout_s * (_WORST_SLOWDOWN if slot.phase is Phase.COUNTED else 1.0)
+    def limit_s(self, slot: Slot) -> float:
+        """Return after how many seconds a run counts as hanging."""
+        workload = self.workloads[slot.point.workload]
+        if slot.phase is Phase.PLAIN:
+            return min(workload.timeout_s, workload.plain_timeout_s)
+        return workload.timeout_s * (_WORST_SLOWDOWN if slot.phase is Phase.COUNTED else 1.0)
 
     def _command(self, slot: Slot, folder: Path, number: int, beside: int) -> Command:
         """Return the command of a run that shares its CPU with so many, itself among them."""
@@ -361,7 +371,7 @@ class Collector:
                 **(target.places.environment(folder) if target.places else {}),
                 **self._padding(slot, number),
             },
-            timeout_s=beside * self._timeout_s(slot),
+            timeout_s=beside * self.limit_s(slot),
             exit_codes=workload.exit_codes,
             where=f"{slot.side}{slot.phase.build}, {slot.point.label}",
             fixed_layout=target.fixed_layout,

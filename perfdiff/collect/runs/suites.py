@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,9 +19,10 @@ from perfdiff.collect.runs.collector import Target
 from perfdiff.collect.runs.workloads import filled
 from perfdiff.collect.trees.upkeep import Chores, Upkeep
 from perfdiff.config import WorkloadConfig
-from perfdiff.errors import RunFailedError, WorkloadError
+from perfdiff.errors import RunFailedError, RunTimeoutError, WorkloadError
 from perfdiff.languages.frameworks import frameworks
 from perfdiff.languages.listing import CALLS, CASES, LIMIT_S, LISTED_TO, LISTING_S, LONGEST_S, Batch, Benchmark, Listing, Values
+from perfdiff.records.endless import LEAST_RATIO, EndlessCase
 from perfdiff.records.schema import Note, Side
 
 LEAST_S = 0.05  # that the calls of a run take at the point where they take least: a start of Python with its imports takes about as long
@@ -85,8 +86,8 @@ class SuiteCase:
         slowest = (max(side.points[point][0] for side in self.sides) for point in last.points)
         return sum(self.start_s + self.calls * seconds for seconds in slowest)
 
-    def workload(self, number: int) -> WorkloadConfig:
-        """Return the workload that calls it `number` times in a run."""
+    def workload(self, number: int, least_limit_s: float = LIMIT_S) -> WorkloadConfig:
+        """Return the workload that calls it `number` times in a run, which hangs where it takes far longer, and `least_limit_s` or more."""
         last = self.sides[-1]
         values = [tuple(dict.fromkeys(column)) for column in zip(*last.points, strict=True)]
         return replace(
@@ -97,6 +98,7 @@ class SuiteCase:
             parameters=dict(zip(last.parameters, values, strict=True)),
             suite=None,
             left_out=tuple(combination for combination in itertools.product(*values) if combination not in last.points),
+            plain_timeout_s=max(least_limit_s, LEAST_RATIO * self.run_s),
         )
 
 
@@ -131,6 +133,23 @@ def _one_process(tests: Sequence[Benchmark], name: str) -> Benchmark:
 
 
 @dataclass(frozen=True, slots=True)
+class ListedCases:
+    """The cases of a suite that run in all revisions, those that do not end on head, and what is told of those left out."""
+
+    cases: Sequence[SuiteCase]
+    notes: tuple[Note, ...]
+    endless: tuple[EndlessCase, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _RetriedCall:
+    """How many seconds a call took that head had given up; whether it `ended`, or was ended after these."""
+
+    seconds: float
+    ended: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Suites:
     """Lists suites in the plain builds of all sides. `room` is an empty folder, `environment` that of runs."""
 
@@ -153,31 +172,30 @@ class Suites:
             if config.suite is None:
                 workloads.append(config)
                 continue
-            cases, told = self.cases(config, executor)
-            workloads += [case.workload(1 if once else case.calls) for case in cases]
-            notes += told
+            listed = self.cases(config, executor)
+            workloads += [case.workload(1 if once else case.calls) for case in listed.cases]
+            notes += listed.notes
         return tuple(apart(workloads)), tuple(notes)
 
-    def cases(
-        self, config: WorkloadConfig, executor: Executor, *, limit_s: float = LIMIT_S, patient: bool = False
-    ) -> tuple[list[SuiteCase], tuple[Note, ...]]:
-        """Return what is in a suite, and what is told of what is left out of it; the listing of a side may take `limit_s` seconds.
+    def cases(self, config: WorkloadConfig, executor: Executor, *, limit_s: float = LIMIT_S, patient: bool = False) -> ListedCases:
+        """Return what is in a suite; the listing of a side may take `limit_s` seconds.
 
         Where that leaves nothing, and somebody is `patient`, benchmarks may take longer. Raises WorkloadError where a listing fails, or
         nothing is left of the suite (`no-benchmarks`).
         """
         listings = {side: self._listing(config, side, executor, {LISTING_S: limit_s}) for side in self.targets}
         first, last = next(iter(listings)), list(listings)[-1]
-        listings[last] = self._tried_again(config, last, executor, listings[last], listings[first], limit_s)
+        listings[last], endless = self._tried_again(config, last, executor, listings[last], listings[first], limit_s)
         common = list(_common(list(listings.values())))
-        if not common and patient:
+        if not common and patient and not endless:
             limits = {LISTING_S: max(limit_s, LIMIT_S), LONGEST_S: PATIENT_S}
             listings = {side: self._listing(config, side, executor, limits) for side in self.targets}
             common = list(_common(list(listings.values())))
-        if not common:
+        if not common and not endless:
             raise WorkloadError(_nothing(config, listings), slug="no-benchmarks", detail=_told(_failures(listings)))
         start_s = max(listing.start_s for listing in listings.values())
-        return [SuiteCase(config, sides, start_s) for sides in common], tuple(_left_out(config, listings))
+        notes = (*_left_out(config, listings, {case.name.split()[0] for case in endless}), *map(does_not_end, endless))
+        return ListedCases([SuiteCase(config, sides, start_s) for sides in common], notes, endless)
 
     def provide(self, configs: Sequence[WorkloadConfig], executor: Executor) -> None:
         """Have what runs need of suites that were listed on another machine; raise WorkloadError where it cannot be had here."""
@@ -194,35 +212,43 @@ class Suites:
 
     def _tried_again(  # noqa: PLR0913, PLR0917 (what is tried, where and how long)
         self, config: WorkloadConfig, side: Side, executor: Executor, listing: Listing, base: Listing, limit_s: float
-    ) -> Listing:
+    ) -> tuple[Listing, tuple[EndlessCase, ...]]:
         """Return head's listing with the points at which base runs and head failed, where they run after all, for `limit_s` seconds.
 
         A listing gives up what takes long. A point that head alone gave up may be the slow-down, and is not left out: one that does not end
-        here either is listed with the seconds that it had.
+        here either is listed with the seconds that it had, or where base needs far less, returned as a case that does not end.
         """
         ends_s = time.monotonic() + limit_s
-        benchmarks, failures = dict(listing.benchmarks), dict(listing.failures)
+        benchmarks, failures, endless = dict(listing.benchmarks), dict(listing.failures), list[EndlessCase]()
         for name, of_base in base.benchmarks.items():
             failed = [key for key in failures if key == name or key.startswith(f"{name} ")]
             own = benchmarks.get(name, replace(of_base, points={}))
             if not failed or own.parameters != of_base.parameters:
                 continue
             missing = [values for values in of_base.points if values not in own.points]
-            seconds = {values: self._call_s(config, side, executor, of_base, values, ends_s) for values in missing}
-            run = {values: (taken, of_base.points[values][1]) for values, taken in seconds.items() if taken is not None}
+            run: dict[Values, tuple[float, bool]] = {}
+            hanging: list[EndlessCase] = []
+            for values in missing:
+                trial = self._called(config, side, executor, of_base, values, ends_s)
+                base_s, again = of_base.points[values]
+                if trial is None:
+                    continue
+                case = EndlessCase(_label(of_base, values), base.start_s + base_s, trial.seconds)
+                if not trial.ended and case.tells:
+                    hanging.append(case)
+                elif trial.ended or trial.seconds > base_s:
+                    run[values] = trial.seconds, again
             if run:
                 benchmarks[name] = replace(own, points={**own.points, **run})
-            if run and len(run) == len(missing):
+            if len(run) + len(hanging) == len(missing):
                 failures = {key: why for key, why in failures.items() if key not in failed}
-        return replace(listing, benchmarks=benchmarks, failures=failures)
+            endless += hanging
+        return replace(listing, benchmarks=benchmarks, failures=failures), tuple(endless)
 
-    def _call_s(  # noqa: PLR0913, PLR0917 (what is called, where and how long)
+    def _called(  # noqa: PLR0913, PLR0917 (what is called, where and how long)
         self, config: WorkloadConfig, side: Side, executor: Executor, benchmark: Benchmark, values: Values, ends_s: float
-    ) -> float | None:
-        """Return the seconds of a run with one call of a benchmark that takes base some; None where it fails, or it is not known.
-
-        One that does not end in the time that is left takes that long at least, which tells something where base needs less.
-        """
+    ) -> _RetriedCall | None:
+        """Return a run with one call of a benchmark, which is ended when the time is over; None where it fails, or there is no time."""
         left_s = ends_s - time.monotonic()
         if left_s <= 0.0:
             return None
@@ -240,10 +266,11 @@ class Suites:
         started_s = time.monotonic()
         try:
             self._execute(config, side, executor, command, setup=filled(setup, parameters))
-        except RunFailedError as error:
-            is_longer = error.slug == "workload-timeout" and left_s > benchmark.points[values][0]
-            return left_s if is_longer else None
-        return time.monotonic() - started_s
+        except RunTimeoutError:
+            return _RetriedCall(left_s, ended=False)
+        except RunFailedError:
+            return None
+        return _RetriedCall(time.monotonic() - started_s, ended=True)
 
     def _listing(self, config: WorkloadConfig, side: Side, executor: Executor, limits_s: Mapping[str, float]) -> Listing:
         target, file = self.targets[side], self.room / "listing.json"
@@ -284,6 +311,11 @@ class Suites:
         chores = Chores(f"{config.name} {command.text}", _NO_POINT, 0, before, prepare)
         with self.upkeep.around(target.tree, command, chores, executor, target.home):
             executor.execute(command)
+
+
+def _label(benchmark: Benchmark, values: Values) -> str:
+    """Return what a point of a benchmark is called."""
+    return " ".join((benchmark.name, *(f"{name}={value}" for name, value in zip(benchmark.parameters, values, strict=True))))
 
 
 def calls(sides: Sequence[Benchmark], start_s: float) -> int:
@@ -330,13 +362,19 @@ def _failures(listings: Mapping[Side, Listing]) -> list[str]:
     return [f"{name}{'' if len(sides) == len(listings) else f' in {sides[0]}'} ({why})" for (name, why), sides in whys.items()]
 
 
-def _left_out(config: WorkloadConfig, listings: Mapping[Side, Listing]) -> Iterator[Note]:
+def does_not_end(case: EndlessCase) -> Note:
+    """Return the note on a case that does not end on head."""
+    limit, base = (units.duration(1e9 * seconds) for seconds in (case.limit_s, case.base_s))
+    return Note("case-does-not-end", f"{case.name} does not end on head within {limit}, where base takes {base}; it is not run again")
+
+
+def _left_out(config: WorkloadConfig, listings: Mapping[Side, Listing], endless: Collection[str]) -> Iterator[Note]:
     failing = _failures(listings)
     if failing:
         yield Note("benchmarks-left-out", f"of {config.name}, what fails when it is tried is left out: {_told(failing)}")
     failed = {name.split()[0] for listing in listings.values() for name in listing.failures}
     everywhere = set.intersection(*(set(listing.benchmarks) for listing in listings.values()))
-    lacking = [name for listing in listings.values() for name in listing.benchmarks if name not in everywhere | failed]
+    lacking = [name for listing in listings.values() for name in listing.benchmarks if name not in everywhere.union(failed, endless)]
     if lacking:
         whole = all(listing.whole for listing in listings.values())
         why = "what one revision alone has" if whole else "what was not tried in all revisions, for lack of time,"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from perfdiff import units
 from perfdiff.report.sentences.spelling import Facts, Wording, few, percent, quoted, slow_downs
 
 
@@ -55,12 +56,21 @@ def _none_slower(facts: Facts) -> str:
     return f"{compared} compared, none makes the program slower"
 
 
+def _endless_on_head(facts: Facts) -> str:
+    others = f", nor do {facts['others']} more cases" if facts["others"] > 1 else ", nor does 1 more case" if facts["others"] else ""
+    limit, base = (units.duration(facts[name]) for name in ("limit_ns", "base_ns"))
+    slower = f"it takes {base} on base, so that head is slower by {units.ratio(facts['ratio'])} at least"
+    beside = f"; {facts['beside']}" if facts["beside"] else ""
+    return f"Regression, not located: {facts['case']} does not end on head within {limit}{others}; {slower}{beside}"
+
+
 WORDINGS: Mapping[str, Wording] = {
     "headline": _headline,
     "guilty": _guilty,
     "regression": "Regression: {guilty}{elsewhere}",
     "unfelt-regression": "Regression of a function, not of the program ({excluded}): {guilty}{elsewhere}",
     "points-differ": _points_differ,
+    "endless-on-head": _endless_on_head,
     "not-located": "Regression, not located: {takes}; {reasons:joined}",
     "files-differ": _files_differ,
     "no-call-explains": "no single call explains it{likely}",

@@ -7,14 +7,13 @@ import copy
 import re
 import shlex
 import sys
-import time
 import unittest
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from .reporting import Report
-from .trials import LONG_TEST_S, described
+from .trials import LONG_TEST_S, described, own_s
 
 _STANDING_IN = re.compile(r"unittest\.loader\.\w+\.")  # names of tests in place of modules that cannot be imported
 
@@ -48,11 +47,11 @@ class _Outcome(unittest.TestResult):
     def startTest(self, test: Any) -> None:  # noqa: N802 (its name is unittest's)
         """Look at the clock."""
         super().startTest(test)
-        self._started = time.perf_counter()
+        self._started = own_s()
 
     def stopTest(self, test: Any) -> None:  # noqa: N802
         """Look at the clock."""
-        self.seconds[test.id()] = time.perf_counter() - self._started
+        self.seconds[test.id()] = own_s() - self._started
         super().stopTest(test)
 
     def addError(self, test: Any, err: Any) -> None:  # noqa: N802

@@ -14,7 +14,6 @@ import os
 import shlex
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from _pytest.runner import runtestprotocol
 
 from .reporting import Report
 from .scanning import benchmark_files
-from .trials import LONG_TEST_S, Attempt, Label, described, identifiers, labels, point, took
+from .trials import LONG_TEST_S, Attempt, Label, described, identifiers, labels, own_s, point, took
 
 # Options of plugins that a project may have: runs are alike, in one process and in the order of the files, nothing traces them, and nothing
 # is left in the tree.
@@ -210,9 +209,9 @@ class _Trying:
 
     def _run(self, item: Any) -> tuple[str | None, float]:
         """Run a test with all that it needs; return why it says nothing, None where it passes, and the seconds."""
-        started = time.perf_counter()
+        started = own_s()
         reports = runtestprotocol(item, log=False, nextitem=copy.copy(item))
-        seconds = time.perf_counter() - started
+        seconds = own_s() - started
         return next((_why(report) for report in reports if not report.passed), None), seconds
 
     def _shown(self, item: Any) -> str:

@@ -37,9 +37,18 @@ function cpu_s(): float
     return $used['ru_utime.tv_sec'] + $used['ru_stime.tv_sec'] + ($used['ru_utime.tv_usec'] + $used['ru_stime.tv_usec']) / 1e6;
 }
 
+/** The seconds of a clock that stands still while this process waits for a CPU, as far as the kernel tells. */
 function now_s(): float
 {
-    return hrtime(true) / 1e9;
+    do {
+        [$waited, $now] = [waited_ns(), hrtime(true)];
+    } while (waited_ns() !== $waited); // what it waits between the two would count twice, or not at all
+    return ($now - $waited) / 1e9;
+}
+
+function waited_ns(): int
+{
+    return (int) (explode(' ', @file_get_contents('/proc/self/schedstat') ?: '')[1] ?? 0);
 }
 
 /** Text that can be printed, and stands for a text of any bytes: no two texts have the same. */
