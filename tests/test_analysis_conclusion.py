@@ -87,6 +87,14 @@ def test_slower_runs_that_places_of_code_may_make_are_no_regression_where_counts
     assert ("the place of code in memory" in say(found.sentence)) is (verdict is Verdict.INCONCLUSIVE)
 
 
+def test_runs_that_take_longer_at_times_are_told_and_no_good_news_whatever_counts_say() -> None:
+    end = EndToEnd(Point(0, "run", {}, "./prog"), 1e7, 1e7, Ratio(1.0, 0.99, 1.01, 20, 20), None, PointStanding.OPEN, at_times=6.0)
+    same_work = Work(0.0, 0.0, 0.0, 0.0, repeats=True, is_bounded=True)
+    found = conclude((), Evidence(WholeRuns((end,)), same_work), CompareConfig())
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert say(found.sentence).startswith("Inconclusive: some runs of head at run take ×6 the CPU time of most, and hardly any of base's")
+
+
 @pytest.mark.parametrize(
     ("standing", "ratio", "verdict"),
     [

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from perfdiff import processes
+from perfdiff.build import jobs
 from perfdiff.build.builder import Built, build, build_all
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.variants import BuildRequest, Instrumentation, build_environment
@@ -160,6 +161,15 @@ BUILDS = [
         marks=pytest.mark.skipif(not (shutil.which("meson") and shutil.which("ninja")), reason="needs meson and ninja"),
     ),
 ]
+
+
+@pytest.mark.parametrize(("command", "distinct"), [("make", 1), ("", 3)], ids=["of what is built", "of what runs as it is"])
+def test_files_that_a_build_may_hold_against_each_other_have_one_time(
+    command: str, distinct: int, project: Project, cache: BuildCache, tmp_path: Path
+) -> None:
+    folder = project({"Makefile": MAKEFILE})
+    job = jobs.prepare(request(folder, cache, command), os.environ, tmp_path / "beside", tmp_path / "log")
+    assert len({(job.tree / name).stat().st_mtime_ns for name in ("Makefile", "main.c", "twice.c")}) == distinct
 
 
 @pytest.mark.parametrize(("files", "command", "program", "compiled"), BUILDS)

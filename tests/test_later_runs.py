@@ -74,10 +74,31 @@ def test_what_makes_later_runs_slower_alone_is_a_regression(tmp_path: Path) -> N
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("setup", ["", 'setup = "echo ready > state"\n'], ids=["no setup", "a setup"])
+@pytest.mark.parametrize(
+    "setup",
+    ["", 'setup = "echo ready > state"\n', 'prepare = "mkdir -p out"\n'],
+    ids=["nothing else", "a setup", "a prepare"],
+)
 def test_what_is_kept_when_it_is_asked_for_again_is_missed_by_the_run_behind_two(setup: str, tmp_path: Path) -> None:
     forgetful = KEEPING.replace('        open("kept", "w").write(str(result))', "        pass")
     found = compared(tmp_path, {"job.py": forgetful}, {"job.py": KEEPING, "perfdiff.toml": TOML + setup})
+    assert found.verdict is Verdict.REGRESSION
+    assert {end.point.workload for end in found.end_to_end if end.low > 1} == {"job again"}
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("kept", "condition"),
+    [("kept", "n > 500"), ("kept", "n == 400"), (".git/kept", "True")],
+    ids=["at the last point alone", "between the ends alone", "where git keeps its own"],
+)
+def test_what_is_kept_of_some_inputs_or_anywhere_in_the_tree_is_missed(kept: str, condition: str, tmp_path: Path) -> None:
+    keeping = (
+        KEEPING.replace('    open("asked", "w").close()\n', "").replace('"kept"', f'"{kept}"').replace('os.path.exists("asked")', condition)
+    )
+    toml = TOML.replace("[300, 600]", "[300, 400, 600]")
+    forgetful = keeping.replace(f'        open("{kept}", "w").write(str(result))', "        pass")
+    found = compared(tmp_path, {"job.py": forgetful}, {"job.py": keeping, "perfdiff.toml": toml})
     assert found.verdict is Verdict.REGRESSION
     assert {end.point.workload for end in found.end_to_end if end.low > 1} == {"job again"}
 

@@ -13,7 +13,7 @@ from perfdiff.errors import RevisionError
 from perfdiff.revisions.overlay import overlay_digest
 from perfdiff.revisions.pins import PinnedPair, left_out, resolve
 from perfdiff.revisions.repository import find_repository
-from perfdiff.revisions.trees import lay_out
+from perfdiff.revisions.trees import lay_out, settle_in_order
 from programs import git
 
 ALLOW_FILE = ("-c", "protocol.file.allow=always")
@@ -193,6 +193,19 @@ def test_tree_describes_itself_as_git_would(project: Path, tmp_path: Path) -> No
 def test_all_files_of_a_tree_have_one_time(project: Path, tmp_path: Path) -> None:
     lay_out(pinned(project, "v1", "side").head, tmp_path / "tree")
     assert len({(tmp_path / "tree" / name).stat().st_mtime_ns for name in contents(tmp_path / "tree")}) == 1
+
+
+def test_files_that_nothing_builds_have_times_in_the_order_of_a_checkout(project: Path, tmp_path: Path) -> None:
+    commit(project, "more", {"a/c.txt": "c", "a.txt": "a", "b.txt": "b"})
+    tree = tmp_path / "tree"
+    lay_out(pinned(project, "HEAD", "HEAD").head, tree)
+    before = (tree / "b.txt").stat().st_mtime_ns
+    settle_in_order(tree, but=[Path("b.txt")])
+    times = {name: (tree / name).stat().st_mtime_ns for name in contents(tree)}
+    assert times.pop("b.txt") == before
+    assert sorted(times, key=times.__getitem__) == [".gitignore", "a.txt", "a/c.txt", "main.c"]
+    assert len({time // 10**9 for time in times.values()}) == 1
+    assert git(tree, "diff-index", "HEAD") == ""
 
 
 def test_user_repository_is_untouched(project: Path, tmp_path: Path) -> None:

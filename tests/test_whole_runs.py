@@ -282,6 +282,43 @@ def test_waits_that_use_up_a_part_of_what_work_saves_leave_head_faster() -> None
     assert PointStanding.FASTER not in {end.standing for end in whole_runs(THREE, used_up, CompareConfig()).ends}
 
 
+def longer_at_times(*, base: int = 0, head: int = 0, multiple: float = 6.0, effect: float = 0.0) -> list[Run]:
+    """Return 20 pairs of runs of three points, of which so many of either side take several times as long: the first ones of a point."""
+    rng = np.random.default_rng(1)
+    usual = {id_: pairs_of(20, effect=effect, deviation=0.002, rng=rng, count=20) for id_ in (1, 2, 3)}
+    for id_, (of_base, of_head, _) in usual.items():
+        of_base[: max(0, base - 20 * (id_ - 1))] += np.log(multiple)
+        of_head[: max(0, head - 20 * (id_ - 1))] += np.log(multiple)
+    return runs(usual, layouts=20)
+
+
+def test_runs_of_head_alone_that_take_several_times_as_long_at_times_are_not_excluded() -> None:
+    ends = whole_runs(THREE, longer_at_times(head=1), CompareConfig()).ends
+    assert [end.standing for end in ends] == [PointStanding.OPEN, PointStanding.NOT_SLOWER, PointStanding.NOT_SLOWER]
+    assert [end.at_times for end in ends] == [pytest.approx(6, rel=0.05), None, None]
+    assert WholeRuns(ends).excluded == np.inf
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        longer_at_times(),
+        longer_at_times(base=1, head=1),
+        longer_at_times(base=2),
+        longer_at_times(head=1, multiple=3.0),
+    ],
+    ids=["none", "of either side", "of base", "too few to matter"],
+)
+def test_runs_that_take_longer_on_either_side_or_add_little_are_not_heads_alone(made: list[Run]) -> None:
+    assert {end.at_times for end in whole_runs(THREE, made, CompareConfig()).ends} == {None}
+
+
+def test_runs_that_take_longer_at_times_do_not_outweigh_what_most_save() -> None:
+    saved, used_up = (whole_runs(THREE, longer_at_times(head=1, effect=effect), CompareConfig()) for effect in (-0.5, -0.1))
+    assert {end.standing for end in saved.ends} == {PointStanding.FASTER}
+    assert used_up.ends[0].standing is PointStanding.OPEN
+
+
 @dataclass(frozen=True)
 class Simulated:
     """Makes no more pairs than `most`, of runs that work for 40 ms; head waits for half as long in those blocks of a point."""

@@ -362,6 +362,7 @@ class EndToEnd:
     Its bounds hold at all looks. `needed`: about so many pairs would decide, 0 unknown. `machines` are the ratios on single machines, by
     name; where these `disagree` beyond chance, `ratio` is that of the machine that speaks for the point, and its upper bound the highest.
     `by_layouts`: these decide. `judges`: it has a part in the verdict. `waits_more`: head's runs wait more than base's.
+    `at_times`: the longest by their median, where it is open whether some take several times as long, as hardly any of base's do.
     """
 
     point: Point
@@ -377,6 +378,7 @@ class EndToEnd:
     by_layouts: bool = False
     judges: bool = True
     waits_more: bool = False
+    at_times: float | None = None
 
     def smallest(self, config: CompareConfig) -> float:
         """Return the smallest ratio of interest at the point."""

@@ -24,7 +24,7 @@ from perfdiff.errors import BuildError, NothingCompiledError
 from perfdiff.languages.protocol import Prepared
 from perfdiff.records.schema import Note, Phase
 from perfdiff.revisions import overlay
-from perfdiff.revisions.trees import lay_out, settle
+from perfdiff.revisions.trees import lay_out, settle, settle_in_order
 
 SOURCE, BUILD, OUTCOME = "source", "build", "outcome.json"
 
@@ -173,6 +173,8 @@ def prepare(request: BuildRequest, environment: Mapping[str, str], folder: Path,
     started, workplace = time.monotonic(), request.workplace
     prepared = workplace.prepare(folder, tree, place, environment) if workplace else Prepared({})
     variables = {**environment, **prepared.variables}
+    if not (request.config.command or prepared.command):  # else a build would take what is committed beside its source for out of date
+        settle_in_order(tree, but=overlay.overlay_files(request.pin.repository, request.config.overlay))
     return Job(
         request=replace(request, config=replace(request.config, command=request.config.command or prepared.command)),
         folder=folder,

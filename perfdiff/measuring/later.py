@@ -22,6 +22,8 @@ from perfdiff.records.thresholds import AGAIN
 
 LONG_S = 10.0  # runs that last so long are ended, and their workload is not tried
 LONG_SHARE = 0.05  # of a limited time; the same, as there are up to a dozen of these runs
+_ENDS = 2  # points: the first and the last, of which one writes where inputs of some size are kept
+_LOOKED_NS = 2e9  # that runs may take which show whether points between them write: little beside the pairs that each has in any case
 _EARLIER = 2  # runs that a later one comes behind: some things are kept when they are asked for again
 _TRIALS = 2  # that must both show another time: the machine may make one of them
 _LEAST_NS = 1e6  # by which times must differ as well: less is a start of a process that was disturbed
@@ -30,13 +32,13 @@ _LEAST_NS = 1e6  # by which times must differ as well: less is a start of a proc
 def with_later_runs(bench: Bench, site: Site, written: Sequence[str]) -> tuple[Bench, Site]:
     """Return the bench with a workload more for each whose later runs take another time, and a note on these.
 
-    `written` are the names of the workloads that the user wrote: benchmarks of suites call functions within one process. One run of a side
-    at a workload's first point shows whether it writes in its tree at all; then its first and last points are tried.
+    `written` are the names of the workloads that the user wrote: benchmarks of suites call functions within one process. A run of a side at
+    a workload's points, one after the other, shows whether it writes in its tree at all; then that point, the first and the last are tried.
     """
     config = bench.request.config
     if len(bench.sides) < 2 or config.services or bench.request.followed:
         return bench, site
-    asked = [workload for workload in config.workloads if workload.name in written and not (workload.prepare or workload.requests)]
+    asked = [workload for workload in config.workloads if workload.name in written and not workload.requests]
     if asked:
         bench.progress.stage("trying later runs", None)
     later = [again for workload in asked if (again := _behind_others(workload)) and _remembers(bench, site, workload, again)]
@@ -52,27 +54,39 @@ def with_later_runs(bench: Bench, site: Site, written: Sequence[str]) -> tuple[B
 
 
 def _behind_others(workload: WorkloadConfig) -> WorkloadConfig:
-    """Return the workload whose runs come behind others of this, whatever those exit with."""
-    return replace(workload, name=f"{workload.name}{AGAIN}", prepare="; ".join([f"( {workload.command} ) || :"] * _EARLIER))
+    """Return the workload whose runs come behind others of this, each prepared as ever, whatever those exit with."""
+    own = [f"( {workload.prepare}\n)"] if workload.prepare else []
+    earlier = " && ".join([*own, f"{{ ( {workload.command}\n) || :; }}"])
+    return replace(workload, name=f"{workload.name}{AGAIN}", prepare=" && ".join([*[earlier] * _EARLIER, *own]))
 
 
 def _remembers(bench: Bench, site: Site, workload: WorkloadConfig, again: WorkloadConfig) -> bool:
-    """Return whether runs of a workload write in their tree, and take another time behind others at its first or last point."""
+    """Return whether runs write in their tree, and take another time behind others at the point that showed it, the first or the last."""
     long_s = min(LONG_S, LONG_SHARE * max(bench.request.deadline.left_s, 0.0))
     brief = tuple(replace(variant, timeout_s=min(variant.timeout_s, long_s)) for variant in (workload, again))
     both = replace(bench, request=replace(bench.request, config=replace(bench.request.config, workloads=brief)))
     points = [tuple(point for point in both.points if point.workload == name) for name in (workload.name, again.name)]
     pairs = list(zip(*points, strict=True))
     try:
-        for side in bench.sides:
-            _took_ns(both, site, Slot(Phase.PLAIN, pairs[0][0], side, 0))
-        if workload.name not in bench.upkeep.written:
-            return False
-        return any(_differ(both, site, side, pair) for pair in (pairs[0], *pairs[1:][-1:]) for side in bench.sides)
+        writing = _first_writing(both, site, [pairs[0], *reversed(pairs[1:])])
+        asked = [pair for pair in pairs if pair in (pairs[0], writing, pairs[-1])]
+        return writing is not None and any(_differ(both, site, side, pair) for pair in asked for side in bench.sides)
     except DiskFilledError:
         raise
     except WorkloadError:  # it lasts too long, or is told where it fails again
         return False
+
+
+def _first_writing(bench: Bench, site: Site, pairs: Sequence[tuple[Point, Point]]) -> tuple[Point, Point] | None:
+    """Return the first of some points whose run writes in its tree; beyond the first two, points are run for a while only."""
+    spent_ns = 0.0
+    for count, pair in enumerate(pairs):
+        if count >= _ENDS and spent_ns > _LOOKED_NS:
+            break
+        spent_ns += sum(_took_ns(bench, site, Slot(Phase.PLAIN, pair[0], side, 0)) for side in bench.sides)
+        if pair[0].workload in bench.upkeep.written:
+            return pair
+    return None
 
 
 def _differ(bench: Bench, site: Site, side: Side, pair: tuple[Point, Point]) -> bool:

@@ -89,8 +89,8 @@ class Program:
         """Return whether whole runs leave more than what the places of code make, or seem to be slower or to wait more at some point."""
         are_small = all(end.high <= end.smallest(self.config) for end in self.runs.ends) and not self.runs.of(PointStanding.CLOCKED)
         is_bounded = not self.runs.ends or are_small or POLICY.may_be_places(self.runs.excluded)
-        are_waits_open = any(end.waits_more for end in self.runs.of(PointStanding.OPEN))
-        return not is_bounded or are_waits_open or any(end.low > 1 for end in self.runs.ends)
+        are_runs_apart = any(end.waits_more or end.at_times for end in self.runs.of(PointStanding.OPEN))
+        return not is_bounded or are_runs_apart or any(end.low > 1 for end in self.runs.ends)
 
     @property
     def excluded(self) -> float | None:
@@ -406,7 +406,13 @@ def _needed(runs: WholeRuns) -> Claim:
     clocked, opened = runs.of(PointStanding.CLOCKED), runs.of(PointStanding.OPEN)
     if clocked and not any(end.low > 1 for end in opened):
         return claim("clocked", points=_labels(clocked))
-    worst = max(opened, key=lambda end: (end.low > 1, end.needed or math.inf, end.high))
+    return _decides(max(opened, key=lambda end: (end.low > 1, end.at_times or 0.0, end.needed or math.inf, end.high)))
+
+
+def _decides(worst: EndToEnd) -> Claim:
+    """Return what would decide an open point."""
+    if worst.at_times:
+        return claim("longer-at-times", point=worst.point.label, multiple=worst.at_times)
     if worst.disagree and not worst.needed:
         machines = tuple(claim("machine-takes", name=name, ratio=ratio.value) for name, ratio in worst.machines.items())
         return claim("machines-apart", point=worst.point.label, machines=machines, cost=worst.cost)

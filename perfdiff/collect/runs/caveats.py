@@ -126,13 +126,14 @@ def recordings_incomplete(runs: Sequence[Run], points: Sequence[Point]) -> tuple
 
 
 def trees_written(written: Mapping[str, Sequence[str]]) -> tuple[Note, ...]:
-    """Tell which workloads write into the tree they run in, by the paths that each wrote to."""
+    """Tell which workloads write into the tree they run in, by the paths that each wrote to; git keeps its own, which nobody asked for."""
+    shown = {name: own for name, paths in sorted(written.items()) if (own := [path for path in paths if ".git" not in path.split("/")])}
     return tuple(
         Note(
             "workload-writes-tree",
             f"workload {name} writes into its tree ({units.listed(paths, _SHOWN)}): what it changes there is undone before each run",
         )
-        for name, paths in sorted(written.items())
+        for name, paths in shown.items()
     )
 
 

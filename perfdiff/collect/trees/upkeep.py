@@ -108,7 +108,7 @@ class Upkeep:
                     place.put_back(paths)
         if is_gone:
             raise tree_removed(command)
-        in_tree = [path for path in written[0] if path not in prepared[0] and path.split("/")[0] != ".git"]
+        in_tree = [path for path in written[0] if path not in prepared[0]]
         in_home = [path for path in written[-1] if path not in prepared[-1]] if at_home else []
         own = (*(relpath(tree / path, command.directory) for path in in_tree), *(f"~/{path}" for path in in_home))
         if own:
