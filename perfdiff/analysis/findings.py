@@ -361,8 +361,7 @@ class EndToEnd:
     `base_ns` and `head_ns` are of the cost that was judged, `by` CPU time or time: the means that `ratio` is of, medians of too few pairs.
     Its bounds hold at all looks. `needed`: about so many pairs would decide, 0 unknown. `machines` are the ratios on single machines, by
     name; where these `disagree` beyond chance, `ratio` is that of the machine that speaks for the point, and its upper bound the highest.
-    `by_layouts`: these decide. `judges`: it has a part in the verdict. `waits_more`: head's runs wait more than base's.
-    `at_times`: the longest by their median, where it is open whether some take several times as long, as hardly any of base's do.
+    `by_layouts`: these decide. `judges`: it counts in the verdict. `waits_more`: head waits more. `at_times`: head's longest by its median.
     """
 
     point: Point
