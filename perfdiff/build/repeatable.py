@@ -1,0 +1,238 @@
+"""Whether a plain build can be repeated by its recorded steps alone, in a copy of its tree, without the user's command."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import zlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfdiff.build import userhome
+from perfdiff.build.links import is_same
+from perfdiff.build.steps import Step, read_steps
+
+NAME = "recipe.json"  # of what is found, in the folder of the build's records
+# Options by which a compiler reads or writes more than its sources, and an object beside: what would come of another call is not known.
+_MORE = re.compile(
+    r"-flto|-fmodule|-fprebuilt-module|-?-save-temps|-gsplit-dwarf|-fplugin|-fprofile-|-fauto-profile|-fbranch-prob|-ftest-coverage"
+    r"|-?-coverage|-fcoverage|-include-pch|-fpch|-fembed-bitcode|-fthin|-emit|-S$|-gz|-fdump|-wrapper|-foffload"
+)
+_OF_BUILD_SYSTEMS = frozenset((".git", "CMakeFiles", "meson-private", "meson-info"))  # folders with programs that these made for themselves
+_ELF, _ARCHIVE, _THIN = b"\x7fELF", b"!<arch>\n", b"!<thin>\n"
+_PACKED = (
+    b"PK\x03\x04",
+    b"\x1f\x8b",
+    b"BZh",
+    b"\xfd7zXZ\0",
+    b"\x28\xb5\x2f\xfd",
+    b"7z\xbc\xaf",
+    b"\x04\x22\x4d\x18",
+    b"BC\xc0\xde",
+    b"\0asm",
+)
+_NINJA = ".ninja_log"  # knows commands, which name the tree, by digests
+_TICK_NS = 20_000_000  # the kernel's clock of files is behind by one of its ticks, of 1 to 10 ms
+
+
+class UnrepeatableError(Exception):
+    """A build cannot be repeated by its steps, with the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """The steps that make all that was compiled and linked in a tree, in the order in which they began.
+
+    `copies` are the places where the build has put an output, by the output, which may be gone from its own.
+    """
+
+    steps: tuple[Step, ...]
+    copies: Mapping[Path, tuple[Path, ...]]
+
+
+def write_recipe(build: Path, tree: Path) -> None:
+    """Write down how a plain build that has just ended can be repeated, or why it cannot; raise OSError."""
+    try:
+        recipe = _recipe(build, tree)
+    except UnrepeatableError as error:
+        content: dict[str, object] = {"obstacle": str(error)}
+    else:
+        copies = {str(output): [str(copy) for copy in copies] for output, copies in recipe.copies.items()}
+        content = {"steps": [step.record for step in recipe.steps], "copies": copies}
+    (build / NAME).write_text(json.dumps(content), encoding="utf-8")
+
+
+def read_recipe(build: Path, *, moved: tuple[str, str] = ("", "")) -> Recipe:
+    """Return how a plain build can be repeated, as `read_steps`; raise UnrepeatableError where it cannot."""
+    try:
+        text = (build / NAME).read_text(encoding="utf-8")
+        content = json.loads(text.replace(*moved) if moved[0] else text)
+        if "obstacle" in content:
+            raise UnrepeatableError(content["obstacle"])
+        by_record = {step.record: step for step in read_steps(build, moved=moved)}
+        copies = {Path(output): tuple(map(Path, copies)) for output, copies in content["copies"].items()}
+        return Recipe(tuple(by_record[record] for record in content["steps"]), copies)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UnrepeatableError(f"what was recorded of the plain build cannot be read: {error}") from error
+
+
+def _recipe(build: Path, tree: Path) -> Recipe:
+    if not userhome.is_untouched(build.parent):
+        raise UnrepeatableError("the build has put files into its home")
+    began_ns = (build / "environment").stat().st_mtime_ns
+    ending = _Ending(tree, read_steps(build), _files(tree), began_ns)
+    steps = ending.steps_that_matter()
+    compiles = [step for step in steps if step.files or step.is_compile]
+    if not compiles:
+        raise UnrepeatableError("no compile that makes something in the tree was seen")
+    copies = ending.copies(steps, min(step.started_ns for step in compiles) - _TICK_NS)
+    steps = [step for step in steps if step.output in ending.files or step.output in copies]
+    ending.check(steps)
+    ending.check_looks(build / "looks", steps)
+    ending.check_names()
+    return Recipe(tuple(sorted(steps, key=lambda step: step.started_ns)), copies)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """A tree at the end of its build, and all steps that were seen; what the build found there is older than `began_ns`."""
+
+    tree: Path
+    steps: Sequence[Step]
+    files: Mapping[Path, os.stat_result]
+    began_ns: int
+
+    def steps_that_matter(self) -> list[Step]:
+        """Return the last steps to write each output, in the order in which they were recorded; raise UnrepeatableError."""
+        by_output: dict[Path, list[Step]] = {}
+        for step in self.steps:
+            by_output.setdefault(step.output, []).append(step)
+        last: list[Step] = []
+        for output, steps in by_output.items():
+            if not output.is_relative_to(self.tree):
+                if steps[-1].is_link and output.exists():
+                    raise UnrepeatableError(f"{output.name} was linked outside of its tree")
+                continue
+            if output in self.files and not is_same(output, steps[-1].size, steps[-1].digest):
+                raise UnrepeatableError(f"{output.name} was changed after it was made (stripped, or given another rpath)")
+            last += _from_its_beginning(steps)
+        return last
+
+    def copies(self, steps: Sequence[Step], first_ns: int) -> dict[Path, tuple[Path, ...]]:
+        """Return where outputs were copied or moved to; raise UnrepeatableError where something else may hold code that was compiled.
+
+        What is older than the first compile holds none.
+        """
+        last = {step.output: step for step in steps}
+        by_size: dict[int, list[Step]] = {}
+        for step in last.values():
+            by_size.setdefault(step.size, []).append(step)
+        copies: dict[Path, list[Path]] = {}
+        for path, status in self.files.items():
+            if path in last or status.st_ctime_ns < max(first_ns, self.began_ns) or not stat.S_ISREG(status.st_mode):
+                continue
+            if not _OF_BUILD_SYSTEMS.isdisjoint(path.relative_to(self.tree).parts) and not by_size.get(status.st_size):
+                continue
+            content = path.read_bytes()
+            digest = zlib.crc32(content)
+            alike = [step for step in by_size.get(len(content), ()) if step.digest == digest]
+            if len(alike) > 1:
+                raise UnrepeatableError(f"{path.name} is a copy of {alike[0].output.name} or of {alike[1].output.name}")
+            if alike:
+                copies.setdefault(alike[0].output, []).append(path)
+            elif _may_hold_code(content):
+                raise UnrepeatableError(f"{path.name} was made by a tool that was not seen")
+        return {output: tuple(places) for output, places in copies.items()}
+
+    def check(self, steps: Collection[Step]) -> None:
+        """Raise UnrepeatableError where a step would not do now what it did."""
+        last = {step.output: step for step in steps}
+        seen = {step.output for step in self.steps}
+        for step in steps:
+            name = step.output.name
+            if step.is_header:
+                raise UnrepeatableError(f"{name} is a precompiled header")
+            if odd := next((word for word in step.arguments if _MORE.match(word)), None):
+                raise UnrepeatableError(f"{name} was made with {odd}")
+            if step.reads_more:
+                raise UnrepeatableError(f"the sources of {name} embed files, or use modules")
+            if step.is_compile and len(step.inputs) != 1:
+                raise UnrepeatableError(f"{name} was compiled in one call with others")
+            if not step.directory.is_dir():
+                raise UnrepeatableError(f"{name} was made in a folder that is gone")
+            for path in (*step.inputs, *(self.tree / file for file in step.files)):
+                self._check_input(step, path, last.get(path), is_made=path in seen)
+
+    def _check_input(self, step: Step, path: Path, maker: Step | None, *, is_made: bool) -> None:
+        name = step.output.name
+        if maker is None and is_made:
+            raise UnrepeatableError(f"{name} was made of {path.name}, which is gone or lies outside of the tree")
+        if maker is None and not path.is_relative_to(self.tree):
+            return
+        if path not in self.files:
+            if maker is not None or (path.is_absolute() and not path.exists() and path.suffix):
+                raise UnrepeatableError(f"{name} was made of {path.name}, which is gone")
+            return
+        if maker is not None and maker.output != step.output and maker.ended_ns > step.started_ns:
+            raise UnrepeatableError(f"{path.name} was written again after {name} was made of it")
+        if maker is None and self.began_ns < self.files[path].st_ctime_ns and self.files[path].st_ctime_ns > step.started_ns:
+            raise UnrepeatableError(f"{path.name} was written again after {name} was made of it")
+
+    def check_looks(self, looks: Path, steps: Collection[Step]) -> None:
+        """Raise UnrepeatableError where a tool has read an output, as what it found there may have gone elsewhere."""
+        outputs = {step.output for step in steps}
+        for file in looks.iterdir():
+            directory = self.tree
+            for line in file.read_text(encoding="utf-8", errors="surrogateescape").splitlines():
+                if line.startswith("in /"):
+                    directory = Path(line[3:])
+                elif (path := Path(os.path.realpath(directory / line))) in outputs:
+                    raise UnrepeatableError(f"{file.name.rpartition('-')[0]} was asked about {path.name}")
+
+    def check_names(self) -> None:
+        """Raise UnrepeatableError where names of files, or digests, hold where the tree lies."""
+        own = self.tree.parent.name
+        for path in self.files:
+            name = path.relative_to(self.tree)
+            if own in str(name):
+                raise UnrepeatableError(f"a file is named after the tree: {name.name}")
+            if path.name == _NINJA and own in _text(path.with_name("build.ninja")):
+                raise UnrepeatableError("ninja knows commands, which name the tree, by digests")
+
+
+def _from_its_beginning(steps: Sequence[Step]) -> Sequence[Step]:
+    """Return the steps that made an output what it is at last: of an archive those since it was begun. Raise UnrepeatableError."""
+    name = steps[-1].output.name
+    if steps[-1].is_archive:
+        begin = next((at for at in reversed(range(len(steps))) if not steps[at].existed), None)
+        if begin is None or not all(step.is_archive for step in steps[begin:]):
+            raise UnrepeatableError(f"{name} was begun by a tool that was not seen")
+        return steps[begin:]
+    if any(step.command != steps[-1].command for step in steps):
+        raise UnrepeatableError(f"{name} was made twice, and not in the same way")
+    return steps[-1:]
+
+
+def _files(tree: Path) -> dict[Path, os.stat_result]:
+    """Return what lies in a tree but folders, and git's own files."""
+    return {path: path.lstat() for path in _walk(tree)}
+
+
+def _walk(tree: Path) -> Iterator[Path]:
+    for place, folders, names in os.walk(tree):
+        if ".git" in folders:
+            folders.remove(".git")
+        yield from (Path(place, name) for name in names)
+        yield from (Path(place, name) for name in folders if Path(place, name).is_symlink())
+
+
+def _may_hold_code(content: bytes) -> bool:
+    """Return whether a file may hold what was compiled, as itself or packed."""
+    return content.startswith(_PACKED) or any(mark in content for mark in (_ELF, _ARCHIVE, _THIN))
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="surrogateescape") if path.is_file() else ""
