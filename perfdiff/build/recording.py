@@ -12,7 +12,8 @@ import zlib
 from perfdiff.build.calls import Build, Call, expand, tries_tools_out
 from perfdiff.build.compiling import start, wait
 
-COMPILE, LINK, PARTIAL, ARCHIVE, HEADER = "compile", "link", "partial", "archive", "header"
+COMPILE, LINK, PARTIAL, ARCHIVE = "compile", "link", "partial", "archive"
+HEADER, ASSEMBLER = "header", "assembler"  # a precompiled header, and the text of `-S`
 _LINKING_VARIABLES = ("LD_RUN_PATH", "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX")  # what decides a link beside its arguments
 _OF_THE_CALLER = frozenset(("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKE_TERMOUT", "MAKE_TERMERR", "OLDPWD", "SHLVL", "_"))
 _PIECE = 1 << 20  # bytes read at once
@@ -48,9 +49,9 @@ class Recording:
 
     def write(self, build: Build, inputs: list[str], **more: object) -> None:
         """Write down a call that ended well, with the files that it was given; nothing where its output cannot be told."""
-        if not os.path.isfile(self._output):
+        if not os.path.isfile(self._output) and self._kind != ASSEMBLER:
             return
-        size, digest = size_and_digest(self._output)
+        size, digest = size_and_digest(self._output) if os.path.isfile(self._output) else (0, 0)
         call = {"kind": self._kind, "directory": self._directory, "name": self._name, "compiler": self._compiler}
         variables = {variable: os.environ[variable] for variable in _LINKING_VARIABLES if variable in os.environ}
         told = {"arguments": self._arguments, "environment": variables, "changes": _changes(build.folder), **more}
@@ -69,7 +70,8 @@ def recording(call: Call, name: str, compiler: str, directory: str) -> Recording
         kind, output = HEADER, call.output or f"{call.headers[0]}.gch"
     elif call.stop == "compile":
         first = (*(path for path, _ in call.sources), *call.assembler, "")[0]
-        kind, output = COMPILE, call.output or os.path.splitext(os.path.basename(first))[0] + ".o"
+        kind = ASSEMBLER if "-S" in call.arguments else COMPILE
+        output = call.output or os.path.splitext(os.path.basename(first))[0] + ".o"
     else:
         kind, output = PARTIAL if call.partial else LINK, call.output or "a.out"
     return Recording(kind, name, compiler, call.arguments, directory, output)
@@ -90,6 +92,7 @@ def included(text: bytes, directory: str, tree: str) -> list[str]:
     for piece in (b"\n" + text).split(b"\n# ")[1:]:
         begin = piece.find(b'"') + 1
         names.add(piece[begin : piece.find(b'"', begin)])
+    names = {name for name in names if not name.startswith(b"<")}  # such as `<built-in>`
     files = {os.path.realpath(os.path.join(directory, os.fsdecode(name.replace(b"\\\\", b"\\")))) for name in names}
     return sorted(file[len(tree) + 1 :] for file in files if file.startswith(tree + os.sep))
 

@@ -19,7 +19,7 @@ NAME = "recipe.json"  # of what is found, in the folder of the build's records
 # Options by which a compiler reads or writes more than its sources, and an object beside: what would come of another call is not known.
 _MORE = re.compile(
     r"-flto|-fmodule|-fprebuilt-module|-?-save-temps|-gsplit-dwarf|-fplugin|-fprofile-|-fauto-profile|-fbranch-prob|-ftest-coverage"
-    r"|-?-coverage|-fcoverage|-include-pch|-fpch|-fembed-bitcode|-fthin|-emit|-S$|-gz|-fdump|-wrapper|-foffload"
+    r"|-?-coverage|-fcoverage|-include-pch|-fpch|-fembed-bitcode|-fthin|-emit|-gz|-fdump|-wrapper|-foffload"
 )
 _OF_BUILD_SYSTEMS = frozenset((".git", "CMakeFiles", "meson-private", "meson-info"))  # folders with programs that these made for themselves
 _ELF, _ARCHIVE, _THIN = b"\x7fELF", b"!<arch>\n", b"!<thin>\n"
@@ -84,6 +84,7 @@ def _recipe(build: Path, tree: Path) -> Recipe:
         raise UnrepeatableError("the build has put files into its home")
     began_ns = (build / "environment").stat().st_mtime_ns
     ending = _Ending(tree, read_steps(build), _files(tree), began_ns)
+    ending.check_kinds()
     steps = ending.steps_that_matter()
     compiles = [step for step in steps if step.files or step.is_compile]
     if not compiles:
@@ -104,6 +105,23 @@ class _Ending:
     steps: Sequence[Step]
     files: Mapping[Path, os.stat_result]
     began_ns: int
+
+    def check_kinds(self) -> None:
+        """Raise UnrepeatableError where a step of the tree's sources makes something else than one object, archive or program."""
+        for step in self.steps:
+            name = step.output.name
+            if not any(path.is_relative_to(self.tree) for path in step.inputs):
+                continue
+            if step.is_header:
+                raise UnrepeatableError(f"{name} is a precompiled header")
+            if step.is_assembler:
+                raise UnrepeatableError(f"{step.inputs[0].name} was compiled to assembler text")
+            if step.is_compile and len(step.inputs) > 1:
+                raise UnrepeatableError(f"{step.inputs[0].name} was compiled in one call with others")
+            if odd := next((word for word in step.arguments if _MORE.match(word)), None):
+                raise UnrepeatableError(f"{name} was made with {odd}")
+            if step.reads_more:
+                raise UnrepeatableError(f"the sources of {name} embed files, or use modules")
 
     def steps_that_matter(self) -> list[Step]:
         """Return the last steps to write each output, in the order in which they were recorded; raise UnrepeatableError."""
@@ -153,14 +171,6 @@ class _Ending:
         seen = {step.output for step in self.steps}
         for step in steps:
             name = step.output.name
-            if step.is_header:
-                raise UnrepeatableError(f"{name} is a precompiled header")
-            if odd := next((word for word in step.arguments if _MORE.match(word)), None):
-                raise UnrepeatableError(f"{name} was made with {odd}")
-            if step.reads_more:
-                raise UnrepeatableError(f"the sources of {name} embed files, or use modules")
-            if step.is_compile and len(step.inputs) != 1:
-                raise UnrepeatableError(f"{name} was compiled in one call with others")
             if not step.directory.is_dir():
                 raise UnrepeatableError(f"{name} was made in a folder that is gone")
             for path in (*step.inputs, *(self.tree / file for file in step.files)):

@@ -147,11 +147,10 @@ class _Repetition:
     def _serves(self, step: Step) -> bool:
         """Return whether the plain build's object could be put in place."""
         tree = (self.plain.parent / self.tree.name).resolve()
-        file = self._origin_of(step.output)
-        if not file.is_file():
-            file = next((self._origin_of(copy) for copy in self.recipe.copies.get(step.output, ())), file)
         try:
-            content = moved(str(file), step.size, step.digest, tree=str(tree), to=str(self.tree), words=list(step.arguments))
+            content = moved(
+                str(self._origin_of(step.output)), step.size, step.digest, tree=str(tree), to=str(self.tree), words=list(step.arguments)
+            )
         except OSError:
             return False
         if content is None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfdiff.build.recording import ARCHIVE, COMPILE, HEADER, LINK
+from perfdiff.build.recording import ARCHIVE, ASSEMBLER, COMPILE, HEADER, LINK
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,11 @@ class Step:
     def is_header(self) -> bool:
         """Return whether it precompiles a header."""
         return self.kind == HEADER
+
+    @property
+    def is_assembler(self) -> bool:
+        """Return whether assembler text comes out, be it on standard output."""
+        return self.kind == ASSEMBLER
 
     @property
     def is_link(self) -> bool:

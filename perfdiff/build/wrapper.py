@@ -62,7 +62,7 @@ def main(name: str, build: Build, arguments: list[str]) -> int:
     if status == 0 and step is not None:
         text = reuse.text(path)
         files = included(text, directory, build.tree) if text else []
-        own = [*(file for file, _ in call.sources), *(word for word in call.others if not word.startswith("-"))]
+        own = [*(file for file, _ in call.sources), *call.headers, *(word for word in call.others if not word.startswith("-"))]
         step.write(build, own, text=reuse.digest, files=files, reads_more=reads_more(text, call.assembler), call=noted)
     return status
 
