@@ -235,11 +235,11 @@ def _repeating(request: BuildRequest, asked: Instrumentation, environment: Mappi
     )
 
 
-def _order(kind: FlagKind, plain: Plain, origin: Path, changed: tuple[str, ...]) -> repeating.Order:
+def _order(kind: FlagKind, plain: Plain, origin: Path, changed: tuple[str, ...]) -> repeating.RepeatOrder:
     """Say which objects of the plain build serve a kind of build: counts are made of all units, of lines only where files are named."""
     is_placed = kind in (FlagKind.PLACED, FlagKind.PLACED_IN_THREADS)
     serves = kind is not FlagKind.COUNTED and not (is_placed and plain.line_files is None)
-    return repeating.Order(
+    return repeating.RepeatOrder(
         plain=str(plain.folder.absolute()),
         origin=str(origin.absolute()),
         other=str(plain.other.absolute()) if plain.other is not None and serves else None,

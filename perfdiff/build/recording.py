@@ -32,7 +32,7 @@ def record(folder: str, content: dict[str, object]) -> str:
     return name
 
 
-class Recording:
+class CallRecorder:
     """What there is to say of one call, from before it runs; `output` is the file that it makes."""
 
     def __init__(  # noqa: PLR0913, PLR0917 (what a call is)
@@ -52,17 +52,18 @@ class Recording:
         if not os.path.isfile(self._output) and self._kind != ASSEMBLER:
             return
         size, digest = size_and_digest(self._output) if os.path.isfile(self._output) else (0, 0)
-        call = {"kind": self._kind, "directory": self._directory, "name": self._name, "compiler": self._compiler}
-        variables = {variable: os.environ[variable] for variable in _LINKING_VARIABLES if variable in os.environ}
-        told = {"arguments": self._arguments, "environment": variables, "changes": _changes(build.folder), **more}
-        made = {"output": os.path.realpath(self._output), "size": size, "digest": digest, "existed": self._existed}
-        given = {"inputs": [os.path.realpath(os.path.join(self._directory, file)) for file in inputs]}
+        call: dict[str, object] = {"kind": self._kind, "directory": self._directory, "name": self._name, "compiler": self._compiler}
+        call["arguments"] = self._arguments
+        call["environment"] = {variable: os.environ[variable] for variable in _LINKING_VARIABLES if variable in os.environ}
+        call["changes"] = _changes(build.folder)
+        call["inputs"] = [os.path.realpath(os.path.join(self._directory, file)) for file in inputs]
+        output = {"output": os.path.realpath(self._output), "size": size, "digest": digest, "existed": self._existed}
         is_program = self._kind == LINK and is_inside(self._output, build.tree)
         folder = os.path.join(build.folder, "links" if is_program else "steps")
-        record(folder, {**call, **told, **made, **given, "started_ns": self._started_ns, "ended_ns": self._ended_ns})
+        record(folder, {**call, **output, **more, "started_ns": self._started_ns, "ended_ns": self._ended_ns})
 
 
-def recording(call: Call, name: str, compiler: str, directory: str) -> Recording | None:
+def recording(call: Call, name: str, compiler: str, directory: str) -> CallRecorder | None:
     """Return how to record a compiler call of a plain build; None of one that makes nothing to be linked."""
     if call.stop not in ("compile", "link") or not (call.sources or call.others or call.headers):
         return None
@@ -74,7 +75,7 @@ def recording(call: Call, name: str, compiler: str, directory: str) -> Recording
         output = call.output or os.path.splitext(os.path.basename(first))[0] + ".o"
     else:
         kind, output = PARTIAL if call.partial else LINK, call.output or "a.out"
-    return Recording(kind, name, compiler, call.arguments, directory, output)
+    return CallRecorder(kind, name, compiler, call.arguments, directory, output)
 
 
 def size_and_digest(file: str) -> tuple[int, int]:
@@ -104,7 +105,7 @@ def run_archiver(name: str, archiver: str, path: str, arguments: list[str], buil
     if not build.is_plain or output is None or tries_tools_out(directory, [output, *members]):
         os.environ["PATH"] = path
         os.execv(archiver, [archiver, *arguments])
-    call = Recording(ARCHIVE, name, archiver, expanded, directory, output)
+    call = CallRecorder(ARCHIVE, name, archiver, expanded, directory, output)
     status = wait(start([archiver, *arguments], path))
     if status == 0:
         call.stop()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from perfdiff.build import userhome
 from perfdiff.build.links import is_same
-from perfdiff.build.steps import Step, read_steps
+from perfdiff.build.steps import BuildStep, read_steps
 
 NAME = "recipe.json"  # of what is found, in the folder of the build's records
 # Options by which a compiler reads or writes more than its sources, and an object beside: what would come of another call is not known.
@@ -43,13 +43,13 @@ class UnrepeatableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class BuildRecipe:
     """The steps that make all that was compiled and linked in a tree, in the order in which they began.
 
     `copies` are the places where the build has put an output, by the output, which may be gone from its own.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[BuildStep, ...]
     copies: Mapping[Path, tuple[Path, ...]]
 
 
@@ -65,7 +65,7 @@ def write_recipe(build: Path, tree: Path) -> None:
     (build / NAME).write_text(json.dumps(content), encoding="utf-8")
 
 
-def read_recipe(build: Path, *, moved: tuple[str, str] = ("", "")) -> Recipe:
+def read_recipe(build: Path, *, moved: tuple[str, str] = ("", "")) -> BuildRecipe:
     """Return how a plain build can be repeated, as `read_steps`; raise UnrepeatableError where it cannot."""
     try:
         text = (build / NAME).read_text(encoding="utf-8")
@@ -74,12 +74,12 @@ def read_recipe(build: Path, *, moved: tuple[str, str] = ("", "")) -> Recipe:
             raise UnrepeatableError(content["obstacle"])
         by_record = {step.record: step for step in read_steps(build, moved=moved)}
         copies = {Path(output): tuple(map(Path, copies)) for output, copies in content["copies"].items()}
-        return Recipe(tuple(by_record[record] for record in content["steps"]), copies)
+        return BuildRecipe(tuple(by_record[record] for record in content["steps"]), copies)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UnrepeatableError(f"what was recorded of the plain build cannot be read: {error}") from error
 
 
-def _recipe(build: Path, tree: Path) -> Recipe:
+def _recipe(build: Path, tree: Path) -> BuildRecipe:
     if not userhome.is_untouched(build.parent):
         raise UnrepeatableError("the build has put files into its home")
     began_ns = (build / "environment").stat().st_mtime_ns
@@ -94,7 +94,7 @@ def _recipe(build: Path, tree: Path) -> Recipe:
     ending.check(steps)
     ending.check_looks(build / "looks", steps)
     ending.check_names()
-    return Recipe(tuple(sorted(steps, key=lambda step: step.started_ns)), copies)
+    return BuildRecipe(tuple(sorted(steps, key=lambda step: step.started_ns)), copies)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class _Ending:
     """A tree at the end of its build, and all steps that were seen; what the build found there is older than `began_ns`."""
 
     tree: Path
-    steps: Sequence[Step]
+    steps: Sequence[BuildStep]
     files: Mapping[Path, os.stat_result]
     began_ns: int
 
@@ -123,12 +123,12 @@ class _Ending:
             if step.reads_more:
                 raise UnrepeatableError(f"the sources of {name} embed files, or use modules")
 
-    def steps_that_matter(self) -> list[Step]:
+    def steps_that_matter(self) -> list[BuildStep]:
         """Return the last steps to write each output, in the order in which they were recorded; raise UnrepeatableError."""
-        by_output: dict[Path, list[Step]] = {}
+        by_output: dict[Path, list[BuildStep]] = {}
         for step in self.steps:
             by_output.setdefault(step.output, []).append(step)
-        last: list[Step] = []
+        last: list[BuildStep] = []
         for output, steps in by_output.items():
             if not output.is_relative_to(self.tree):
                 if steps[-1].is_link and output.exists():
@@ -139,13 +139,13 @@ class _Ending:
             last += _from_its_beginning(steps)
         return last
 
-    def copies(self, steps: Sequence[Step], first_ns: int) -> dict[Path, tuple[Path, ...]]:
+    def copies(self, steps: Sequence[BuildStep], first_ns: int) -> dict[Path, tuple[Path, ...]]:
         """Return where outputs were copied or moved to; raise UnrepeatableError where something else may hold code that was compiled.
 
         What is older than the first compile holds none.
         """
         last = {step.output: step for step in steps}
-        by_size: dict[int, list[Step]] = {}
+        by_size: dict[int, list[BuildStep]] = {}
         for step in last.values():
             by_size.setdefault(step.size, []).append(step)
         copies: dict[Path, list[Path]] = {}
@@ -165,7 +165,7 @@ class _Ending:
                 raise UnrepeatableError(f"{path.name} was made by a tool that was not seen")
         return {output: tuple(places) for output, places in copies.items()}
 
-    def check(self, steps: Collection[Step]) -> None:
+    def check(self, steps: Collection[BuildStep]) -> None:
         """Raise UnrepeatableError where a step would not do now what it did."""
         last = {step.output: step for step in steps}
         seen = {step.output for step in self.steps}
@@ -176,7 +176,7 @@ class _Ending:
             for path in (*step.inputs, *(self.tree / file for file in step.files)):
                 self._check_input(step, path, last.get(path), is_made=path in seen)
 
-    def _check_input(self, step: Step, path: Path, maker: Step | None, *, is_made: bool) -> None:
+    def _check_input(self, step: BuildStep, path: Path, maker: BuildStep | None, *, is_made: bool) -> None:
         name = step.output.name
         if maker is None and is_made:
             raise UnrepeatableError(f"{name} was made of {path.name}, which is gone or lies outside of the tree")
@@ -191,7 +191,7 @@ class _Ending:
         if maker is None and self.began_ns < self.files[path].st_ctime_ns and self.files[path].st_ctime_ns > step.started_ns:
             raise UnrepeatableError(f"{path.name} was written again after {name} was made of it")
 
-    def check_looks(self, looks: Path, steps: Collection[Step]) -> None:
+    def check_looks(self, looks: Path, steps: Collection[BuildStep]) -> None:
         """Raise UnrepeatableError where a tool has read an output, as what it found there may have gone elsewhere."""
         outputs = {step.output for step in steps}
         for file in looks.iterdir():
@@ -213,7 +213,7 @@ class _Ending:
                 raise UnrepeatableError("ninja knows commands, which name the tree, by digests")
 
 
-def _from_its_beginning(steps: Sequence[Step]) -> Sequence[Step]:
+def _from_its_beginning(steps: Sequence[BuildStep]) -> Sequence[BuildStep]:
     """Return the steps that made an output what it is at last: of an archive those since it was begun. Raise UnrepeatableError."""
     name = steps[-1].output.name
     if steps[-1].is_archive:

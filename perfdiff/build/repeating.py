@@ -21,9 +21,9 @@ from pathlib import Path
 from perfdiff import seals, temporary
 from perfdiff.build.files import files
 from perfdiff.build.linker import quoted
-from perfdiff.build.repeatable import Recipe, UnrepeatableError, read_recipe
+from perfdiff.build.repeatable import BuildRecipe, UnrepeatableError, read_recipe
 from perfdiff.build.reuse import is_aligned, moved
-from perfdiff.build.steps import Step
+from perfdiff.build.steps import BuildStep
 
 ORDER = "order.json"
 _COPY = ".pristine"  # behind a tree's name, of what stands beside it as its build left it (`collect/trees/pristine.py`)
@@ -31,7 +31,7 @@ _LONGEST = 100_000  # bytes of arguments, from which on they go into a file; the
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class RepeatOrder:
     """What a variant's build is made from: records and tree of the plain build, and the other side's records where objects of both serve.
 
     `changed` are the files of the tree that are not as the plain build has them. Of units that serve as they are, the code `is_aligned`
@@ -74,7 +74,7 @@ def changed_files(origin: Path, tree: Path) -> tuple[str, ...]:
     return tuple(str(name) for name in names if not _is_as_old(tree / name, origin / name))
 
 
-def write_order(folder: Path, order: Order) -> None:
+def write_order(folder: Path, order: RepeatOrder) -> None:
     """Leave in the folder of a masquerade what is to be done there."""
     (folder / ORDER).write_text(json.dumps(asdict(order)), encoding="utf-8")
 
@@ -82,7 +82,7 @@ def write_order(folder: Path, order: Order) -> None:
 def main(folder: Path) -> int:
     """Make the variant; return the exit status of the step that failed, or 0."""
     content = json.loads((folder / ORDER).read_text(encoding="utf-8"))
-    order = Order(**{**content, "changed": tuple(content["changed"]), "line_files": tuple(content["line_files"])})
+    order = RepeatOrder(**{**content, "changed": tuple(content["changed"]), "line_files": tuple(content["line_files"])})
     plain, tree = Path(order.plain), folder.parent / "source"
     recipe = read_recipe(plain, moved=_names(plain, tree))
     with temporary.folder() as room:
@@ -96,8 +96,8 @@ def main(folder: Path) -> int:
 class _Repetition:
     """The steps of a plain build at work in another tree."""
 
-    order: Order
-    recipe: Recipe
+    order: RepeatOrder
+    recipe: BuildRecipe
     plain: Path
     folder: Path  # of this build's masquerade
     tree: Path
@@ -111,14 +111,14 @@ class _Repetition:
             compiles = {pool.submit(self._do, step): step for step in steps if step.is_compile}
             if status := _status(compiles):
                 return status
-            others: dict[Future[int], Step] = {}
+            others: dict[Future[int], BuildStep] = {}
             for step in (step for step in steps if not step.is_compile):
                 if status := _status([future for future, before in others.items() if before.ended_ns <= step.started_ns]):
                     return status
                 others[pool.submit(self._do, step)] = step
             return _status(others)
 
-    def _do(self, step: Step) -> int:
+    def _do(self, step: BuildStep) -> int:
         if self._may_serve(step) and self._serves(step):
             status = 0
             self._keep_calls({step.call} if step.call else ())
@@ -136,7 +136,7 @@ class _Repetition:
             content = (self.plain / "calls" / record).read_text(encoding="utf-8")
             (self.folder / "calls" / record).write_text(content.replace(*_names(self.plain, self.tree)), encoding="utf-8")
 
-    def _may_serve(self, step: Step) -> bool:
+    def _may_serve(self, step: BuildStep) -> bool:
         """Return whether the plain build's object is what compiling would give: both sides have it, and nothing is added to it."""
         if not (step.is_compile and step.text and self.order.other):
             return False
@@ -144,7 +144,7 @@ class _Repetition:
             return False
         return not any(file in self.order.changed or file.endswith(self.order.line_files) for file in step.files)
 
-    def _serves(self, step: Step) -> bool:
+    def _serves(self, step: BuildStep) -> bool:
         """Return whether the plain build's object could be put in place."""
         tree = (self.plain.parent / self.tree.name).resolve()
         try:
@@ -158,7 +158,7 @@ class _Repetition:
         step.output.write_bytes(content)
         return not self.order.is_aligned or is_aligned(str(step.output), os.environ["PATH"])
 
-    def _repeat(self, step: Step) -> int:
+    def _repeat(self, step: BuildStep) -> int:
         environment = {
             **os.environ,
             "PWD": str(step.directory),
@@ -214,7 +214,7 @@ def _settle(tree: Path, origin: Path) -> None:
                 os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-def _most_at_once(steps: Sequence[Step]) -> int:
+def _most_at_once(steps: Sequence[BuildStep]) -> int:
     """Return how many steps were done at the same time in the plain build: for so many there is memory."""
     moments = sorted([*((step.started_ns, 1) for step in steps), *((step.ended_ns, -1) for step in steps)])
     running, most = 0, 1

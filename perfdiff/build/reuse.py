@@ -304,7 +304,7 @@ def reads_more(text: bytes | None, assembler: list[str]) -> bool:
                 texts.append(source.read())
         except OSError:
             return True
-    return any(word in one for one in texts for word in _EMBEDDING) or _has_modules(texts[0])
+    return any(word in source_text for source_text in texts for word in _EMBEDDING) or _has_modules(texts[0])
 
 
 def _has_modules(text: bytes) -> bool:

@@ -11,7 +11,7 @@ from perfdiff.build.recording import ARCHIVE, ASSEMBLER, COMPILE, HEADER, LINK
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BuildStep:
     """One call that ended well, by the record's name; `size` and `digest` (CRC-32) are its output's as the call left it.
 
     `changes` is what the build changed of its environment for the call, `inputs` the files that it was given, `files` those of the tree
@@ -68,7 +68,7 @@ class Step:
         return self.kind, self.name, self.directory, self.arguments, tuple(sorted(self.changes.items(), key=str))
 
 
-def read_steps(build: Path, *, moved: tuple[str, str] = ("", "")) -> tuple[Step, ...]:
+def read_steps(build: Path, *, moved: tuple[str, str] = ("", "")) -> tuple[BuildStep, ...]:
     """Return the recorded steps of a build in the order in which they were recorded.
 
     `moved` are the parts of paths that are the build's alone and another one's, for which the steps are given. Raise OSError, ValueError,
@@ -79,7 +79,7 @@ def read_steps(build: Path, *, moved: tuple[str, str] = ("", "")) -> tuple[Step,
         text = file.read_text(encoding="utf-8")
         content = json.loads(text.replace(*moved) if moved[0] else text)
         steps.append(
-            Step(
+            BuildStep(
                 record=file.name,
                 kind=content["kind"],
                 name=content["name"],
