@@ -20,7 +20,11 @@ from perfdiff.build.jobs import BUILD
 from perfdiff.build.masquerade import FlagKind, Plain
 from perfdiff.build.recording import archive_words, included
 from perfdiff.build.variants import BuildRequest, Instrumentation
+from perfdiff.collect.built.workshop import Workshop
 from perfdiff.config import BuildConfig
+from perfdiff.languages.c.pack import C
+from perfdiff.languages.packs import Packs
+from perfdiff.progress import Silent
 from perfdiff.records.schema import Phase, Side
 from perfdiff.revisions.pins import resolve
 from perfdiff.revisions.repository import find_repository
@@ -79,6 +83,16 @@ PROBES = """\
 KINDS = {Phase.TIMED: FlagKind.PROBED, Phase.SURVEY: FlagKind.SURVEYED, Phase.COUNTED: FlagKind.COUNTED, Phase.PLACED: FlagKind.PLACED}
 
 Builds = Callable[..., "Pair"]
+
+
+class Steps(Silent):
+    """A progress that keeps what it is told of steps."""
+
+    def __init__(self) -> None:
+        self.steps: list[str] = []
+
+    def advance(self, text: str = "") -> None:
+        self.steps.append(text)
 
 
 class Pair:
@@ -186,6 +200,13 @@ SYSTEMS = [
     pytest.param({"Makefile": LIBRARIES, "table.c": TABLE}, "make -j2", "prog.copy", id="libraries"),
     pytest.param({}, "gcc -O2 main.c twice.c same.c -o prog", "prog", id="one call"),
     pytest.param(
+        {"Makefile": OBJECTS},
+        "make CC=clang CFLAGS=-O1",
+        "prog",
+        id="clang",
+        marks=pytest.mark.skipif(not shutil.which("clang"), reason="clang"),
+    ),
+    pytest.param(
         {"CMakeLists.txt": CMAKE},
         "cmake -S . -B out -DCMAKE_BUILD_TYPE=Release && cmake --build out",
         "out/prog",
@@ -193,6 +214,30 @@ SYSTEMS = [
         marks=pytest.mark.skipif(not shutil.which("cmake"), reason="cmake"),
     ),
 ]
+
+
+MESON = """\
+project('twice', 'c')
+library = static_library('twice', 'twice.c', 'same.c')
+executable('prog', 'main.c', link_with: library)
+"""
+needs_ninja = pytest.mark.skipif(not (shutil.which("meson") and shutil.which("cmake") and shutil.which("ninja")), reason="ninja")
+
+
+@needs_ninja
+def test_ninja_finds_nothing_to_do_in_a_variant(builds: Builds) -> None:
+    built = builds({"meson.build": MESON}, "meson setup out && ninja -C out").variant(Phase.TIMED)[Side.HEAD]
+    assert (built.anew, printed(built.folder / "out/prog")) == ("", "42\n")
+    assert (
+        "no work to do" in subprocess.run(["ninja", "-C", "out", "-n"], cwd=built.tree, capture_output=True, text=True, check=True).stdout
+    )
+
+
+@needs_ninja
+def test_commands_that_name_the_tree_are_not_repeated_for_ninja(builds: Builds) -> None:
+    """Its log has digests of commands: it would do all of them again in the variant."""
+    built = builds({"CMakeLists.txt": CMAKE}, "cmake -G Ninja -S . -B out && ninja -C out").variant(Phase.TIMED)[Side.HEAD]
+    assert built.anew == "ninja knows commands, which name the tree, by digests"
 
 
 @pytest.mark.parametrize(("files", "command", "program"), SYSTEMS)
@@ -309,6 +354,20 @@ def test_a_build_that_may_not_come_out_the_same_is_made_anew(builds: Builds, com
         assert bool(reason) == bool(built[side].anew)
         assert printed(built[side].folder / "prog") == "42\n"
     assert pair.commands == (4 if reason else 2)
+
+
+def test_why_a_variant_is_built_anew_is_told_once(builds: Builds, tmp_path: Path) -> None:
+    pair = builds({}, "gcc *.c -o prog && strip prog")
+    progress = Steps()
+    packs = Packs(C(pair.cache.root / "units"))
+    pins = {side: asked.pin for side, asked in pair.asked.items()}
+    shop = Workshop(pins, pair.asked[Side.BASE].config, ENVIRONMENT, pair.cache, pair.cache.root, tmp_path, packs, progress)
+    plain = shop.plain()
+    shop.placed(plain)
+    shop.placed(plain, ["twice.c"])
+    said = [step for step in progress.steps if "anew" in step]
+    assert len(said) == 1
+    assert "its plain build cannot be repeated: prog was changed after it was made" in said[0]
 
 
 def test_a_repetition_that_fails_is_told_and_the_build_is_made_anew(builds: Builds) -> None:

@@ -147,7 +147,7 @@ def _kept(entry: Path, variant: Phase, folder: Path) -> Built:
         outcome = json.loads((entry / OUTCOME).read_text())
         log, links = read_compile_log(entry / BUILD / "calls", tree), read_links(entry / BUILD / "links")
         notes = tuple(Note(**note) for note in outcome["notes"])
-        duration_s, anew = float(outcome["duration_s"]), str(outcome["anew"])
+        duration_s, anew = float(outcome["duration_s"]), str(outcome.get("anew", ""))
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise StoreError(
             f"the build kept in {entry} is damaged: {error}; `perfdiff cache verify --remove` clears it", slug="damaged-build"

@@ -34,7 +34,9 @@ _PACKED = (
     b"BC\xc0\xde",
     b"\0asm",
 )
-_NINJA = ".ninja_log"  # knows commands, which name the tree, by digests
+_NINJA = ".ninja_log"  # knows commands by digests, which are others where they name another tree
+_NINJA_FILES = ("build.ninja", "CMakeFiles/rules.ninja")
+_BLOCK = re.compile(r"\n(?=\S)")
 _TICK_NS = 20_000_000  # the kernel's clock of files is behind by one of its ticks, of 1 to 10 ms
 
 
@@ -188,7 +190,7 @@ class _Ending:
             return
         if maker is not None and maker.output != step.output and maker.ended_ns > step.started_ns:
             raise UnrepeatableError(f"{path.name} was written again after {name} was made of it")
-        if maker is None and self.began_ns < self.files[path].st_ctime_ns and self.files[path].st_ctime_ns > step.started_ns:
+        if maker is None and self.files[path].st_ctime_ns > max(self.began_ns, step.started_ns):
             raise UnrepeatableError(f"{path.name} was written again after {name} was made of it")
 
     def check_looks(self, looks: Path, steps: Collection[BuildStep]) -> None:
@@ -209,7 +211,7 @@ class _Ending:
             name = path.relative_to(self.tree)
             if own in str(name):
                 raise UnrepeatableError(f"a file is named after the tree: {name.name}")
-            if path.name == _NINJA and own in _text(path.with_name("build.ninja")):
+            if path.name == _NINJA and _is_in_commands(own, path):
                 raise UnrepeatableError("ninja knows commands, which name the tree, by digests")
 
 
@@ -237,6 +239,20 @@ def _walk(tree: Path) -> Iterator[Path]:
             folders.remove(".git")
         yield from (Path(place, name) for name in names)
         yield from (Path(place, name) for name in folders if Path(place, name).is_symlink())
+
+
+def _is_in_commands(own: str, log: Path) -> bool:
+    """Return whether commands of the outputs in ninja's log hold a word; those by which ninja's own file is made do not count."""
+    text = "".join(_text(log.parent / name) for name in _NINJA_FILES)
+    logged = {fields[3] for line in _text(log).splitlines() if len(fields := line.split("\t")) == 5}
+    blocks = [block for block in _BLOCK.split(text) if block.startswith(("rule ", "build ")) and "generator = 1" not in block]
+    rules = {block.split()[1] for block in blocks if block.startswith("rule ") and own in block}
+    for block in blocks:
+        outputs, _, rest = block.removeprefix("build ").partition(":")
+        is_named = own in block or (rest.split() or [""])[0] in rules
+        if block.startswith("build ") and is_named and not logged.isdisjoint(outputs.split()) and "build.ninja" not in outputs.split():
+            return True
+    return False
 
 
 def _may_hold_code(content: bytes) -> bool:
