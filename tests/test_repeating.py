@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -259,10 +260,11 @@ def test_a_variant_is_made_from_the_plain_build_and_is_what_its_own_build_would_
     assert (repeated.commands, afresh.commands) == (2, 10)
 
 
-def test_make_finds_nothing_to_do_in_a_variant(builds: Builds) -> None:
-    built = builds({"Makefile": OBJECTS}, "make").variant(Phase.TIMED)[Side.HEAD]
+def test_make_finds_nothing_to_do_in_a_variant_nor_another_mode(builds: Builds) -> None:
+    built = builds({"Makefile": OBJECTS}, "make && cp prog copy && chmod 500 prog copy").variant(Phase.TIMED)[Side.HEAD]
     assert "PD_1" in (built.tree / "twice.c").read_text()
     assert subprocess.run(["make", "-q"], cwd=built.tree, check=False).returncode == 0
+    assert [stat.S_IMODE((built.tree / name).stat().st_mode) for name in ("prog", "copy")] == [0o500, 0o500]
 
 
 def test_a_variant_names_and_needs_nothing_of_the_plain_tree(builds: Builds) -> None:

@@ -1,7 +1,7 @@
 """A variant of a build made from the plain one: a copy of its tree, in which what is compiled otherwise is compiled, and all linked again.
 
 Runs on its own with FOLDER, that of the variant's masquerade, in the build's environment. What is to be done stands in `ORDER` there.
-Times of files are the plain tree's, so that `make` finds nothing to do in the copy.
+Modes and times of files are the plain tree's, so that `make` finds nothing to do in the copy.
 """
 
 from __future__ import annotations
@@ -205,12 +205,13 @@ def _is_as_old(path: Path, other: Path) -> bool:
 
 
 def _settle(tree: Path, origin: Path) -> None:
-    """Give files and folders of a tree the times that those of another one have."""
+    """Give files and folders of a tree the modes and times that those of another one have."""
     for place, _, names in os.walk(tree, topdown=False):
         for path in (*(Path(place, name) for name in names), Path(place)):
             other = origin / path.relative_to(tree)
             if other.exists() and not path.is_symlink():
                 status = other.stat()
+                path.chmod(stat.S_IMODE(status.st_mode))
                 os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
