@@ -248,7 +248,7 @@ def test_a_variant_is_made_from_the_plain_build_and_is_what_its_own_build_would_
     repeated, afresh = builds(files, command, "cache-1"), builds(files, command, "cache-2")
     afresh.forbid()
     for phase in KINDS:
-        more = {"line_files": {"twice.c"}} if phase is Phase.PLACED else {}
+        more = {"line_files": {"twice.c", "same.c"}} if phase is Phase.PLACED else {}
         ours, theirs = repeated.variant(phase, **more), afresh.variant(phase, **more)
         for side in Side:
             assert (ours[side].anew, theirs[side].anew) == ("", "forbidden"), phase
@@ -292,8 +292,22 @@ def test_what_a_command_in_the_plain_tree_has_changed_is_in_no_variant(builds: B
 def test_a_call_has_the_variables_that_the_build_gave_it(builds: Builds) -> None:
     command = "mkdir inc && mv size.h inc && export CPATH=$PWD/inc && $EACH && unset CPATH && gcc *.o -o prog"
     command = command.replace("$EACH", EACH)
-    built = builds({}, command).variant(Phase.TIMED)[Side.HEAD]
+    built = builds({}, command).variant(Phase.COUNTED)[Side.HEAD]
     assert (built.anew, printed(built.folder / "prog")) == ("", "42\n")
+
+
+def test_fuzz_targets_are_linked_by_a_build_of_their_own(builds: Builds) -> None:
+    pair = builds({}, "gcc *.c -o prog")
+    pair.asked = {side: replace(asked, config=replace(asked.config, fuzz_targets=("none.c",))) for side, asked in pair.asked.items()}
+    assert pair.variant(Phase.TIMED)[Side.HEAD].anew == "fuzz targets are linked to what it has built"
+
+
+def test_builds_of_languages_that_lay_something_beside_the_tree_are_made_anew(builds: Builds) -> None:
+    pair = builds({}, "gcc *.c -o prog")
+    (head,) = (asked for side, asked in pair.asked.items() if side is Side.HEAD)
+    instrumentation = Instrumentation("1", None, runtimes.library(), FlagKind.PLACED)
+    built = build_all({Side.HEAD: replace(head, variant=Phase.PLACED, instrumentation=instrumentation)}, pair.cache, lambda _: None)
+    assert built[Side.HEAD].anew == "more is built than by compilers alone"
 
 
 def test_probes_in_a_header_are_in_all_units_that_include_it(builds: Builds, tmp_path: Path) -> None:
@@ -333,6 +347,7 @@ UNREPEATABLE = [
     ),
     pytest.param(GCH, "size.h.gch is a precompiled header", id="precompiled header"),
     pytest.param("$EACH && gcc *.o -o prog && rm same.o", "prog was made of same.o, which is gone", id="object gone"),
+    pytest.param("gcc -c same.c -o ../x.o && gcc main.c twice.c ../x.o -o prog", "x.o, which is gone or lies outside", id="object outside"),
     pytest.param("echo 'int x;' > x.c && gcc *.c -o prog && rm x.c", "prog was made of x.c, which is gone", id="source gone"),
     pytest.param("$EACH && gcc *.o -o prog && echo >> size.h", "size.h was written again", id="header written again"),
     pytest.param("$EACH && gcc -DX -c same.c && gcc *.o -o prog", "same.o was made twice, and not in the same way", id="compiled twice"),
