@@ -146,6 +146,8 @@ ABOVE = {"cli", "__main__", "__init__"}  # may import everything
 STANDS_ALONE = {
     "build/compiling.py",
     "build/fuzzing.py",
+    "build/recording.py",
+    "build/repeating.py",
     "build/reuse.py",
     "build/wrapper.py",
     "cluster/examination.py",

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from perfdiff import processes, seals, temporary
 from perfdiff.build import compilers
-from perfdiff.build.cache import BuildCache, place
+from perfdiff.build.cache import BuildCache, place, remove_folder
 from perfdiff.build.commands import DroppedProbe, Uncounted, read_compile_log
+from perfdiff.build.failures import read_failure
 from perfdiff.build.jobs import BUILD, OUTCOME, SOURCE, Job, name, prepare
 from perfdiff.build.links import Link, read_links
 from perfdiff.build.masquerade import Partner
@@ -40,6 +41,7 @@ class Built:
     duration_s: float
     uncounted: tuple[Uncounted, ...] = ()
     links: tuple[Link, ...] = ()  # of a plain build
+    anew: str = ""  # why a variant was not made from the plain build
 
     @property
     def beside(self) -> Path:
@@ -145,7 +147,7 @@ def _kept(entry: Path, variant: Phase, folder: Path) -> Built:
         outcome = json.loads((entry / OUTCOME).read_text())
         log, links = read_compile_log(entry / BUILD / "calls", tree), read_links(entry / BUILD / "links")
         notes = tuple(Note(**note) for note in outcome["notes"])
-        duration_s = float(outcome["duration_s"])
+        duration_s, anew = float(outcome["duration_s"]), str(outcome.get("anew", ""))
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise StoreError(
             f"the build kept in {entry} is damaged: {error}; `perfdiff cache verify --remove` clears it", slug="damaged-build"
@@ -160,17 +162,27 @@ def _kept(entry: Path, variant: Phase, folder: Path) -> Built:
         duration_s=duration_s,
         uncounted=log.uncounted,
         links=links,
+        anew=anew,
     )
 
 
 def _make(request: BuildRequest, environment: Mapping[str, str], folder: Path, log: Path) -> None:
     job, started = prepare(request, environment, folder, log), time.monotonic()
-    if job.request.config.command:
-        with job.running() as command:
-            ended = any(True for _ in processes.ends([command], request.config.timeout_s))
-        if not ended or command.returncode:
-            raise job.failure(command.returncode if ended else None)
+    if job.repeats and _failure(job):
+        why = f"repeating the plain build failed: {read_failure(log, job.tree).cause or 'its log tells nothing'}"
+        for path in folder.iterdir():
+            remove_folder(path)
+        job = prepare(request, environment, folder, log, anew=why)
+    if not job.repeats and job.request.config.command and (failure := _failure(job)):
+        raise failure
     job.finish(time.monotonic() - started)
+
+
+def _failure(job: Job) -> BuildError | None:
+    """Run the command of a build; return what is wrong where it fails or does not end in time."""
+    with job.running() as command:
+        ended = any(True for _ in processes.ends([command], job.request.config.timeout_s))
+    return None if ended and not command.returncode else job.failure(command.returncode if ended else None)
 
 
 def _make_together(requests: Mapping[str, BuildRequest], cache: BuildCache, ended: Callable[[Side], None]) -> Side | None:

@@ -128,11 +128,15 @@ class Call:
 
     def is_configuration_check(self, directory: str) -> bool:
         """Return whether the call belongs to a build system that tries the compiler out."""
-        paths = [os.path.join(directory, path) for path, _ in self.sources] + [os.path.join(directory, path) for path in self.others]
-        return any(
-            os.path.basename(path).startswith(_CHECK_NAMES) or any(place in path for place in _CHECK_PLACES)
-            for path in [*paths, directory + "/"]
-        )
+        return tries_tools_out(directory, [*(path for path, _ in self.sources), *self.others])
+
+
+def tries_tools_out(directory: str, names: list[str]) -> bool:
+    """Return whether the files of a call, or its directory, are those by which build systems try tools out."""
+    return any(
+        os.path.basename(path).startswith(_CHECK_NAMES) or any(place in path for place in _CHECK_PLACES)
+        for path in [*(os.path.join(directory, name) for name in names), directory + "/"]
+    )
 
 
 def expand(arguments: list[str], depth: int) -> list[str]:

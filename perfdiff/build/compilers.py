@@ -14,6 +14,7 @@ from perfdiff.errors import BuildError
 
 # With a target before it or a version behind it: `x86_64-linux-gnu-gcc`, `clang++-14`.
 _COMPILER = re.compile(r"(?:[\w.+-]+-)?(?:cc|c89|c99|gcc|g\+\+|c\+\+|clang|clang\+\+)(?:-[\d.]+)?")
+_ARCHIVER = re.compile(r"(?:[\w.+-]+-)?(?:ar|ranlib)(?:-[\d.]+)?")
 _BY_LANGUAGE = {"c": ("CC", ("cc", "gcc", "clang")), "c++": ("CXX", ("c++", "g++", "clang++"))}
 LANGUAGES = tuple(_BY_LANGUAGE)
 VARIABLES = tuple(variable for variable, _ in _BY_LANGUAGE.values())
@@ -22,10 +23,19 @@ _VERSION_TIMEOUT_S = 20.0  # `cc --version` takes milliseconds; a wrapper script
 
 def on_path(environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return the names of all C and C++ compilers on PATH."""
+    return _on_path(environment, _COMPILER)
+
+
+def archivers_on_path(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names of all tools on PATH that write static archives."""
+    return _on_path(environment, _ARCHIVER)
+
+
+def _on_path(environment: Mapping[str, str], pattern: re.Pattern[str]) -> tuple[str, ...]:
     names: set[str] = set()
     for folder in environment.get("PATH", os.defpath).split(os.pathsep):
         if Path(folder or ".").is_dir():
-            names.update(entry.name for entry in os.scandir(folder or ".") if _COMPILER.fullmatch(entry.name) and os.access(entry, os.X_OK))
+            names.update(entry.name for entry in os.scandir(folder or ".") if pattern.fullmatch(entry.name) and os.access(entry, os.X_OK))
     return tuple(sorted(names))
 
 

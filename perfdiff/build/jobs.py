@@ -14,11 +14,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from perfdiff import logs, processes, seals, temporary
-from perfdiff.build import compilers, fuzzing, userhome
+from perfdiff.build import compilers, fuzzing, repeatable, repeating, userhome
+from perfdiff.build.cache import remove_folder
 from perfdiff.build.commands import read_compile_log
 from perfdiff.build.failures import read_failure
-from perfdiff.build.masquerade import Flags, Masquerade, set_up_masquerade
-from perfdiff.build.variants import BuildRequest, elsewhere
+from perfdiff.build.masquerade import FlagKind, Flags, Masquerade, Plain, set_up_masquerade
+from perfdiff.build.recording import note_environment
+from perfdiff.build.repeatable import UnrepeatableError
+from perfdiff.build.variants import BuildRequest, Instrumentation, elsewhere
 from perfdiff.configuration.switches import switched_off
 from perfdiff.errors import BuildError, NothingCompiledError
 from perfdiff.languages.protocol import Prepared
@@ -34,6 +37,7 @@ class Job:
     """A build that is laid out in `folder`; `request` has the command to run in `place`, "" where nothing is left to do.
 
     `variables` are those that what languages laid beside the tree is used by, `is_ours` tells a command that the user has not written.
+    Where it `repeats` the plain build, the command does not run; `anew` says why a variant is built anew instead.
     """
 
     request: BuildRequest
@@ -45,6 +49,8 @@ class Job:
     notes: tuple[Note, ...]
     is_ours: bool
     prepared_s: float
+    repeats: bool = False
+    anew: str = ""
 
     @property
     def tree(self) -> Path:
@@ -63,11 +69,14 @@ class Job:
             output = stack.enter_context(logs.bounded(self.log))
             userhome.lay_out(self.folder, request.environment)
             environment = {**self.masquerade.environment, **userhome.variables(self.folder / userhome.NAME, request.environment), **ours}
+            note_environment(str(self.masquerade.began), environment)
             yield stack.enter_context(processes.running(self._command, self.place, environment, stdout=output, stderr=output))
 
     @property
     def _command(self) -> str:
-        """Return the shell command that builds, and links the fuzz targets behind it."""
+        """Return the shell command that builds, and links the fuzz targets behind it, or that repeats the plain build."""
+        if self.repeats:
+            return shlex.join([sys.executable, "-P", "-m", repeating.__name__, str(self.masquerade.folder.absolute())])
         command, targets = self.request.config.command, self.request.fuzz_targets
         if not targets:
             return command
@@ -123,8 +132,11 @@ class Job:
             notes += request.workplace.finish(self.folder, self.tree, self.place, self.variables)
         else:
             self._require_compiled()
+        if request.variant is Phase.PLAIN and request.workplace is None:
+            repeatable.write_recipe(self.masquerade.folder, self.tree.resolve())
         duration_s = self.prepared_s + running_s + time.monotonic() - started
-        (self.folder / OUTCOME).write_text(json.dumps({"duration_s": duration_s, "notes": [asdict(note) for note in notes]}))
+        outcome = {"duration_s": duration_s, "notes": [asdict(note) for note in notes], "anew": self.anew}
+        (self.folder / OUTCOME).write_text(json.dumps(outcome))
         seals.close(self.folder, without=userhome.NAME)
 
     def _require_compiled(self) -> None:
@@ -154,8 +166,17 @@ class Job:
         raise NothingCompiledError(f"{says} (log: {self.log})", detail=read_failure(self.log, self.tree).tail, switches=off)
 
 
-def prepare(request: BuildRequest, environment: Mapping[str, str], folder: Path, log: Path) -> Job:
-    """Lay out the tree, and what languages lay beside it, with the probes in it; raise BuildError."""
+def prepare(request: BuildRequest, environment: Mapping[str, str], folder: Path, log: Path, *, anew: str = "") -> Job:
+    """Lay out the tree, and what languages lay beside it, with the probes in it; raise BuildError.
+
+    A variant is made from the plain build where that can be repeated, unless there is a reason to build it `anew`.
+    """
+    if request.instrumentation is not None and not anew:
+        try:
+            return _repeating(request, request.instrumentation, environment, folder, log)
+        except UnrepeatableError as error:
+            anew = str(error)
+            remove_folder(folder / SOURCE)
     tree = folder / SOURCE
     notes = lay_out(request.pin, tree, overlay=request.config.overlay)
     flags = None
@@ -185,6 +206,48 @@ def prepare(request: BuildRequest, environment: Mapping[str, str], folder: Path,
         notes=notes,
         is_ours=not request.config.command,
         prepared_s=time.monotonic() - started,
+        anew=anew,
+    )
+
+
+def _repeating(request: BuildRequest, asked: Instrumentation, environment: Mapping[str, str], folder: Path, log: Path) -> Job:
+    """Lay out a copy of the plain build's tree with the probes in it; raise UnrepeatableError where that cannot be repeated."""
+    tree, plain = folder / SOURCE, asked.plain
+    if plain is None or request.workplace is not None:
+        raise UnrepeatableError("more is built than by compilers alone")
+    if request.fuzz_targets:
+        raise UnrepeatableError("fuzz targets are linked to what it has built")
+    started, origin = time.monotonic(), repeating.origin_of(plain.folder)
+    repeating.lay_out(plain.folder, origin, tree)
+    notes = tuple(Note(**note) for note in json.loads((plain.folder.parent / OUTCOME).read_text())["notes"])
+    flags = Flags(header=asked.insert(tree) if asked.insert else None, runtime=asked.runtime, kind=asked.kind)
+    masquerade = set_up_masquerade(folder / BUILD, tree, environment, flags, request.partner, request.earlier)
+    repeating.write_order(masquerade.folder, _order(asked.kind, plain, origin, repeating.changed_files(origin, tree)))
+    return Job(
+        request=request,
+        folder=folder,
+        place=tree / request.pin.repository.folder,
+        variables=environment,
+        masquerade=masquerade,
+        log=log,
+        notes=notes,
+        is_ours=False,
+        prepared_s=time.monotonic() - started,
+        repeats=True,
+    )
+
+
+def _order(kind: FlagKind, plain: Plain, origin: Path, changed: tuple[str, ...]) -> repeating.RepeatOrder:
+    """Say which objects of the plain build serve a kind of build: counts are made of all units, of lines only where files are named."""
+    is_placed = kind in (FlagKind.PLACED, FlagKind.PLACED_IN_THREADS)
+    serves = kind is not FlagKind.COUNTED and not (is_placed and plain.line_files is None)
+    return repeating.RepeatOrder(
+        plain=str(plain.folder.absolute()),
+        origin=str(origin.absolute()),
+        other=str(plain.other.absolute()) if plain.other is not None and serves else None,
+        changed=changed,
+        is_aligned=not is_placed,
+        line_files=tuple(plain.line_files or ()),
     )
 
 

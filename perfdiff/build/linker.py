@@ -25,7 +25,7 @@ class Linker:
         """Run a compiler, or what reads response files as it does; return whether it ended well and in time."""
         with temporary.folder() as room:
             response = room / "arguments"  # the shell's command line has a most length
-            response.write_text("\n".join(map(_quoted, arguments)), encoding="utf-8", errors="surrogateescape")
+            response.write_text("\n".join(map(quoted, arguments)), encoding="utf-8", errors="surrogateescape")
             environment = {**self.environment, "TMPDIR": str(room), **(more or {})}
             command = shlex.join([program, f"@{response}"])
             with processes.running(command, directory, environment, stdout=DEVNULL, stderr=DEVNULL) as process:
@@ -37,6 +37,6 @@ class Linker:
         return time.monotonic() >= self.deadline
 
 
-def _quoted(word: str) -> str:
+def quoted(word: str) -> str:
     """Return a word as a response file holds it: a backslash before each character that would part it, two quotes for nothing."""
     return "".join(f"\\{character}" if character in _SPECIAL else character for character in word) or '""'

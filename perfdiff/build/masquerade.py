@@ -6,6 +6,7 @@ import importlib.util
 import marshal
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from types import ModuleType
 
-from perfdiff.build import additions, calls, compilers, compiling, made, placing, reuse, wrapper
+from perfdiff.build import additions, calls, compilers, compiling, made, placing, recording, reuse, wrapper
 from perfdiff.languages.c import driver
 
 # Runs the wrapper in a bare interpreter, from the folder that stands first among its arguments.
@@ -24,7 +25,14 @@ from perfdiff.build.calls import Build
 from perfdiff.build.wrapper import main
 sys.exit(main(sys.argv[1], Build(*sys.argv[2:7]), sys.argv[7:]))
 """
-_MODULES = (wrapper, driver, calls, compiling, additions, made, placing, reuse)
+# Tools that read what was compiled, so that a build may make something of it: which files these were is written down.
+_READERS = ("nm", "objcopy", "objdump", "readelf", "strings", "size", "xxd", "od", "hexdump", "base64")
+_LOOK = """\
+#!/bin/sh
+{{ printf 'in %s\\n' "$PWD"; printf '%s\\n' "$@"; readlink /proc/self/fd/0; }} >> {looks}-$$ 2> /dev/null
+exec {real} "$@"
+"""
+_MODULES = (wrapper, driver, calls, compiling, additions, made, placing, recording, reuse)
 
 
 class FlagKind(StrEnum):
@@ -41,11 +49,12 @@ class FlagKind(StrEnum):
 class Plain:
     """The plain builds, whose objects serve where nothing is added to a unit: the masquerade's folders of this side's and the other's.
 
-    `line_files` are the names of the files whose lines a placed build counts, None for all.
+    Where there is no `other`, all units are compiled. `line_files` are the names of the files whose lines a placed build counts, None for
+    all.
     """
 
     folder: Path
-    other: Path
+    other: Path | None
     line_files: Collection[str] | None = None
 
 
@@ -90,6 +99,11 @@ class Masquerade:
         """Return the folder of what is known of links, one JSON file each; empty but in a plain build."""
         return self.folder / "links"
 
+    @property
+    def began(self) -> Path:
+        """Return the file that is written when a build begins, with checksums of its environment."""
+        return self.folder / "environment"
+
 
 def set_up_masquerade(  # noqa: PLR0913, PLR0917 (what a build is made in, and of)
     folder: Path,
@@ -106,31 +120,35 @@ def set_up_masquerade(  # noqa: PLR0913, PLR0917 (what a build is made in, and o
     """
     stand_ins = folder / "bin"
     stand_ins.mkdir(parents=True)
-    for records in ("calls", "links", "linked"):
+    for records in ("calls", "links", "linked", "steps", "looks"):
         (folder / records).mkdir()
     if partner is not None:
         (folder / "partner").write_bytes(os.fsencode(f"{partner.folder.resolve()}\n{partner.claims or ''}\n"))
     if earlier is not None:
         (folder / "earlier").write_bytes(os.fsencode("".join(f"{place.resolve()}\n" for place in earlier)))
-    if flags is not None and flags.plain is not None:
-        _write_plain(folder, flags.plain)
+    if flags is not None and flags.plain is not None and flags.plain.other is not None:
+        _write_plain(folder, flags.plain.folder, flags.plain.other, flags.plain.line_files)
     for module in _MODULES:
         _lay_out(module, folder)
     added = [flags.header or "", flags.runtime, flags.kind] if flags else ["", "", calls.PLAIN]
-    for name in compilers.on_path(environment):
+    for name in (*compilers.on_path(environment), *compilers.archivers_on_path(environment)):
         words = [sys.executable, "-I", "-S", "-c", _START, name, folder, tree.resolve(), *added]
         stand_in = stand_ins / name
         stand_in.write_bytes(os.fsencode(f'#!/bin/sh\nexec {shlex.join(str(word) for word in words)} "$@"\n'))
         stand_in.chmod(0o755)
+    for name in _READERS:
+        if real := shutil.which(name, path=environment.get("PATH", os.defpath)):
+            (stand_ins / name).write_bytes(os.fsencode(_LOOK.format(looks=shlex.quote(f"{folder}/looks/{name}"), real=shlex.quote(real))))
+            (stand_ins / name).chmod(0o755)
     path = os.pathsep.join([str(stand_ins), *filter(None, [environment.get("PATH", "")])])
     chosen = {name: _by_name(environment[name], stand_ins) for name in compilers.VARIABLES if environment.get(name)}
     return Masquerade(folder, {**environment, **chosen, "PATH": path})
 
 
-def _write_plain(folder: Path, plain: Plain) -> None:
-    (folder / "plain").write_bytes(os.fsencode(f"{plain.folder.resolve()}\n{plain.other.resolve()}\n"))
-    if plain.line_files is not None:
-        (folder / "line-files").write_bytes(os.fsencode("\n".join(sorted(plain.line_files))))
+def _write_plain(folder: Path, plain: Path, other: Path, line_files: Collection[str] | None) -> None:
+    (folder / "plain").write_bytes(os.fsencode(f"{plain.resolve()}\n{other.resolve()}\n"))
+    if line_files is not None:
+        (folder / "line-files").write_bytes(os.fsencode("\n".join(sorted(line_files))))
 
 
 def _lay_out(module: ModuleType, folder: Path) -> None:

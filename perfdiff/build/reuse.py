@@ -52,6 +52,7 @@ _OTHERWISE = (
 _DEPENDENCIES = ("-MD", "-MMD", "-MP", "-MF", "-MT", "-MQ")  # of `-M…`, what is understood
 _NAMING = frozenset(("-MF", "-MT", "-MQ"))
 _READING = (b".incbin", b".include", b"#embed")  # what reads files when the text is compiled
+_EMBEDDING = (b".incbin", b"#embed")  # of which, what reads files that need be no source
 _MODULES = (b"import", b"module", b"export")  # of which what follows is not in the text
 _DECLARED = rb"(?:^|[;{}@/])[ \t]*_*(?:import|module|export)\b"  # clang 14 takes such a declaration behind others of its line, too
 _MARKER = rb'^# \d+ ".*$'  # says where the lines that follow come from, be it an `export.h`
@@ -75,6 +76,8 @@ class Reuse:
         self._earlier = _lines(os.path.join(build.folder, "earlier"))
         self._output = call.output or os.path.splitext(os.path.basename((call.sources or [("", "")])[0][0]))[0] + ".o"
         self._objects = os.path.join(build.folder, "objects")
+        self._plain_text: bytes | None = None
+        self.digest: str | None = None  # of a unit as it is compiled here, where builds may share what comes out
 
     @property
     def _notes(self) -> list[str]:
@@ -86,7 +89,11 @@ class Reuse:
         if not self._is_possible():
             return compile_()
         taken = self._untouched(path)
-        digest = self._digest(self._preprocessed(path, self._added), self._added) if taken is None and self._may_share() else None
+        if taken is None and self._may_share():
+            text = self._preprocessed(path, self._added)
+            self._plain_text = text if self._build.is_plain else None
+            self.digest = self._digest(text, self._added)
+        digest = self.digest
         if digest is None:
             return taken or compile_()
         claim = self._claim(digest)  # held until this process ends
@@ -103,6 +110,12 @@ class Reuse:
         finally:
             if claim is not None:
                 os.close(claim)
+
+    def text(self, path: str) -> bytes | None:
+        """Return the text of the sources of a plain build's call, None where it has none that the preprocessor takes."""
+        if self._plain_text is None and self._call.sources:
+            self._plain_text = self._preprocessed(path, [])
+        return self._plain_text
 
     def _is_possible(self) -> bool:
         """Return whether an object comes out of one source, and nothing that its text does not tell."""
@@ -133,7 +146,7 @@ class Reuse:
         if digest is None or not os.path.exists(os.path.join(plain[1], "objects", digest)):
             return None
         taken = self._take(digest, plain[0], [], [])
-        return taken if taken and (self._build.is_placed or self._is_aligned(path)) else None
+        return taken if taken and (self._build.is_placed or is_aligned(self._output, path)) else None
 
     def _counts_lines(self, text: bytes) -> bool:
         """Return whether lines of a unit are counted: all are where no files are named, else units that have text of a file so named."""
@@ -145,20 +158,6 @@ class Reuse:
         except OSError:
             return True
         return any(name + b'"' in text for name in names)
-
-    def _is_aligned(self, path: str) -> bool:
-        """Return whether the code that was taken could be given an alignment of its own."""
-        command = ["objcopy", "--set-section-alignment", f".text*={_ALIGNMENT}", self._output]
-        silent = os.open(os.devnull, os.O_WRONLY)
-        try:
-            process = os.posix_spawnp(
-                command[0], command, {**os.environ, "PATH": path}, file_actions=[(os.POSIX_SPAWN_DUP2, silent, at) for at in (1, 2)]
-            )
-        except OSError:
-            return False
-        finally:
-            os.close(silent)
-        return os.waitpid(process, 0)[1] == 0
 
     def _digest(self, text: bytes | None, added: list[str]) -> str | None:
         """Return what the text, the words, the compiler and the folder come to, without where the tree lies; None where it cannot tell."""
@@ -217,7 +216,8 @@ class Reuse:
                 import json
 
                 note = json.load(file)
-            contents = [self._moved(*file, tree=tree, added=added) for file in note["made"]]
+            words = [*added, *self._call.arguments]
+            contents = [moved(*file, tree=tree, to=self._build.tree, words=words) for file in note["made"]]
         except (OSError, ValueError):
             return None
         target, dependencies = self._dependencies(), note["dependencies"]
@@ -230,23 +230,6 @@ class Reuse:
             with open(target, "w", encoding="utf-8", errors="surrogateescape") as output_:
                 output_.write(dependencies.replace(tree, self._build.tree))
         return 0, note["dropped"], {file.replace(tree, self._build.tree): says for file, says in note["uncounted"].items()}
-
-    def _moved(self, file: str, size: int, checksum: int, *, tree: str, added: list[str]) -> bytes | None:
-        """Return what a file of another build would hold had it been made in this one's tree, None where that cannot be known."""
-        with open(file, "rb") as source:
-            content = source.read()
-        if (len(content), zlib.crc32(content)) != (size, checksum):
-            return None
-        theirs, ours = os.fsencode(tree), os.fsencode(self._build.tree)
-        # Debugging information names the tree; where it does not, it is compressed.
-        is_hidden = theirs not in content and any(word.startswith("-g") and word != "-g0" for word in (*added, *self._call.arguments))
-        if is_hidden or b".gnu.lto_" in content or len(theirs) != len(ours):
-            return None
-        bare = content.replace(theirs, b"")
-        own = os.path.basename(os.path.dirname(tree)).encode()  # the part that is the other build's alone
-        if any(own[at : at + _WINDOW] in bare for at in range(len(own) - _WINDOW + 1)):
-            return None
-        return content.replace(theirs, ours)
 
     def _dependencies(self) -> str | None:
         """Return the file of dependencies that this call writes, if any."""
@@ -274,6 +257,54 @@ class Reuse:
             os.rename(draft, os.path.join(self._objects, digest))
         except OSError:  # the compiler has written elsewhere, or the disk is full: the other side compiles for itself
             return
+
+
+def moved(file: str, size: int, checksum: int, *, tree: str, to: str, words: list[str]) -> bytes | None:  # noqa: PLR0913
+    """Return what a file made in one build's tree would hold had it been made in another's, None where that cannot be known.
+
+    `words` are those that it was compiled with.
+    """
+    with open(file, "rb") as source:
+        content = source.read()
+    if (len(content), zlib.crc32(content)) != (size, checksum):
+        return None
+    theirs, ours = os.fsencode(tree), os.fsencode(to)
+    # Debugging information names the tree; where it does not, it is compressed.
+    is_hidden = theirs not in content and any(word.startswith("-g") and word != "-g0" for word in words)
+    if is_hidden or b".gnu.lto_" in content or len(theirs) != len(ours):
+        return None
+    bare = content.replace(theirs, b"")
+    own = os.path.basename(os.path.dirname(tree)).encode()  # the part that is the other build's alone
+    if any(own[at : at + _WINDOW] in bare for at in range(len(own) - _WINDOW + 1)):
+        return None
+    return content.replace(theirs, ours)
+
+
+def is_aligned(output: str, path: str) -> bool:
+    """Return whether the code of an object that was taken could be given an alignment of its own."""
+    command = ["objcopy", "--set-section-alignment", f".text*={_ALIGNMENT}", output]
+    silent = os.open(os.devnull, os.O_WRONLY)
+    try:
+        process = os.posix_spawnp(
+            command[0], command, {**os.environ, "PATH": path}, file_actions=[(os.POSIX_SPAWN_DUP2, silent, at) for at in (1, 2)]
+        )
+    except OSError:
+        return False
+    finally:
+        os.close(silent)
+    return os.waitpid(process, 0)[1] == 0
+
+
+def reads_more(text: bytes | None, assembler: list[str]) -> bool:
+    """Return whether what is compiled may bring in files, or modules, that its text does not have."""
+    texts = [text or b""]
+    for name in assembler:
+        try:
+            with open(name, "rb") as source:
+                texts.append(source.read())
+        except OSError:
+            return True
+    return any(word in source_text for source_text in texts for word in _EMBEDDING) or _has_modules(texts[0])
 
 
 def _has_modules(text: bytes) -> bool:

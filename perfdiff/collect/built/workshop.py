@@ -49,6 +49,7 @@ class Workshop:
     packs: Packs
     progress: Progress
     deadline: Deadline = field(default_factory=Deadline)
+    _told: set[str] = field(default_factory=set)  # why variants were built anew
 
     def plain(self) -> dict[Side, Built]:
         """Build all sides as they are; raise BuildError."""
@@ -170,7 +171,8 @@ class Workshop:
             side: BuildRequest(pin, side, phase, self.config, self.environment, instrumentation[side], self.packs.workplace)
             for side, pin in self.pins.items()
         }
-        missing_s = sum(built.duration_s for side, built in plain.items() if not is_kept(requests[side], self.cache))
+        missing = {side for side, request in requests.items() if not is_kept(request, self.cache)}
+        missing_s = sum(built.duration_s for side, built in plain.items() if side in missing)
         needed_s = missing_s * _BUILDS_FOR_USE.get(phase, 1)
         if missing_s and not self.deadline.allows(needed_s):
             raise TooLittleTimeError(
@@ -178,7 +180,12 @@ class Workshop:
                 f"{units.duration(max(self.deadline.left_s, 0.0) * 1e9)} are left; give the comparison more with --time",
                 slug="too-little-time",
             )
-        return build_all(requests, self.cache, self.progress.advance)
+        built = build_all(requests, self.cache, self.progress.advance)
+        for side, why in ((side, built[side].anew) for side in built if side in missing):
+            if why and why not in self._told:
+                self._told.add(why)
+                self.progress.advance(f"{side} was built anew, by its command, as its plain build cannot be repeated: {why}")
+        return built
 
 
 def dropped(built: Mapping[Side, Built], probes: Probes) -> tuple[Skipped, ...]:
@@ -192,10 +199,10 @@ def dropped(built: Mapping[Side, Built], probes: Probes) -> tuple[Skipped, ...]:
     return tuple(found)
 
 
-def _plain(side: Side, plain: Mapping[Side, Built], line_files: Collection[str] | None = None) -> Plain | None:
-    """Return where objects of a side's plain build are, and of the other's; None where there is no other."""
-    others = [built for other, built in plain.items() if other is not side]
-    return Plain(plain[side].beside / BUILD, others[0].beside / BUILD, line_files) if others else None
+def _plain(side: Side, plain: Mapping[Side, Built], line_files: Collection[str] | None = None) -> Plain:
+    """Return where the plain builds of a side, and of the other if there is one, were recorded."""
+    other = next((built.beside / BUILD for other, built in plain.items() if other is not side), None)
+    return Plain(plain[side].beside / BUILD, other, line_files)
 
 
 def _compiler(built: Built) -> str:
