@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from perfdiff.languages.dialect import Dialect, Renames, is_renamed
+from perfdiff.languages.garbage import unsearched
 from perfdiff.languages.pairing import Pair, pair
 from perfdiff.languages.protocol import FLAGS, Counterpart, Declaration, FunctionDefinition, Program
 from perfdiff.records.differences import ChangeReason, Entity, ReasonKind, depends_reason, function_entity, other_reason
@@ -22,6 +23,7 @@ class _Verdict:
     culprits: tuple[Entity, ...] = ()
 
 
+@unsearched()
 def match(base: Program, head: Program, dialect: Dialect) -> tuple[Counterpart, ...]:
     """Pair the functions of both revisions and say how each differs; functions without any difference are returned as well."""
     pairs = pair(base, head, dialect)

@@ -21,7 +21,7 @@ from clang import cindex
 from clang.cindex import CursorKind
 
 from perfdiff.languages.c import front
-from perfdiff.languages.c.cursors import TreeFiles, bound, children
+from perfdiff.languages.c.cursors import TreeFiles, bound, children, spelling
 
 _LEAST = 4  # units that must share headers: to precompile these takes as long as to parse two units
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
@@ -121,11 +121,11 @@ def _parse_with(precompiled: _Precompiled, unit: front.Unit) -> Any | None:
         return None
     if _has_errors(parsed):
         return None
-    nodes = [bound(cursor, parsed) for cursor in children(parsed.cursor)]
-    defined = (node for node in nodes if node._kind_id == _MACRO and node.spelling.encode() in precompiled.words)
+    nodes = children(parsed.cursor)
+    defined = (bound(node, parsed) for node in nodes if node._kind_id == _MACRO and spelling(node).encode() in precompiled.words)
     if any(node.location.file is not None and not node.location.is_in_system_header for node in defined):
         return None
-    included = {node.spelling for node in nodes if node._kind_id == _INCLUSION}
+    included = {spelling(node) for node in nodes if node._kind_id == _INCLUSION}
     return parsed if precompiled.headers <= included else None
 
 
