@@ -219,10 +219,12 @@ def subtree(root: Cursor, stop: frozenset[int] = frozenset()) -> list[tuple[Curs
     return found
 
 
-def body_among(nodes: list[tuple[Cursor, Cursor]]) -> Body | None:
-    """Return the body of a function, the last of its children; `nodes` are its subtree. None where it has no body of its own."""
+def body_among(nodes: list[tuple[Cursor, Cursor]], function: Cursor) -> Body | None:
+    """Return the body of a function or lambda, the last of its children; `nodes` are its subtree. None where it has no body of its own."""
+    place = 1 if function._kind_id == LAMBDA else 0  # of what identifies an expression, or a declaration
     for index, (node, parent) in enumerate(nodes):
-        if node._kind_id in _BODIES and parent == nodes[0][1]:
+        is_child = node._kind_id in _BODIES and parent._kind_id == function._kind_id and parent.data[place] == function.data[place]
+        if is_child:
             return Body(node, nodes[index + 1 :])
     return None
 

@@ -248,7 +248,7 @@ class _UnitWalk:
         if braces is None or bound(cursor, self._parsed).is_default_method():
             return
         inner = self._named([node for node, _ in nodes if node._kind_id in STOP], one.key, one.name)
-        found, body = traffic(nodes, self._references), body_among(nodes)
+        found, body = traffic(nodes, self._references), body_among(nodes, cursor)
         source = self._places.source(place.file)
         written_out = place.offset <= braces[0] < braces[1] <= one.end and source[braces[0]] == b"{"[0] and source[braces[1] - 1] == b"}"[0]
         holes = self._holes(inner) if written_out else []
