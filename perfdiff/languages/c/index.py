@@ -86,8 +86,7 @@ def _all_facts(tree: Path, units: Sequence[front.Unit], depth: int, workers: int
         return list(_parsed(tree, units, depth, workers).values())
     facts = {unit: found for unit in units if (found := cache.load(unit)) is not None}
     fresh = _parsed(tree, [unit for unit in units if unit not in facts], depth, workers)
-    # A missing header may be there next time, and nothing of the entry would tell.
-    cache.store({unit: found for unit, found in fresh.items() if found.problem is None})
+    cache.store({unit: found for unit, found in fresh.items() if found.files})
     return [*facts.values(), *fresh.values()]
 
 
@@ -279,12 +278,13 @@ class _Merge:
     def _resolved(self, keys: set[str], file: str) -> set[str]:
         """Return the final keys that references from `file` mean: definitions in the same file before all others, overriders too."""
         reached = closure(keys, lambda key: self._overriders.get(key, ())) if self._overriders else keys
-        found = set[str]()
+        resolved = set[str]()
         for key in reached:
             places = self._known.get(key, ())
-            own = [place for place in places if place[0] == file]
-            found.update(self._keys[place] for place in own or places)
-        return found - self._helpers
+            if len(places) > 1:
+                places = [place for place in places if place[0] == file] or places
+            resolved.update(self._keys[place] for place in places)
+        return resolved - self._helpers
 
 
 def _merged(dependencies: Iterable[Dependency], flags: Iterable[Dependency]) -> dict[str, Dependency]:

@@ -163,9 +163,7 @@ class _Includes:
 
     def standard(self, unit: front.Unit) -> frozenset[str]:
         """Return the standard headers that a unit and the files it finds in the program's folders name."""
-        arguments = zip(unit.arguments, (*unit.arguments[1:], ""), strict=True)
-        folders = [word[len(option) :] or after for word, after in arguments for option in _FOLDERS if word.startswith(option)]
-        roots = [os.path.join(unit.directory, folder) for folder in folders]  # noqa: PTH118 - a look at each of these for each include
+        roots = [str(folder) for folder in front.folders(unit, _FOLDERS)]
         standard, seen, waiting = set[str](), set[str](), [os.path.realpath(unit.file)]
         while waiting:
             file = waiting.pop()
@@ -174,7 +172,7 @@ class _Includes:
             seen.add(file)
             for quoted, angled in self._includes(file):
                 near = [os.path.dirname(file)] if quoted else []  # noqa: PTH120
-                places = (os.path.join(folder, quoted or angled) for folder in (*near, *roots))  # noqa: PTH118
+                places = (os.path.join(folder, quoted or angled) for folder in (*near, *roots))  # noqa: PTH118 - a look at each for each include
                 place = next(filter(self._is_file, places), None)
                 if place is not None:
                     waiting.append(os.path.realpath(place))

@@ -55,7 +55,8 @@ _WANTED = _CONTAINERS | FUNCTION | {_MACRO_DEFINITION, _EXPANSION, _VARIABLE}
 class UnitFacts:
     """What one translation unit says. Texts are not filled in yet, and keys are those of this unit alone.
 
-    `overrides` maps methods to the methods they override, `files` are the files of the tree it was made of.
+    `overrides` maps methods to the methods they override, `files` are the files of the tree it was made of, `missing` the headers that it
+    names and that are not there.
     """
 
     file: str
@@ -64,6 +65,7 @@ class UnitFacts:
     overrides: Mapping[str, tuple[str, ...]]
     files: tuple[str, ...]
     problem: str | None
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -98,7 +100,8 @@ def index_unit(unit: front.Unit, parsed: Any, tree: Path, *, depth: int, memory:
     file = str(unit.file.resolve().relative_to(tree.resolve()))
     included = {places.relative(one.include.name) for one in parsed.get_includes()}
     files = tuple(sorted({file, *filter(None, included)}))
-    return UnitFacts(file, functions, (*dependencies, *walk.globals()), overrides, files, front.first_error(parsed, tree))
+    problem, missing = front.first_error(parsed, tree), front.missing_headers(parsed)
+    return UnitFacts(file, functions, (*dependencies, *walk.globals()), overrides, files, problem, missing)
 
 
 def _reachable(keys: Iterator[str], memory: Memory) -> tuple[Dependency, ...]:
