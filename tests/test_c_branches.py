@@ -90,6 +90,14 @@ def test_conditions_of_lambdas_and_local_classes_are_their_own(tmp_path: Path) -
     assert sorted([branch.text for branch in one.branches] for one in found.functions.values()) == [["b"], ["c > a"], ["d"]]
 
 
+def test_conditions_of_a_lambda_that_captures_this_are_its_own(tmp_path: Path) -> None:
+    source = (
+        "template <typename T> struct S { T n; int f(int a) { auto inner = [this](int c) { return c > 2 ? n : 1; }; return inner(a); } };\n"
+    )
+    inner = function(program(tmp_path, {"a.cpp": source}), "S::f::<lambda 1>")
+    assert [branch.text for branch in inner.branches] == ["c > 2"]
+
+
 def test_handlers_of_a_function_try_block_are_left_alone(tmp_path: Path) -> None:
     source = "int f(int a) try { if (a) throw 1; return 0; } catch (int b) { if (b) return 1; return 2; }\n"
     assert [branch.text for branch in function(program(tmp_path, {"a.cpp": source}), "f").branches] == ["a"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -684,6 +685,42 @@ def test_a_header_that_gets_a_namesake_invalidates_its_units(tmp_path: Path) -> 
     second = index(tmp_path / "tree", commands, depth=3, cache=cache)
     assert [one.file for one in first.declarations.values() if str(one.entity) == "macro N"] == ["sub/h.h"]
     assert [one.file for one in second.declarations.values() if str(one.entity) == "macro N"] == ["h.h"]
+
+
+def test_a_unit_that_is_read_in_part_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree, cache = tmp_path / "tree", tmp_path / "units"
+    plain = program(tree, {"a.c": "int a(int n) { return n + missing; }\n"})
+    assert index(tree, [command(tree / "a.c")], depth=3, cache=cache) == plain
+    assert plain.problems
+    monkeypatch.setattr(front, "parse", None)
+    assert index(tree, [command(tree / "a.c")], depth=3, cache=cache) == plain
+
+
+@pytest.mark.parametrize("place", ["tree/a", "tree/lib", "elsewhere"])
+def test_a_unit_whose_missing_header_is_there_now_is_parsed_again(tmp_path: Path, place: str) -> None:
+    tree, cache, flags = tmp_path / "tree", tmp_path / "units", ["-Ilib", "-isystem", str(tmp_path / "elsewhere")]
+    program(tree, {"a/a.c": '#include "sub/size.h"\nint a(void) { return SIZE; }\n'})
+    commands = [replace(command(tree / "a/a.c", flags), directory=tree)]
+    assert "'sub/size.h' file not found" in index(tree, commands, depth=3, cache=cache).problems[0].reason
+    (tmp_path / place / "sub").mkdir(parents=True)
+    (tmp_path / place / "sub/size.h").write_text("#define SIZE 3\n")
+    assert index(tree, commands, depth=3, cache=cache).problems == ()
+
+
+def test_files_that_read_each_other_and_are_outside_of_the_tree_are_told_apart(tmp_path: Path) -> None:
+    # As with headers that stand in for the system's: outside, inside, outside again, the same file outside once more.
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "wide.h").write_text("#ifndef INNER\n#define OUTER 1\n#define INNER 1\n#include <own.h>\n#define LAST 1\n#endif\n")
+    sources = {
+        "own.h": "#define BEFORE 2\n#include <wide.h>\n#define AFTER 3\nstatic inline int own(int n) { return n + BEFORE; }\n",
+        "a.c": "#include <wide.h>\n#define MINE 4\nint a(int n) { return own(n) + AFTER + MINE + LAST + OUTER; }\n",
+    }
+    indexed = program(tmp_path / "tree", sources, ["-isystem", str(outside)])
+    assert uses(indexed, "a") == {"macro AFTER", "macro MINE"}
+    assert uses(indexed, "own") == {"macro BEFORE"}
+    places = {str(one.entity): (one.file, one.line) for one in indexed.declarations.values()}
+    assert (places["macro BEFORE"], places["macro AFTER"], places["macro MINE"]) == (("own.h", 1), ("own.h", 3), ("a.c", 2))
 
 
 def test_a_damaged_entry_and_an_unwritable_cache_are_survived(tmp_path: Path) -> None:

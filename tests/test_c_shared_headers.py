@@ -90,7 +90,6 @@ def test_precompiled_headers_change_nothing_of_what_is_told(tmp_path: Path, monk
     [
         pytest.param("", f"#define private public\n{LIST}", id="a word of standard headers is a macro"),
         pytest.param("", f"#define _GLIBCXX_ASSERTIONS 1\n{LIST}", id="standard headers ask for a macro"),
-        pytest.param("#if 0\n#include <map>\n#endif\n", LIST, id="a header is named and not included"),
         pytest.param("int broken = missing;\n", LIST, id="a unit has an error"),
     ],
 )
@@ -99,6 +98,27 @@ def test_units_that_may_not_be_the_same_are_parsed_as_they_stand(
 ) -> None:
     commands = tree(tmp_path / "tree", unit, header)
     assert parsed_alone(tmp_path / "tree", commands, monkeypatch) == [f"u{number}.cc" for number in range(UNITS)]
+
+
+def test_what_is_named_and_not_included_is_precompiled_no_more_once_two_units_lack_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands = tree(tmp_path / "tree", "#ifdef IMPLEMENT\n#include <map>\n#endif\n")
+    assert parsed_alone(tmp_path / "tree", commands, monkeypatch) == ["u0.cc"]
+    assert index(tmp_path / "tree", commands, depth=3, workers=1) == without_sharing(tmp_path / "tree", commands, monkeypatch)
+
+
+def test_a_unit_that_lacks_what_the_others_include_leaves_them_their_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = tree(tmp_path / "tree", "#ifndef NO_MAP\n#include <map>\n#endif\n")
+    lacking = tmp_path / "tree/u2.cc"
+    lacking.write_text(f"#define NO_MAP\n{lacking.read_text()}")
+    assert parsed_alone(tmp_path / "tree", commands, monkeypatch) == ["u2.cc"]
+
+
+def test_words_in_comments_of_standard_headers_may_be_macros(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Above `signal.h`'s sigwaitinfo: "place information in INFO"; test frameworks have macros of that name.
+    commands = tree(tmp_path / "tree", "#include <csignal>\n#define INFO 1\n")
+    assert parsed_alone(tmp_path / "tree", commands, monkeypatch) == []
 
 
 def test_headers_of_the_tree_are_not_precompiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

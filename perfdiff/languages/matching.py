@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from perfdiff.languages.dialect import Dialect, Renames, is_renamed
+from perfdiff.languages.garbage import unsearched
 from perfdiff.languages.pairing import Pair, pair
 from perfdiff.languages.protocol import FLAGS, Counterpart, Declaration, FunctionDefinition, Program
 from perfdiff.records.differences import ChangeReason, Entity, ReasonKind, depends_reason, function_entity, other_reason
@@ -22,6 +23,7 @@ class _Verdict:
     culprits: tuple[Entity, ...] = ()
 
 
+@unsearched()
 def match(base: Program, head: Program, dialect: Dialect) -> tuple[Counterpart, ...]:
     """Pair the functions of both revisions and say how each differs; functions without any difference are returned as well."""
     pairs = pair(base, head, dialect)
@@ -46,6 +48,7 @@ class _Comparison:
         self._base, self._head, self._renames, self._dialect = base.declarations, head.declarations, renames, dialect
         self._base_entities = {one.entity for one in base.declarations.values()}
         self._head_entities = {one.entity for one in head.declarations.values()}
+        self._differing = {key for key in self._base.keys() & self._head.keys() if not _is_same(self._base[key], self._head[key])}
 
     def verdict(self, one: Pair) -> _Verdict:
         """Return how a function differs, its callees left out of account."""
@@ -67,6 +70,8 @@ class _Comparison:
         self, base: FunctionDefinition, head: FunctionDefinition, *, same_text: bool
     ) -> tuple[tuple[ChangeReason, ...], tuple[Entity, ...]]:
         """Return reasons and culprits: declarations that a function uses on both sides and that differ."""
+        if base.uses == head.uses and self._differing.isdisjoint(base.uses):
+            return (), ()
         before, after = _by_name(base, self._base), _by_name(head, self._head)
         found = []
         for entity in sorted(before.keys() & after.keys(), key=str):
@@ -109,6 +114,10 @@ class _Comparison:
             first, second = min(before.items())[1], min(after.items())[1]
             found.append((_flag_difference(first, second), second.entity))
         return found
+
+
+def _is_same(base: Declaration, head: Declaration) -> bool:
+    return base.fingerprint == head.fingerprint and base.entity == head.entity
 
 
 def _by_name(definition: FunctionDefinition, declarations: Mapping[str, Declaration]) -> dict[Entity, list[Declaration]]:

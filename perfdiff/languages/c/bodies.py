@@ -31,6 +31,7 @@ _CASTS = frozenset(
         CursorKind.CXX_DYNAMIC_CAST_EXPR,
     )
 )
+_TELLING = _NAMING | _TYPE | _VARIABLE | {_BINARY, _COMPOUND_ASSIGNMENT, _UNARY, _CALL, _OVERLOADS, _SUBSCRIPT}
 _TYPED = _VARIABLE | _CASTS | FUNCTION
 _METHOD = CursorKind.CXX_METHOD.value
 
@@ -39,7 +40,8 @@ def traffic(nodes: list[tuple[Cursor, Cursor]], references: References) -> Links
     """Return what the cursors below a function or initialiser touch. `nodes` come from `subtree(cursor, STOP)`."""
     walk = _Walk(references)
     for cursor, parent in nodes:
-        walk.visit(cursor, parent)
+        if walk.is_writing or cursor._kind_id in _TELLING:
+            walk.visit(cursor, parent)
     return walk.found
 
 
@@ -56,6 +58,11 @@ class _Walk:
         self._also_read: set[int | None] = set()
         self._members: set[int | None] = set()
         self.found = Links()
+
+    @property
+    def is_writing(self) -> bool:
+        """Return whether the place that a statement writes to is yet to come."""
+        return bool(self._written)
 
     def visit(self, cursor: Cursor, parent: Cursor) -> None:
         above = parent.data[1]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from clang.cindex import CursorKind, TypeKind
 
 from perfdiff.languages.c import lexer
-from perfdiff.languages.c.cursors import STOP, Cursor, bound, children, native, subtree
+from perfdiff.languages.c.cursors import STOP, Body, Cursor, bound, children, native, subtree
 from perfdiff.languages.protocol import BranchPlan
 
 _IF = CursorKind.IF_STMT.value
@@ -22,6 +22,7 @@ _DO = CursorKind.DO_STMT.value
 _FOR = CursorKind.FOR_STMT.value
 _CHOICE = CursorKind.CONDITIONAL_OPERATOR.value
 _KEYWORDS = {_IF: b"if", _WHILE: b"while", _DO: b"while", _FOR: b"for"}
+_CONDITIONAL = frozenset((*_KEYWORDS, _CHOICE))
 _CONDITION_PART = {(_IF, 1): 0, (_IF, 2): 1, (_WHILE, 1): 0, (_DO, 1): 0, (_FOR, 3): 1}  # by the number of parts between `;`
 _COMPOUND = CursorKind.COMPOUND_STMT.value
 _TRY = CursorKind.CXX_TRY_STMT.value
@@ -42,7 +43,8 @@ _OPENING, _CLOSING = frozenset((b"(", b"[", b"{")), frozenset((b")", b"]", b"}")
 _BLANKS = re.compile(r"\s+")
 
 # Default initialisers of a local class and loops that OpenMP rewrites have no conditions to wrap.
-_STOP = STOP | {_FIELD, *(kind.value for kind in CursorKind.get_all_kinds() if kind.name.startswith("OMP_"))}
+_REWRITTEN = frozenset((_FIELD, *(kind.value for kind in CursorKind.get_all_kinds() if kind.name.startswith("OMP_"))))
+_STOP = STOP | _REWRITTEN
 
 
 class _Place(NamedTuple):
@@ -64,13 +66,13 @@ class _Content(NamedTuple):
 _CONSTANT = _Content(variable=False, call=False)
 
 
-def plan_branches(cursor: Cursor, source: bytes) -> tuple[BranchPlan, ...]:
-    """Return the conditions of `if`, `?:`, `while`, `do` and `for` in a function or lambda definition, in the order of the text.
+def plan_branches(cursor: Cursor, body: Body, source: bytes) -> tuple[BranchPlan, ...]:
+    """Return the conditions of `if`, `?:`, `while`, `do` and `for` in the body of a function or lambda, in the order of the text.
 
     `source` is the file the definition lies in; offsets count its bytes. Left out: conditions with declarations, `if constexpr`,
     constants, those that begin inside a macro or hold preprocessor lines, and those of functions and lambdas inside, which belong to them.
     """
-    return _Planner(cursor, source).plans()
+    return _Planner(cursor, source).plans(body)
 
 
 class _Planner:
@@ -83,15 +85,13 @@ class _Planner:
         self._out = (byref(self._file), byref(self._line), byref(self._column), byref(self._offset))
         self._constants: dict[int, _Content] = {}
 
-    def plans(self) -> tuple[BranchPlan, ...]:
+    def plans(self, body: Body) -> tuple[BranchPlan, ...]:
         """Return what `plan_branches` promises."""
-        body, home = _body(self._cursor), self._place(self._cursor)
-        if body is None or home is None:
+        home = self._place(self._cursor)
+        if home is None:
             return ()
         plans: dict[int, BranchPlan] = {}
-        for node, _ in subtree(body, _STOP):
-            if node._kind_id not in _KEYWORDS and node._kind_id != _CHOICE:
-                continue
+        for node in _conditional(body):
             place = self._choice(node) if node._kind_id == _CHOICE else self._statement(node)
             if place is not None and place.file == home.file:
                 text = _BLANKS.sub(" ", self._source[place.start : place.end].decode("utf-8", "replace"))
@@ -199,14 +199,16 @@ class _Planner:
         return self._constants[identity]
 
 
-def _body(cursor: Cursor) -> Cursor | None:
-    """Return the body's block, of a function-try-block the tried one: a probe's frame is not visible in the handlers."""
-    for child in children(cursor):
-        if child._kind_id == _TRY:
-            return _body(child)
-        if child._kind_id == _COMPOUND:
-            return child
-    return None
+def _conditional(body: Body) -> list[Cursor]:
+    """Return the statements and expressions with conditions, of a `try` those in its block: a probe's frame is not seen by handlers."""
+    if body.cursor._kind_id == _TRY:
+        block = next(child for child in children(body.cursor) if child._kind_id == _COMPOUND)
+        nodes = subtree(block, _STOP)
+    elif any(node._kind_id in _REWRITTEN for node, _ in body.nodes):
+        nodes = subtree(body.cursor, _STOP)
+    else:
+        nodes = body.nodes
+    return [node for node, _ in nodes if node._kind_id in _CONDITIONAL]
 
 
 def _parenthesised(source: bytes, start: int, keyword: bytes) -> tuple[list[tuple[int, int] | None], int]:

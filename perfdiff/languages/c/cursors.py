@@ -40,6 +40,9 @@ _PROTOTYPES: tuple[tuple[str, list[Any], Any], ...] = (
     ("clang_getRangeStart", [SourceRange], SourceLocation),
     ("clang_getRangeEnd", [SourceRange], SourceLocation),
     ("clang_getExpansionLocation", [SourceLocation, *_POSITION], None),
+    ("clang_getCursorSpelling", [cindex.Cursor], _String),
+    ("clang_getCursorUSR", [cindex.Cursor], _String),
+    ("clang_disposeString", [_String], None),
     ("clang_getCursorReferenced", [cindex.Cursor], cindex.Cursor),
     ("clang_getCursorDefinition", [cindex.Cursor], cindex.Cursor),
     ("clang_getCursorSemanticParent", [cindex.Cursor], cindex.Cursor),
@@ -104,6 +107,17 @@ RECORD = frozenset(
 )
 
 
+_IN_MACROS = 1 << 31  # numbers of places from here on are in what macros expand to, and in no file
+_BODIES = frozenset((CursorKind.COMPOUND_STMT.value, CursorKind.CXX_TRY_STMT.value))
+
+
+class Body(NamedTuple):
+    """The body of a function, a block or a `try`: its cursor, and what lies below as (cursor, parent)."""
+
+    cursor: Cursor
+    nodes: list[tuple[Cursor, Cursor]]
+
+
 class SourcePosition(NamedTuple):
     """A position in a file of the tree; `line` is 1-based, `offset` in bytes."""
 
@@ -143,14 +157,26 @@ class SourcePositions:
         self._files: dict[int | None, str | None] = {None: None}
         self._file, self._line, self._column, self._offset = c_void_p(), c_uint(), c_uint(), c_uint()
         self._out = (byref(self._file), byref(self._line), byref(self._column), byref(self._offset))
+        self._sizes: dict[int, int] = {}  # of files outside of the tree
+        self._outside = range(0)
 
     def _at(self, location: Any) -> SourcePosition | None:
+        # libclang numbers all bytes of all files that it reads, each file's in a row: most questions are of the file that the last one was.
+        if location.int_data in self._outside:
+            return None
         native.clang_getExpansionLocation(location, *self._out)
         handle = self._file.value
         if handle is not None and handle not in self._files:
-            self._files[handle] = self.relative(cindex.File(ctypes.cast(handle, cindex.c_object_p)).name)
-        file = self._files[handle]
-        return None if file is None else SourcePosition(file, self._offset.value, self._line.value)
+            name = cindex.File(ctypes.cast(handle, cindex.c_object_p)).name
+            self._files[handle] = self.relative(name)
+            if self._files[handle] is None:
+                self._sizes[handle] = _size(self._directory / name)
+        file, offset = self._files[handle], self._offset.value
+        if file is not None:
+            return SourcePosition(file, offset, self._line.value)
+        if handle is not None and location.int_data < _IN_MACROS:
+            self._outside = range(location.int_data - offset, location.int_data - offset + self._sizes[handle] + 1)
+        return None
 
     def relative(self, name: str) -> str | None:
         """Return the path below the tree of a file that the unit includes; None where it lies outside."""
@@ -173,6 +199,14 @@ class SourcePositions:
         return self._tree_files.source(file)
 
 
+def _size(path: Path) -> int:
+    """Return how many bytes a file has; 0 of a name that libclang gives to what it makes up."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
 def subtree(root: Cursor, stop: frozenset[int] = frozenset()) -> list[tuple[Cursor, Cursor]]:
     """Return everything below `root` as (cursor, parent) in source order; what lies below kinds of `stop` is left out."""
     found: list[tuple[Cursor, Cursor]] = []
@@ -185,6 +219,16 @@ def subtree(root: Cursor, stop: frozenset[int] = frozenset()) -> list[tuple[Curs
     return found
 
 
+def body_among(nodes: list[tuple[Cursor, Cursor]], function: Cursor) -> Body | None:
+    """Return the body of a function or lambda, the last of its children; `nodes` are its subtree. None where it has no body of its own."""
+    place = 1 if function._kind_id == LAMBDA else 0  # of what identifies an expression, or a declaration
+    for index, (node, parent) in enumerate(nodes):
+        is_child = node._kind_id in _BODIES and parent._kind_id == function._kind_id and parent.data[place] == function.data[place]
+        if is_child:
+            return Body(node, nodes[index + 1 :])
+    return None
+
+
 def children(root: Cursor) -> list[Cursor]:
     """Return the direct children of `root`."""
     found: list[Cursor] = []
@@ -195,6 +239,22 @@ def children(root: Cursor) -> list[Cursor]:
 
     native.clang_visitChildren(root, _VISITOR(visit), None)
     return found
+
+
+def spelling(cursor: Cursor) -> str:
+    """Return what a cursor is called."""
+    return _text(native.clang_getCursorSpelling(cursor))
+
+
+def unified_name(cursor: Cursor) -> str:
+    """Return libclang's name of a declaration that is the same in all units (USR)."""
+    return _text(native.clang_getCursorUSR(cursor))
+
+
+def _text(string: _String) -> str:
+    text: bytes = native.clang_getCString(string)
+    native.clang_disposeString(string)
+    return text.decode()
 
 
 def bound(cursor: Cursor, unit: Any) -> Cursor:

@@ -11,7 +11,7 @@ from clang.cindex import CursorKind
 
 from perfdiff.languages.c import lexer
 from perfdiff.languages.c.bodies import walk
-from perfdiff.languages.c.cursors import RECORD, Cursor, SourcePosition, SourcePositions, bound, children, is_null, native
+from perfdiff.languages.c.cursors import RECORD, Cursor, SourcePosition, SourcePositions, bound, children, is_null, native, spelling
 from perfdiff.languages.c.macro_bodies import Body, parts
 from perfdiff.languages.c.references import ALIASES, ENUMERATOR, References, qualified_name, stable_spelling
 from perfdiff.languages.closure import closure
@@ -174,13 +174,13 @@ class Macros:
         span = self.places.span(cursor)
         if span is None:
             return None
-        name = bound(cursor, self.unit).spelling
+        name = spelling(cursor)
         text = self.places.source(place.file)[span[0].offset : span[1]]
         return Macro(f"macro:{name}@{place.file}", name, place.file, place.line, span[0].offset, text, tuple(lexer.tokens(text)))
 
     def expand(self, cursor: Cursor, place: SourcePosition) -> None:
         """Take note of an expansion, or of a test such as `#ifdef`."""
-        name = bound(cursor, self.unit).spelling
+        name = spelling(cursor)
         if name in self._definitions:
             self._expansions.setdefault(place.file, []).append((place.offset, self._meant(cursor, name)))
 

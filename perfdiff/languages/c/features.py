@@ -6,6 +6,7 @@ What reads them has no side effects, never follows a pointer by itself (the runt
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 from clang.cindex import CursorKind, StorageClass, TypeKind
 
 from perfdiff.languages.c import readers
-from perfdiff.languages.c.cursors import FUNCTION, LAMBDA, METHODS, STOP, Cursor, bound, children, native, subtree
+from perfdiff.languages.c.cursors import FUNCTION, LAMBDA, METHODS, STOP, Body, Cursor, bound, children, native, spelling
 from perfdiff.languages.c.layouts import (
     CELL_BYTES,
     SIZED,
@@ -23,10 +24,10 @@ from perfdiff.languages.c.layouts import (
     Pointer,
     Record,
     Scalar,
+    Shape,
     Span,
     Text,
     is_integer,
-    layouts,
     measured_texts,
     standard_name,
 )
@@ -39,10 +40,9 @@ from perfdiff.records.schema import Origin
 
 _ENOUGH = 4 * MAX_FEATURES  # wide structures are followed no further once there is this much to choose from
 
-_USES = (CursorKind.DECL_REF_EXPR.value, CursorKind.MEMBER_REF_EXPR.value)
+_USES = frozenset((CursorKind.DECL_REF_EXPR.value, CursorKind.MEMBER_REF_EXPR.value))
 _FIELD = CursorKind.FIELD_DECL.value
 _VARIABLES = (CursorKind.VAR_DECL.value, CursorKind.PARM_DECL.value)
-_BODIES = (CursorKind.COMPOUND_STMT.value, CursorKind.CXX_TRY_STMT.value)
 _CLASSES = (CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL)
 _TEMPLATES = (CursorKind.CLASS_TEMPLATE, CursorKind.CLASS_TEMPLATE_PARTIAL_SPECIALIZATION)
 _FILE_SCOPES = (CursorKind.TRANSLATION_UNIT, CursorKind.NAMESPACE, CursorKind.LINKAGE_SPEC)
@@ -59,15 +59,14 @@ class _Start(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Object:
-    """A record whose fields can be read: `base` and then `offsets` lead to it, each through a pointer.
+    """A record whose fields can be read.
 
     `name` ends in the separator before a field's name; `untouched` counts the fields on the way that the body does not name; `above` are
     the records on the way, so that a list is not walked.
     """
 
     name: str
-    base: str
-    offsets: tuple[int, ...]
+    start: _Start
     record: Record
     untouched: int
     above: frozenset[int]
@@ -75,7 +74,23 @@ class _Object:
     @property
     def distance(self) -> int:
         """Return how far it is from the function: pointers followed, and one more for each step the body does not take."""
-        return len(self.offsets) + 1 + self.untouched
+        return len(self.start.offsets) + 1 + self.untouched
+
+
+class _FieldPlan(NamedTuple):
+    """A feature of an object, and the identities of the fields that it is read from."""
+
+    identities: tuple[int, ...]
+    plan: FeaturePlan
+
+
+class _Parameter(NamedTuple):
+    """A named parameter; `value_type` has references taken off, `shape` is what can be read of it."""
+
+    name: str
+    cursor: Cursor
+    value_type: Any
+    shape: Shape | None
 
 
 @dataclass(slots=True)
@@ -86,46 +101,81 @@ class _Touched:
     fields: set[int] = field(default_factory=set)
 
 
-def plan_features(cursor: Cursor, *, depth: int) -> tuple[FeaturePlan, ...]:
-    """Return the features of a function or lambda definition, nearest first, at most `MAX_FEATURES`.
+class FeaturePlanner:
+    """Plans the features of a unit's functions; what can be read of an object is planned once for all functions that have one like it."""
 
-    Follows at most `depth` pointers from a parameter or `this`. What cannot be read safely has no plan: unnamed parameters, unions,
-    bit-fields, volatile fields, incomplete types, and types that depend on a template's parameters.
-    """
-    return _Planner(cursor, depth).plans()
+    def __init__(self, unit: Any, depth: int) -> None:
+        self.unit, self.depth, self.layouts = unit, depth, Layouts()
+        self._fields: dict[tuple[str, _Start, int], tuple[_FieldPlan, ...]] = {}
+        self._links: dict[int, tuple[tuple[Member, Pointer, Record], ...]] = {}
+
+    def plans(self, cursor: Cursor, body: Body | None) -> tuple[FeaturePlan, ...]:
+        """Return the features of a function or lambda definition, nearest first, at most `MAX_FEATURES`.
+
+        Follows at most `depth` pointers from a parameter or `this`. What cannot be read safely has no plan: unnamed parameters, unions,
+        bit-fields, volatile fields, incomplete types, and types that depend on a template's parameters.
+        """
+        return _Planner(self, cursor, body).plans()
+
+    def fields(self, name: str, start: _Start, record: Record) -> tuple[_FieldPlan, ...]:
+        """Return what can be read of a record's own fields: `name` stands before a field's name, the record at the end of `start`."""
+        key = (name, start, record.identity)
+        if key not in self._fields:
+            self._fields[key] = tuple(self._plan_fields(name, start, record))
+        return self._fields[key]
+
+    def _plan_fields(self, name: str, start: _Start, record: Record) -> Iterator[_FieldPlan]:
+        base, offsets = start
+        if record.polymorphic and not offsets:
+            label = f"typeid(*{name[:-2]})" if name.endswith("->") else f"typeid({name[:-1]})"
+            yield _FieldPlan((), FeaturePlan(label, Origin.DERIVED, Load.TYPE, readers.dynamic_type(base), True))
+        measured = self.layouts.measured(record)
+        for member in record.members:
+            if member.name not in measured:
+                for plan in _read(name, member, base, (*offsets, member.offset)):
+                    yield _FieldPlan((member.identity,), plan)
+        for span in self.layouts.bounds(record):
+            expression = readers.span(base, (*offsets, span.first.offset), span.last.offset, span.element)
+            plan = FeaturePlan(f"{name}{span.last.name} - {name}{span.first.name}", Origin.DERIVED, Load.SIGNED, expression)
+            yield _FieldPlan((span.first.identity, span.last.identity), plan)
+
+    def links(self, record: Record) -> tuple[tuple[Member, Pointer, Record], ...]:
+        """Return the pointers among a record's fields that lead to records."""
+        if record.identity not in self._links:
+            pointers = ((member, member.shape) for member in record.members if isinstance(member.shape, Pointer))
+            targets = ((member, pointer, self.layouts.pointed_to(pointer)) for member, pointer in pointers)
+            self._links[record.identity] = tuple((member, pointer, target) for member, pointer, target in targets if target is not None)
+        return self._links[record.identity]
 
 
 class _Planner:
     """Plans the features of one function."""
 
-    def __init__(self, cursor: Cursor, depth: int) -> None:
-        self._cursor = cursor
-        self._depth = depth
-        self._layouts: Layouts = layouts(cursor._tu)
-        self._parameters = [parameter for parameter in _parameters(cursor) if parameter.spelling]
-        self._touched = _touched(cursor)
-        # Of the objects that the function is handed, by what their fields' names begin with.
-        self._overwritten = {
-            (f"{owner or 'this'}{separator}", identity)
-            for owner, identity in overwritten_fields(cursor)
-            for separator in (("->",) if owner == THIS else ("->", "."))
-        }
+    def __init__(self, planner: FeaturePlanner, cursor: Cursor, body: Body | None) -> None:
+        self._planner, self._cursor, self._depth = planner, cursor, planner.depth
+        self._layouts: Layouts = planner.layouts
+        self._parameters = [_parameter(child, self._layouts) for child in _parameters(cursor) if spelling(child)]
+        self._touched = _touched(body, planner.unit, with_locals=cursor._kind_id == LAMBDA)
+        self._overwritten: set[tuple[str, int]] = set()  # by what the fields' names begin with
 
     def plans(self) -> tuple[FeaturePlan, ...]:
         """Return the nearest features; of two with one name, the nearer."""
-        found = [(0, plan) for plan in self._arguments()]
-        found += [(1, plan) for plan in self._globals()]
-        found += self._behind([*self._this(), *(target for parameter in self._parameters for target in self._objects_of(parameter))])
-        found += self._template_fields()
-        return nearest((plan for _, plan in sorted(found, key=lambda pair: pair[0])), lambda plan: plan.name)
+        plans = [(0, plan) for plan in self._arguments()]
+        plans += [(1, plan) for plan in self._globals()]
+        owner = self._owner()
+        objects = [*self._this(owner), *(target for parameter in self._parameters for target in self._objects_of(parameter))]
+        fields_of = owner if owner is not None and owner.kind in _TEMPLATES and self._depth else None
+        if objects or fields_of is not None:
+            self._overwritten = _overwritten(self._cursor)
+        plans += self._behind(objects)
+        plans += self._template_fields(fields_of) if fields_of is not None else ()
+        return nearest((plan for _, plan in sorted(plans, key=lambda pair: pair[0])), lambda plan: plan.name)
 
     def _arguments(self) -> Iterator[FeaturePlan]:
         """Yield what the parameters themselves tell: numbers, lengths, sizes, and ranges between two of them."""
-        kinds = [_value_type(parameter.type) for parameter in self._parameters]
-        shapes = [self._layouts.shape(kind) for kind in kinds]
-        measured = measured_texts([(parameter.spelling, shape) for parameter, shape in zip(self._parameters, shapes, strict=True)])
-        for parameter, kind, shape in zip(self._parameters, kinds, shapes, strict=True):
-            name = parameter.spelling
+        measured = measured_texts([(parameter.name, parameter.shape) for parameter in self._parameters])
+        for parameter in self._parameters:
+            name, kind, shape = parameter.name, parameter.value_type, parameter.shape
             if kind.is_volatile_qualified():
                 continue
             if standard_name(kind) in SIZED:
@@ -137,13 +187,13 @@ class _Planner:
             elif isinstance(shape, Pointer):
                 inner = self._layouts.shape(shape.pointee)
                 if isinstance(inner, Count | Span) and self._depth:
-                    start = _start(name, parameter.type)
+                    start = _start(parameter)
                     yield from _read(f"{name}->", Member("", 0, inner, 0), start.base, (*start.offsets, 0))
         yield from self._argument_ranges()
 
     def _argument_ranges(self) -> Iterator[FeaturePlan]:
-        names = [parameter.spelling for parameter in self._parameters]
-        shapes = [self._layouts.shape(_value_type(parameter.type)) for parameter in self._parameters]
+        names = [parameter.name for parameter in self._parameters]
+        shapes = [parameter.shape for parameter in self._parameters]
         for first, last, numbers, pointers in ranges(names):
             shape, low, high = shapes[first], names[first], names[last]
             if numbers and is_integer(shape) and is_integer(shapes[last]):
@@ -156,7 +206,7 @@ class _Planner:
 
     def _globals(self) -> Iterator[FeaturePlan]:
         """Yield the scalar globals, static members and captures that the body names."""
-        parameters = {parameter.spelling for parameter in self._parameters}
+        parameters = {parameter.name for parameter in self._parameters}
         for variable in self._touched.variables.values():
             kind = _value_type(variable.type)
             shape = self._layouts.shape(kind)
@@ -196,16 +246,12 @@ class _Planner:
             return None
         return cursor.semantic_parent
 
-    def _this(self) -> Iterator[_Object]:
-        owner = self._owner()
+    def _this(self, owner: Cursor | None) -> Iterator[_Object]:
         if owner is not None and owner.kind in _CLASSES and (record := self._layouts.record(owner.type)) is not None:
             yield _root("this->", _Start("(const void *)(this)"), record)
 
-    def _template_fields(self) -> Iterator[tuple[int, FeaturePlan]]:
+    def _template_fields(self, owner: Cursor) -> Iterator[tuple[int, FeaturePlan]]:
         """Yield fields of `this` in a class template by their names: there is no layout before instantiation, but access is given."""
-        owner = self._owner()
-        if owner is None or owner.kind not in _TEMPLATES or not self._depth:
-            return
         for child in children(owner):
             if child._kind_id != _FIELD:
                 continue
@@ -221,16 +267,16 @@ class _Planner:
             elif isinstance(shape, Scalar) and kind.kind is not TypeKind.RECORD:
                 yield distance, _number(name, Origin.FIELD, shape, readers.value(shape.load, name))
 
-    def _objects_of(self, parameter: Cursor) -> Iterator[_Object]:
+    def _objects_of(self, parameter: _Parameter) -> Iterator[_Object]:
         """Yield the record that a parameter is, refers to, or points to (also through a pointer to the pointer: `struct list **`)."""
-        name, kind = parameter.spelling, _value_type(parameter.type)
+        name, kind, shape = parameter.name, parameter.value_type, parameter.shape
         if kind.is_volatile_qualified():
             return
-        start = _start(name, parameter.type)
         if (record := self._layouts.record(kind)) is not None:
-            if parameter.storage_class is not StorageClass.REGISTER:
-                yield _root(f"{name}.", start, record)
-        elif (shape := self._layouts.shape(kind)) is not None and isinstance(shape, Pointer):
+            if parameter.cursor.storage_class is not StorageClass.REGISTER:
+                yield _root(f"{name}.", _start(parameter), record)
+        elif isinstance(shape, Pointer):
+            start = _start(parameter)
             if (record := self._layouts.pointed_to(shape)) is not None:
                 yield _root(f"{name}->", start, record)
             elif (
@@ -238,50 +284,41 @@ class _Planner:
             ):
                 yield _root(f"(*{name})->", _Start(start.base, (*start.offsets, 0)), record)
 
-    def _behind(self, objects: Sequence[_Object]) -> Iterator[tuple[int, FeaturePlan]]:
-        """Yield the fields of objects and of what they point to, with their distance, the nearest objects first."""
-        frontier, count = list(objects), 0
-        while frontier and count < _ENOUGH:
+    def _behind(self, objects: Sequence[_Object]) -> list[tuple[int, FeaturePlan]]:
+        """Return the fields of objects and of what they point to, with their distance, the nearest objects first.
+
+        What lies farther away than as many features as are planned is left out.
+        """
+        frontier, plans = list(objects), list[tuple[int, FeaturePlan]]()
+        names, number_at = set[str](), Counter[int]()  # of features of other names, by distance
+        while frontier and len(plans) < _ENOUGH:
             target = min(frontier, key=lambda target: target.distance)
             frontier.remove(target)
-            if len(target.offsets) >= self._depth:
+            if len(target.start.offsets) >= self._depth:
                 continue
-            for distance, plan in self._fields(target):
-                count += 1
-                yield distance, plan
-            frontier += self._next(target)
+            if sum(number for distance, number in number_at.items() if distance <= target.distance) >= MAX_FEATURES:
+                break
+            for identities, plan in self._planner.fields(target.name, target.start, target.record):
+                if self._is_overwritten(target.name, identities):
+                    continue
+                distance = target.distance + (not self._touched.fields.issuperset(identities))
+                plans.append((distance, plan))
+                number_at[distance] += plan.name not in names
+                names.add(plan.name)
+            if len(target.start.offsets) + 1 < self._depth:
+                frontier += self._next(target)
+        return plans
 
-    def _fields(self, target: _Object) -> Iterator[tuple[int, FeaturePlan]]:
-        if target.record.polymorphic and not target.offsets:
-            name = f"typeid(*{target.name[:-2]})" if target.name.endswith("->") else f"typeid({target.name[:-1]})"
-            yield target.distance, FeaturePlan(name, Origin.DERIVED, Load.TYPE, readers.dynamic_type(target.base), True)
-        measured = self._layouts.measured(target.record)
-        for member in target.record.members:
-            if member.name in measured or (target.name, member.identity) in self._overwritten:
-                continue
-            distance = target.distance + (member.identity not in self._touched.fields)
-            for plan in _read(target.name, member, target.base, (*target.offsets, member.offset)):
-                yield distance, plan
-        for span in self._layouts.bounds(target.record):
-            if not self._overwritten.isdisjoint((target.name, each.identity) for each in (span.first, span.last)):
-                continue
-            name = f"{target.name}{span.last.name} - {target.name}{span.first.name}"
-            touched = {span.first.identity, span.last.identity} <= self._touched.fields
-            expression = readers.span(target.base, (*target.offsets, span.first.offset), span.last.offset, span.element)
-            yield target.distance + (not touched), FeaturePlan(name, Origin.DERIVED, Load.SIGNED, expression)
+    def _is_overwritten(self, name: str, identities: Sequence[int]) -> bool:
+        return bool(self._overwritten) and any((name, identity) in self._overwritten for identity in identities)
 
     def _next(self, target: _Object) -> Iterator[_Object]:
         """Yield the records that the pointers of a record lead to."""
-        for member in target.record.members:
-            if not isinstance(member.shape, Pointer) or (record := self._layouts.pointed_to(member.shape)) is None:
-                continue
-            if (target.name, member.identity) in self._overwritten:
-                continue
-            if record.identity not in target.above:
+        for member, pointer, record in self._planner.links(target.record):
+            if record.identity not in target.above and not self._is_overwritten(target.name, (member.identity,)):
                 yield _Object(
-                    f"{target.name}{member.name}{member.shape.separator}",
-                    target.base,
-                    (*target.offsets, member.offset),
+                    f"{target.name}{member.name}{pointer.separator}",
+                    _Start(target.start.base, (*target.start.offsets, member.offset)),
                     record,
                     target.untouched + (member.identity not in self._touched.fields),
                     target.above | {record.identity},
@@ -289,7 +326,7 @@ class _Planner:
 
 
 def _root(name: str, start: _Start, record: Record) -> _Object:
-    return _Object(name, start.base, start.offsets, record, 0, frozenset((record.identity,)))
+    return _Object(name, start, record, 0, frozenset((record.identity,)))
 
 
 def _parameters(cursor: Cursor) -> list[Cursor]:
@@ -299,19 +336,34 @@ def _parameters(cursor: Cursor) -> list[Cursor]:
     return [bound(child, cursor._tu) for child in children(cursor) if child._kind_id == CursorKind.PARM_DECL.value]
 
 
-def _touched(cursor: Cursor) -> _Touched:
-    touched = _Touched()
-    for child in children(cursor):
-        if child._kind_id not in _BODIES:
+def _parameter(cursor: Cursor, layouts: Layouts) -> _Parameter:
+    kind = _value_type(cursor.type)
+    return _Parameter(spelling(cursor), cursor, kind, layouts.shape(kind))
+
+
+def _overwritten(cursor: Cursor) -> set[tuple[str, int]]:
+    """Return the fields of the objects that a function is handed which it sets first, by what their names begin with."""
+    return {
+        (f"{owner or 'this'}{separator}", identity)
+        for owner, identity in overwritten_fields(cursor)
+        for separator in (("->",) if owner == THIS else ("->", "."))
+    }
+
+
+def _touched(body: Body | None, unit: Any, *, with_locals: bool) -> _Touched:
+    """Return what a body names; variables of functions only `with_locals`, as captures are."""
+    touched, seen = _Touched(), set[int]()
+    for node, _ in body.nodes if body is not None else ():
+        if node._kind_id not in _USES:
             continue
-        for node, _ in subtree(child, STOP):
-            if node._kind_id not in _USES:
-                continue
-            declaration = native.clang_getCursorReferenced(node)
-            if declaration._kind_id == _FIELD:
-                touched.fields.add(declaration.data[0])
-            elif declaration._kind_id in _VARIABLES and declaration.data[0] not in touched.variables:
-                touched.variables[declaration.data[0]] = bound(declaration, cursor._tu)
+        declaration = native.clang_getCursorReferenced(node)
+        kind, identity = declaration._kind_id, declaration.data[0]
+        if kind == _FIELD:
+            touched.fields.add(identity)
+        elif kind in _VARIABLES and identity not in seen:
+            seen.add(identity)
+            if with_locals or native.clang_getCursorSemanticParent(declaration)._kind_id not in FUNCTION:
+                touched.variables[identity] = bound(declaration, unit)
     return touched
 
 
@@ -321,14 +373,14 @@ def _value_type(kind: Any) -> Any:
     return canonical.get_pointee().get_canonical() if canonical.kind in _REFERENCES else canonical
 
 
-def _start(name: str, kind: Any) -> _Start:
+def _start(parameter: _Parameter) -> _Start:
     """Return where the record begins that a parameter is, refers to, or points to."""
-    value = _value_type(kind)
-    if value.kind is TypeKind.POINTER:
+    name, kind = parameter.name, parameter.value_type
+    if kind.kind is TypeKind.POINTER:
         return _Start(f"(const void *)({name})")
-    plain_c = kind.get_canonical().kind not in _REFERENCES and value.is_pod()  # without an overloaded `&`
+    plain_c = parameter.cursor.type.get_canonical().kind not in _REFERENCES and kind.is_pod()  # without an overloaded `&`
     address = f"(const void *)&({name})" if plain_c else f"(const void *)__builtin_addressof({name})"
-    return _Start(address, () if standard_name(value) is None else (0,))  # an owner holds its pointer at its own start
+    return _Start(address, () if standard_name(kind) is None else (0,))  # an owner holds its pointer at its own start
 
 
 def _number(name: str, origin: Origin, shape: Scalar, expression: str) -> FeaturePlan:

@@ -68,6 +68,10 @@ _OPTIONS = cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD | _KEEP_GOING
 _HEADER_OPTIONS = _OPTIONS | cindex.TranslationUnit.PARSE_INCOMPLETE | cindex.TranslationUnit.PARSE_SKIP_FUNCTION_BODIES
 
 
+_FOLDERS = ("-I", "-iquote", "-isystem", "-idirafter")
+_MISSING = re.compile(r"'(.+)' file not found")
+
+
 @dataclass(frozen=True, slots=True)
 class Unit:
     """A translation unit ready to parse: the file, where it is compiled, and libclang's arguments with and without machine flags."""
@@ -185,6 +189,20 @@ def parse_with(precompiled: Path, unit: Unit) -> Any:
 
 def _parse(unit: Unit, arguments: tuple[str, ...]) -> Any:
     return cindex.Index.create().parse(str(unit.file), args=list(arguments), options=_OPTIONS)
+
+
+def folders(unit: Unit, options: Sequence[str] = _FOLDERS) -> Iterator[Path]:
+    """Yield the folders that a unit's headers are looked for in, as far as `options` name them."""
+    for word, following in zip(unit.arguments, (*unit.arguments[1:], ""), strict=True):
+        for option in options:
+            if word.startswith(option):
+                yield unit.directory / (word[len(option) :] or following)
+
+
+def missing_headers(parsed: Any) -> tuple[str, ...]:
+    """Return the headers that a unit names and libclang does not find."""
+    errors = (problem.spelling for problem in parsed.diagnostics if problem.severity >= cindex.Diagnostic.Error)
+    return tuple(sorted({match[1] for error in errors if (match := _MISSING.match(error))}))
 
 
 def first_error(parsed: Any, tree: Path) -> str | None:

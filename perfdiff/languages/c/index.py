@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -25,6 +26,7 @@ from perfdiff.languages.c.unit import Memory, UnitFacts, index_unit
 from perfdiff.languages.c.unit_cache import UnitCache
 from perfdiff.languages.closure import closure
 from perfdiff.languages.digest import digest
+from perfdiff.languages.garbage import unsearched
 from perfdiff.languages.protocol import FLAGS, CompileCommand, Declaration, FunctionDefinition, MacroBody, Program
 from perfdiff.processes import signals_held
 from perfdiff.records.differences import Entity, EntityKind, Skipped
@@ -37,6 +39,7 @@ _FOLDER = "perfdiff-headers-"
 Place = tuple[str, int, str]  # file and offset, and the key where one macro makes several functions at one place
 
 
+@unsearched()
 def index(tree: Path, commands: Sequence[CompileCommand], *, depth: int, workers: int | None = None, cache: Path | None = None) -> Program:
     """Parse everything that was compiled in `tree` and return its functions and declarations.
 
@@ -83,8 +86,7 @@ def _all_facts(tree: Path, units: Sequence[front.Unit], depth: int, workers: int
         return list(_parsed(tree, units, depth, workers).values())
     facts = {unit: found for unit in units if (found := cache.load(unit)) is not None}
     fresh = _parsed(tree, [unit for unit in units if unit not in facts], depth, workers)
-    # A missing header may be there next time, and nothing of the entry would tell.
-    cache.store({unit: found for unit, found in fresh.items() if found.problem is None})
+    cache.store({unit: found for unit, found in fresh.items() if found.files})
     return [*facts.values(), *fresh.values()]
 
 
@@ -106,11 +108,17 @@ def _parsed(tree: Path, units: Sequence[front.Unit], depth: int, workers: int) -
     return facts | {unit: _index_alone(tree, unit, depth) for unit in broken}
 
 
+def _begin_worker() -> None:
+    """Let Ctrl-C end a worker at once and without a word, and search for no garbage: what it makes stays until it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    gc.disable()
+
+
 @contextmanager
 def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    # Not forked: the caller may have threads, and libclang starts some of its own. Ctrl-C ends a worker at once and without a word.
+    # Not forked: the caller may have threads, and libclang starts some of its own.
     spawn = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, mp_context=spawn, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_DFL))
+    pool = ProcessPoolExecutor(workers, mp_context=spawn, initializer=_begin_worker)
     try:
         yield pool
     except BaseException:  # nobody waits for what they parse any more
@@ -270,12 +278,13 @@ class _Merge:
     def _resolved(self, keys: set[str], file: str) -> set[str]:
         """Return the final keys that references from `file` mean: definitions in the same file before all others, overriders too."""
         reached = closure(keys, lambda key: self._overriders.get(key, ())) if self._overriders else keys
-        found = set[str]()
+        resolved = set[str]()
         for key in reached:
             places = self._known.get(key, ())
-            own = [place for place in places if place[0] == file]
-            found.update(self._keys[place] for place in own or places)
-        return found - self._helpers
+            if len(places) > 1:
+                places = [place for place in places if place[0] == file] or places
+            resolved.update(self._keys[place] for place in places)
+        return resolved - self._helpers
 
 
 def _merged(dependencies: Iterable[Dependency], flags: Iterable[Dependency]) -> dict[str, Dependency]:

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from clang.cindex import CursorKind, TypeKind, conf
 
@@ -376,11 +375,3 @@ def _is_empty(kind: Any) -> bool:
         return False
     bases = (child.type.get_canonical() for child in _definition_children(kind.get_declaration()) if child.kind is _BASE)
     return all(_is_empty(base) for base in bases)
-
-
-_OF_UNIT: WeakKeyDictionary[Any, Layouts] = WeakKeyDictionary()
-
-
-def layouts(unit: Any) -> Layouts:
-    """Return the layouts of a translation unit; types of one name may differ between units."""
-    return _OF_UNIT.setdefault(unit, Layouts())

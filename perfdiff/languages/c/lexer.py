@@ -42,9 +42,13 @@ def comment_lines(text: bytes) -> list[int]:
     """Return which lines of `text`, from 0, hold a comment, or a part of one, and nothing else."""
     if b"//" not in text and b"/*" not in text:
         return []
-    bare = _COMMENT.sub(lambda match: b"\n" * match["comment"].count(b"\n") if match["comment"] else match.group(), text)
-    lines = zip(text.split(b"\n"), bare.split(b"\n"), strict=True)
+    lines = zip(text.split(b"\n"), uncommented(text).split(b"\n"), strict=True)
     return [number for number, (written, left) in enumerate(lines) if written.strip() and not left.strip()]
+
+
+def uncommented(text: bytes) -> bytes:
+    """Return `text` without its comments, of which the ends of lines are left."""
+    return _COMMENT.sub(lambda match: b"\n" * match["comment"].count(b"\n") if match["comment"] else match.group(), text)
 
 
 def is_word(token: str) -> bool:

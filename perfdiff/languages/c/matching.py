@@ -24,9 +24,10 @@ def _tokens(definition: FunctionDefinition) -> list[str]:
 
 def _text_reasons(base: FunctionDefinition, head: FunctionDefinition, renames: Renames) -> tuple[ChangeReason, ...]:
     """Return what of a function's own text differs: its signature, its body, or the rest of its declaration."""
-    reasons, is_rename = [], partial(_is_rename, renames=renames)
-    if not is_same_but_for(lexer.tokens(base.signature.encode()), lexer.tokens(head.signature.encode()), is_rename):
-        reasons.append("signature changed")
+    reasons, is_rename = list[str](), partial(_is_rename, renames=renames)
+    if base.signature != head.signature:
+        before, after = (lexer.tokens(definition.signature.encode()) for definition in (base, head))
+        reasons += [] if is_same_but_for(before, after, is_rename) else ["signature changed"]
     if base.tokens != head.tokens and not is_same_but_for(_tokens(base), _tokens(head), is_rename):
         bodies = [lexer.tokens(one.text.encode()[one.body - one.start :]) for one in (base, head)]
         if bodies[0] != bodies[1]:

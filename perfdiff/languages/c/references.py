@@ -21,7 +21,9 @@ from perfdiff.languages.c.cursors import (
     bound,
     is_null,
     native,
+    spelling,
     template_of,
+    unified_name,
     variants,
 )
 from perfdiff.languages.c.cython import stable_key
@@ -80,10 +82,10 @@ def stable_spelling(text: str) -> str:
 
 def qualified_name(cursor: Cursor, unit: Any) -> str:
     """Return the name of a declaration as people write it, with its namespaces and classes."""
-    parts = [bound(cursor, unit).spelling]
+    parts = [spelling(cursor)]
     parent = native.clang_getCursorSemanticParent(cursor)
     while parent._kind_id in _SCOPES:
-        name = bound(parent, unit).spelling
+        name = spelling(parent)
         if parent._kind_id == _NAMESPACE and not name:
             name = "(anonymous namespace)"
         if _is_part_of_names(parent, name):
@@ -164,8 +166,8 @@ class References:
 
     def function_key(self, cursor: Cursor) -> str:
         """Return the key of a function: its USR, or its template's, and the file that defines it where it is not visible outside."""
-        cursor = bound(template_of(cursor), self._unit)
-        usr = stable_key(cursor.get_usr())
+        cursor = template_of(cursor)
+        usr = stable_key(unified_name(cursor))
         return f"{usr}@{self._home(cursor)}" if native.clang_getCursorLinkage(cursor) in INTERNAL_LINKAGE else usr
 
     def _home(self, cursor: Cursor) -> str:
@@ -180,7 +182,7 @@ class References:
         keys = self._type_keys(record)
         if not keys:
             return NOTHING
-        return Target(ReferenceKind.FIELD, keys, f"{self.entity(record)}.{stable_spelling(bound(field, self._unit).spelling)}")
+        return Target(ReferenceKind.FIELD, keys, f"{self.entity(record)}.{stable_spelling(spelling(field))}")
 
     def _variable(self, variable: Cursor) -> Target:
         variable = template_of(variable)
@@ -196,7 +198,7 @@ class References:
 
     def global_key(self, variable: Cursor) -> str:
         """Return the key of a variable outside of functions."""
-        usr: str = bound(variable, self._unit).get_usr()
+        usr = unified_name(variable)
         internal = native.clang_getCursorLinkage(variable) in INTERNAL_LINKAGE
         return f"global:{usr}@{self._home(variable)}" if internal else f"global:{usr}"
 
@@ -210,15 +212,15 @@ class References:
         if parent in FUNCTION:
             return ()  # a local type is part of the function's own text
         prefix = ALIAS_KEY if declaration._kind_id in ALIASES else "type:"
-        key = f"{prefix}{bound(definition, self._unit).get_usr()}@{place.file}"
-        self.types.setdefault(key, definition)
+        key = f"{prefix}{unified_name(definition)}@{place.file}"
+        self.types.setdefault(key, bound(definition, self._unit))
         return (key,)
 
     def _enumerator_keys(self, enumerator: Cursor) -> tuple[str, ...]:
         keys = self._type_keys(native.clang_getCursorSemanticParent(enumerator))
-        named = tuple(f"{key}:{bound(enumerator, self._unit).spelling}" for key in keys)
+        named = tuple(f"{key}:{spelling(enumerator)}" for key in keys)
         for key in named:
-            self.types.setdefault(key, enumerator)
+            self.types.setdefault(key, bound(enumerator, self._unit))
         return named
 
     def entity(self, record: Cursor) -> Entity:

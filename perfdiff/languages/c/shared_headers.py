@@ -3,7 +3,7 @@
 Most of what libclang parses of a unit of C++ is the standard library's. Here a unit gets precompiled those headers of it that it includes
 itself, in its own files, and no others: it sees no name that it would not see. Which they are is guessed from the text, and compared after
 the parse with what was included. A standard header means the same wherever it stands, unless a file of the unit defines a macro by a name
-that occurs in it. Where any of this does not hold, or the parse tells an error, the unit is parsed as it stands.
+that occurs in its code. Where any of this does not hold, or the parse tells an error, the unit is parsed as it stands.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from typing import Any
 from clang import cindex
 from clang.cindex import CursorKind
 
-from perfdiff.languages.c import front
-from perfdiff.languages.c.cursors import TreeFiles, bound, children
+from perfdiff.languages.c import front, lexer
+from perfdiff.languages.c.cursors import TreeFiles, bound, children, spelling
 
 _LEAST = 4  # units that must share headers: to precompile these takes as long as to parse two units
+_TOO_MANY_HEADERS = 2  # units that must have included fewer: a single one may be what is unlike the others
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
 _STANDARD = re.compile(r"[a-z_]+")  # headers of C, which end in .h, ask for macros that programs set
 _WORD = re.compile(rb"[A-Za-z_]\w*")
@@ -31,10 +32,12 @@ _INCLUSION = CursorKind.INCLUSION_DIRECTIVE.value
 _MACRO = CursorKind.MACRO_DEFINITION.value
 _FOLDERS = ("-I", "-iquote")
 
+_Key = tuple[tuple[str, ...], frozenset[str]]  # a unit's arguments, and the headers that it gets precompiled
+
 
 @dataclass(frozen=True, slots=True)
 class _Precompiled:
-    """Standard headers in a file that libclang loads; `words` are all that their text consists of."""
+    """Standard headers in a file that libclang loads; `words` are all that their code consists of."""
 
     headers: frozenset[str]
     file: Path
@@ -46,9 +49,10 @@ class SharedHeaders:
 
     def __init__(self, units: Sequence[front.Unit], files: TreeFiles, folder: Path) -> None:
         self._files, self._folder = files, folder
-        self._shares: dict[front.Unit, frozenset[str]] = {}
-        self._precompiled: dict[tuple[tuple[str, ...], frozenset[str]], _Precompiled | None] = {}
-        self._in_vain = Counter[tuple[tuple[str, ...], frozenset[str]]]()
+        self._shares: dict[front.Unit, frozenset[str] | None] = {}
+        self._precompiled: dict[_Key, _Precompiled | None] = {}
+        self._in_vain = Counter[_Key]()
+        self._included: dict[_Key, frozenset[str]] = {}  # by all units that were not parsed so
         alike: dict[tuple[str, ...], dict[front.Unit, frozenset[str]]] = defaultdict(dict)
         include = _Includes()
         for unit in units:
@@ -59,20 +63,32 @@ class SharedHeaders:
 
     def parse(self, unit: front.Unit) -> Any:
         """Return the parsed `clang.cindex.TranslationUnit`, as `front.parse` does."""
-        headers = self._shares.get(unit)
-        if headers is None:
-            return front.parse(unit)
-        key = (unit.arguments, headers)
-        if key not in self._precompiled:
-            self._precompiled[key] = self._precompile(unit, headers)
-        precompiled = self._precompiled[key]
-        parsed = None if precompiled is None else _parse_with(precompiled, unit)
-        if parsed is not None:
-            return parsed
-        self._in_vain[key] += 1
-        if self._in_vain[key] == _LEAST:
-            self._precompiled[key] = None
+        while (headers := self._shares.get(unit)) is not None:
+            key = (unit.arguments, headers)
+            if key not in self._precompiled:
+                self._precompiled[key] = self._precompile(unit, headers)
+            precompiled = self._precompiled[key]
+            parsed, included = (None, headers) if precompiled is None else _parse_with(precompiled, unit)
+            if parsed is not None:
+                return parsed
+            self._take_note(key, included)
+            if self._shares.get(unit) == headers:
+                break
         return front.parse(unit)
+
+    def _take_note(self, key: _Key, included: frozenset[str]) -> None:
+        """Take note that a unit was not parsed with headers, of which it includes some: the second time others get only those.
+
+        The text of units names headers that stand in conditions, such as those of a test framework's own implementation.
+        """
+        arguments, headers = key
+        self._in_vain[key] += 1
+        self._included[key] = self._included.get(key, headers) & included
+        if self._in_vain[key] >= _TOO_MANY_HEADERS and self._included[key] < headers:
+            fewer = self._included[key] or None
+            self._shares |= {unit: fewer for unit, share in self._shares.items() if unit.arguments == arguments and share == headers}
+        elif self._in_vain[key] == _LEAST:
+            self._precompiled[key] = None
 
     def _precompile(self, unit: front.Unit, headers: frozenset[str]) -> _Precompiled | None:
         self._folder.mkdir(exist_ok=True)
@@ -113,20 +129,21 @@ def _shares(sets: dict[front.Unit, frozenset[str]]) -> dict[front.Unit, frozense
     return shares
 
 
-def _parse_with(precompiled: _Precompiled, unit: front.Unit) -> Any | None:
-    """Return a parsed unit, or None where it may not be the same as without the precompiled headers."""
+def _parse_with(precompiled: _Precompiled, unit: front.Unit) -> tuple[Any | None, frozenset[str]]:
+    """Return a parsed unit, or None where it may not be the same as without the precompiled headers, and which of these it includes."""
     try:
         parsed = front.parse_with(precompiled.file, unit)
     except cindex.TranslationUnitLoadError:
-        return None
-    if _has_errors(parsed):
-        return None
-    nodes = [bound(cursor, parsed) for cursor in children(parsed.cursor)]
-    defined = (node for node in nodes if node._kind_id == _MACRO and node.spelling.encode() in precompiled.words)
-    if any(node.location.file is not None and not node.location.is_in_system_header for node in defined):
-        return None
-    included = {node.spelling for node in nodes if node._kind_id == _INCLUSION}
-    return parsed if precompiled.headers <= included else None
+        return None, precompiled.headers
+    nodes = children(parsed.cursor)
+    included = precompiled.headers.intersection(spelling(node) for node in nodes if node._kind_id == _INCLUSION)
+    defined = (bound(node, parsed) for node in nodes if node._kind_id == _MACRO and spelling(node).encode() in precompiled.words)
+    is_the_same = (
+        included == precompiled.headers
+        and not _has_errors(parsed)
+        and not any(node.location.file is not None and not node.location.is_in_system_header for node in defined)
+    )
+    return parsed if is_the_same else None, included
 
 
 def _has_errors(parsed: Any) -> bool:
@@ -135,7 +152,7 @@ def _has_errors(parsed: Any) -> bool:
 
 @functools.cache
 def _words(file: str) -> frozenset[bytes]:
-    return frozenset(_WORD.findall(Path(file).read_bytes()))
+    return frozenset(_WORD.findall(lexer.uncommented(Path(file).read_bytes())))
 
 
 class _Includes:
@@ -146,9 +163,7 @@ class _Includes:
 
     def standard(self, unit: front.Unit) -> frozenset[str]:
         """Return the standard headers that a unit and the files it finds in the program's folders name."""
-        arguments = zip(unit.arguments, (*unit.arguments[1:], ""), strict=True)
-        folders = [word[len(option) :] or after for word, after in arguments for option in _FOLDERS if word.startswith(option)]
-        roots = [os.path.join(unit.directory, folder) for folder in folders]  # noqa: PTH118 - a look at each of these for each include
+        roots = [str(folder) for folder in front.folders(unit, _FOLDERS)]
         standard, seen, waiting = set[str](), set[str](), [os.path.realpath(unit.file)]
         while waiting:
             file = waiting.pop()
@@ -157,7 +172,7 @@ class _Includes:
             seen.add(file)
             for quoted, angled in self._includes(file):
                 near = [os.path.dirname(file)] if quoted else []  # noqa: PTH120
-                places = (os.path.join(folder, quoted or angled) for folder in (*near, *roots))  # noqa: PTH118
+                places = (os.path.join(folder, quoted or angled) for folder in (*near, *roots))  # noqa: PTH118 - a look at each for each include
                 place = next(filter(self._is_file, places), None)
                 if place is not None:
                     waiting.append(os.path.realpath(place))

@@ -21,6 +21,7 @@ from perfdiff.languages.c.cursors import (
     SourcePosition,
     SourcePositions,
     TreeFiles,
+    body_among,
     bound,
     children,
     is_null,
@@ -29,7 +30,7 @@ from perfdiff.languages.c.cursors import (
     subtree,
 )
 from perfdiff.languages.c.declarations import Dependency, Macro, Macros, Types, describe_global
-from perfdiff.languages.c.features import plan_features
+from perfdiff.languages.c.features import FeaturePlanner
 from perfdiff.languages.c.obstacles import INHERITED, INITIALISER, first_statement, ifunc_resolvers, obstacle
 from perfdiff.languages.c.references import References, linkage_names, qualified_name, stable_spelling
 from perfdiff.languages.closure import closure
@@ -54,7 +55,8 @@ _WANTED = _CONTAINERS | FUNCTION | {_MACRO_DEFINITION, _EXPANSION, _VARIABLE}
 class UnitFacts:
     """What one translation unit says. Texts are not filled in yet, and keys are those of this unit alone.
 
-    `overrides` maps methods to the methods they override, `files` are the files of the tree it was made of.
+    `overrides` maps methods to the methods they override, `files` are the files of the tree it was made of, `missing` the headers that it
+    names and that are not there.
     """
 
     file: str
@@ -63,6 +65,7 @@ class UnitFacts:
     overrides: Mapping[str, tuple[str, ...]]
     files: tuple[str, ...]
     problem: str | None
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -90,14 +93,15 @@ class _Found:
 def index_unit(unit: front.Unit, parsed: Any, tree: Path, *, depth: int, memory: Memory) -> UnitFacts:
     """Return the facts of a translation unit that was parsed."""
     places = SourcePositions(memory.files, unit.directory)
-    walk = _UnitWalk(parsed, places, depth, memory)
+    walk = _UnitWalk(parsed, places, depth, memory, is_cplusplus="c++" in unit.arguments)
     walk.collect(parsed.cursor)
     functions, overrides = walk.functions()
     dependencies = _reachable((key for function in functions for key in function.uses), memory)
     file = str(unit.file.resolve().relative_to(tree.resolve()))
     included = {places.relative(one.include.name) for one in parsed.get_includes()}
     files = tuple(sorted({file, *filter(None, included)}))
-    return UnitFacts(file, functions, (*dependencies, *walk.globals()), overrides, files, front.first_error(parsed, tree))
+    problem, missing = front.first_error(parsed, tree), front.missing_headers(parsed)
+    return UnitFacts(file, functions, (*dependencies, *walk.globals()), overrides, files, problem, missing)
 
 
 def _reachable(keys: Iterator[str], memory: Memory) -> tuple[Dependency, ...]:
@@ -109,12 +113,14 @@ def _reachable(keys: Iterator[str], memory: Memory) -> tuple[Dependency, ...]:
 class _UnitWalk:
     """One pass over the top level of a unit, then one over each function body."""
 
-    def __init__(self, parsed: Any, places: SourcePositions, depth: int, memory: Memory) -> None:
-        self._parsed, self._places, self._depth, self._memory = parsed, places, depth, memory
+    def __init__(self, parsed: Any, places: SourcePositions, depth: int, memory: Memory, *, is_cplusplus: bool) -> None:
+        self._parsed, self._places, self._memory = parsed, places, memory
         self._references = References(parsed, places)
         self._types = Types(parsed, places, self._references)
         self._macros = Macros(parsed, places, memory.macros)
         self._resolvers: dict[str, frozenset[str]] = {}
+        self._is_cplusplus, self._wanted = is_cplusplus, _WANTED if is_cplusplus else _WANTED - RECORD
+        self._features = FeaturePlanner(parsed, depth)
         self._functions: list[Cursor] = []
         self._variables: list[Cursor] = []
 
@@ -122,7 +128,9 @@ class _UnitWalk:
         """Gather the macros, functions and variables of the tree's files."""
         for cursor in children(scope):
             kind = cursor._kind_id
-            if kind not in _WANTED or (place := self._places.of(cursor)) is None:
+            if kind not in self._wanted or (kind in FUNCTION and not native.clang_isCursorDefinition(cursor)):
+                continue
+            if (place := self._places.of(cursor)) is None:
                 continue
             if kind == _EXPANSION:
                 self._macros.expand(cursor, place)
@@ -130,12 +138,8 @@ class _UnitWalk:
                 self._macros.define(cursor, place)
             elif kind in _CONTAINERS:
                 self.collect(cursor)
-            elif self._is_instance(cursor, place):
-                continue
-            elif kind == _VARIABLE:
-                self._variables.append(cursor)
-            elif native.clang_isCursorDefinition(cursor):
-                self._functions.append(cursor)
+            elif not (self._is_cplusplus and self._is_instance(cursor, place)):
+                (self._variables if kind == _VARIABLE else self._functions).append(cursor)
 
     def _is_instance(self, cursor: Cursor, place: SourcePosition) -> bool:
         """Return whether a template became this, which libclang has beside it where a unit has precompiled headers."""
@@ -247,7 +251,7 @@ class _UnitWalk:
         if braces is None or bound(cursor, self._parsed).is_default_method():
             return
         inner = self._named([node for node, _ in nodes if node._kind_id in STOP], one.key, one.name)
-        found = traffic(nodes, self._references)
+        found, body = traffic(nodes, self._references), body_among(nodes, cursor)
         source = self._places.source(place.file)
         written_out = place.offset <= braces[0] < braces[1] <= one.end and source[braces[0]] == b"{"[0] and source[braces[1] - 1] == b"}"[0]
         holes = self._holes(inner) if written_out else []
@@ -282,8 +286,8 @@ class _UnitWalk:
             calls=frozenset(found.calls | {definition.key for definition in nested}),
             reads=frozenset(found.reads),
             writes=frozenset(found.writes),
-            features=plan_features(bound(cursor, self._parsed), depth=self._depth) if reason is None else (),
-            branches=plan_branches(bound(cursor, self._parsed), source) if reason is None and written_out else (),
+            features=self._features.plans(bound(cursor, self._parsed), body) if reason is None else (),
+            branches=plan_branches(bound(cursor, self._parsed), body, source) if reason is None and written_out and body else (),
             obstacle=reason,
             linkage=linkage_names(cursor, self._parsed),
             made=made,

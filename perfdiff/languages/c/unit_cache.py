@@ -1,7 +1,8 @@
 """Facts of translation units on disk, so that a unit which is the same in base and head, or was met before, is parsed once.
 
 An entry is two lines of JSON: the files that the unit was made of, then what it says. It is valid while every one of these files has the
-same content and no other file of the tree has taken or lost one of their names (which could change what an `#include` finds). The key
+same content, no other file of the tree has taken or lost one of their names (which could change what an `#include` finds), and headers that
+were missing are missing still. The key
 covers the rest: command, compiler's folders and target, depth, and the code that makes the facts. Functions and declarations of headers
 are those of many units: what all units of one run say is written once, in a pack named by its content, and entries have their places there.
 """
@@ -37,13 +38,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _UnitEntry:
-    """The facts of a unit without a problem; functions and dependencies are numbers in the pack."""
+    """The facts of a unit; functions and dependencies are numbers in the pack."""
 
     pack: str
     file: str
     functions: tuple[int, ...]
     dependencies: tuple[int, ...]
     overrides: Mapping[str, tuple[str, ...]]
+    problem: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ class UnitCache:
                 path.open(encoding="utf-8") as lines,
             ):
                 header = json.loads(lines.readline())
-                if self._is_valid(header):
+                if self._is_valid(header, unit):
                     stored = msgspec.json.decode(lines.readline(), type=_UnitEntry)
                     functions, dependencies = _pack(self._pack_path(stored.pack))
                     facts = UnitFacts(
@@ -116,14 +118,15 @@ class UnitCache:
                         tuple(dependencies.at(stored.dependencies)),
                         stored.overrides,
                         tuple(header["files"]),
-                        None,
+                        stored.problem,
+                        tuple(header["missing"]),
                     )
                     os.utime(path)
                     return facts
         return None
 
     def store(self, all_facts: Mapping[front.Unit, UnitFacts]) -> None:
-        """Keep the facts of units without problems; the oldest of too many variants of one goes."""
+        """Keep the facts of units; the oldest of too many variants of one goes."""
         functions, dependencies = _PackWriter(), _PackWriter()
         numbers = {
             unit: (tuple(map(functions.number, facts.functions)), tuple(map(dependencies.number, facts.dependencies)))
@@ -135,11 +138,12 @@ class UnitCache:
             if all_facts:
                 entry.write(self._pack_path(name), text.decode())
             for unit, facts in all_facts.items():
-                self._store(unit, facts, _UnitEntry(name, facts.file, *numbers[unit], facts.overrides))
+                self._store(unit, facts, _UnitEntry(name, facts.file, *numbers[unit], facts.overrides, facts.problem))
 
     def _store(self, unit: front.Unit, facts: UnitFacts, stored: _UnitEntry) -> None:
         made_of = {file: self._digest(file) for file in facts.files}
-        header = json.dumps({"files": made_of, "names": self._places_of_names(facts.files)})
+        names = self._places_of_names((*facts.files, *facts.missing))
+        header = json.dumps({"files": made_of, "missing": facts.missing, "names": names})
         folder = self._entries(unit)
         entry.write(folder / f"{digest([header])}.json", f"{header}\n{msgspec.json.encode(stored).decode()}\n")
         for old in sorted(folder.glob("*.json"), key=lambda path: -path.stat().st_mtime)[_VARIANTS:]:
@@ -153,9 +157,14 @@ class UnitCache:
         words = (word.replace(str(self._tree), ".") for word in (str(unit.directory.resolve()), *unit.arguments))
         return self._folder / digest([_code(), str(self._depth), file, *words])
 
-    def _is_valid(self, header: Mapping[str, Any]) -> bool:
+    def _is_valid(self, header: Mapping[str, Any], unit: front.Unit) -> bool:
         files: Mapping[str, str] = header["files"]
-        return all(self._digest(file) == known for file, known in files.items()) and header["names"] == self._places_of_names(files)
+        missing: Sequence[str] = header["missing"]
+        return (
+            all(self._digest(file) == content for file, content in files.items())
+            and header["names"] == self._places_of_names((*files, *missing))
+            and not any((folder / name).is_file() for name in missing for folder in front.folders(unit))
+        )
 
     def _places_of_names(self, files: Iterable[str]) -> dict[str, list[str]]:
         return {name: self._names.get(name, []) for name in sorted({Path(file).name for file in files})}
