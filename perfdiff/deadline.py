@@ -85,6 +85,11 @@ class Deadline:
         return self.is_short or self.ending is not None
 
     @property
+    def ended_by(self) -> Ending | None:
+        """Return what ended measuring before it was complete, if anything did; what was left out was so for want of time."""
+        return self.ending or (Ending.TIME if self.is_short else None)
+
+    @property
     def is_answerable(self) -> bool:
         """Return whether measuring has begun, so that there may be an answer if it ends here."""
         return self._is_measuring or self._has_measured

@@ -47,6 +47,16 @@ def test_what_would_decide_is_told_where_it_is_within_reach(needed: int, says: s
     assert found.excluded == 1.12
 
 
+@pytest.mark.parametrize(
+    ("ended_by", "advice"),
+    [(None, "raise measure.budget_s"), ("time", "give the comparison more with --time"), ("interrupted", "let it measure to its end")],
+)
+def test_the_advice_names_what_limited_the_runs(ended_by: str | None, advice: str) -> None:
+    end = EndToEnd(Point(0, "run", {}, "./prog"), 1e8, 1.05e8, Ratio(1.05, 0.97, 1.12, 26, 26), None, needed=160)
+    evidence = Evidence(WholeRuns((end,)), ended_by=ended_by)
+    assert say(conclude((), evidence, CompareConfig()).sentence).endswith(f"about 160 pairs of runs would decide: {advice}")
+
+
 def test_of_open_points_the_one_is_told_that_seems_to_be_slower_and_else_the_one_that_takes_longest_to_decide() -> None:
     nearly = EndToEnd(Point(0, "nearly", {}, "./prog"), 1e8, 1e8, Ratio(0.99, 0.95, 1.06, 5, 5), None, needed=6)
     far = EndToEnd(Point(1, "far", {}, "./prog"), 1e8, 1e8, Ratio(1.0, 0.84, 1.14, 5, 5), None, needed=40)

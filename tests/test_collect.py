@@ -126,8 +126,11 @@ def test_what_is_counted_is_chosen_by_what_runs_take_as_a_rule() -> None:
     runs = [Run(0, Phase.PLAIN, point, Side.BASE, 0, wall, wall, 1e6, None, None, "") for point, of in walls.items() for wall in of]
     chosen = counting.affordable(points, runs, 30.0, 2, 40.0)
     assert chosen == points[:1]
-    assert "w n=2 was not counted" in counting.left_out(points, chosen, 30.0, 20.0)[0].text
-    assert "2 of 2 workload points (w n=1, …) were" in counting.left_out(points, (), 0.1, 20.0)[0].text
+    of_counts, of_time = (counting.left_out(points, chosen, 30.0, 20.0, is_of_time=is_of_time)[0].text for is_of_time in (False, True))
+    assert "w n=2 was not counted" in of_counts
+    assert of_counts.endswith("raise counters.budget_s to count them")
+    assert of_time.endswith("give the comparison more with --time to count them")
+    assert "2 of 2 workload points (w n=1, …) were" in counting.left_out(points, (), 0.1, 20.0, is_of_time=False)[0].text
     assert counting.affordable(points, runs, 0.1, 2, 40.0) == ()
 
 

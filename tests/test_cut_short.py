@@ -86,6 +86,7 @@ def test_whole_runs_that_were_made_by_then_are_told_and_nothing_of_it_is_kept(su
     assert outcome.experiment is not None
     plain = [run for run in outcome.experiment.runs if run.phase is Phase.PLAIN]
     assert len(plain) == 14
+    assert outcome.experiment.ended_by == ending
     assert outcome.findings.verdict is Verdict.REGRESSION
     headline = document.headline(outcome.findings)
     assert re.match(r"So far: regression, not located: whole runs at add n=\d+ take ×1\.5 \[1\.[45]\d*, 1\.5\d*\]", headline), headline

@@ -45,9 +45,9 @@ def test_a_reserve_for_the_analysis_is_no_time_to_measure_in() -> None:
 def test_a_step_that_does_not_fit_is_left_out_and_that_is_kept_in_mind() -> None:
     deadline = Deadline(20.0, Clock())
     assert deadline.allows(18.0)
-    assert not deadline.is_cut
+    assert (deadline.is_cut, deadline.ended_by) == (False, None)
     assert not deadline.allows(18.1)
-    assert deadline.is_cut
+    assert (deadline.is_cut, deadline.ended_by) == (True, Ending.TIME)
     assert Deadline().allows(1e9)
 
 

@@ -184,6 +184,7 @@ def gathered(of: Known, studies: Sequence[Study], lines: MatchedLines | None = N
         tuple(run for run in experiment.runs if run.phase is Phase.COUNTED),
         _unrun(experiment, of.runs),
         experiment.endless,
+        experiment.ended_by,
     )
     return Gathered(cases, q_values, own, attribution, of.counted, of.runs, evidence, Machines(of.names, _q_of_machines(studies)))
 

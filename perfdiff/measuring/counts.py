@@ -76,10 +76,11 @@ class CountedRuns:
     def of_chosen(self, site: Site, before: Sequence[Run], at: Sequence[Point]) -> tuple[CountsOfRuns | None, tuple[Note, ...]]:
         """Count the chosen functions at some points within the budget, until counts of one thread repeat; discard all if a run fails."""
         budget_s, points = self._budget_s, self._affordable(site, before, at)
+        is_of_time = budget_s < self.bench.request.config.counters.budget_s
         variant = variants.counted(self.bench, site)
         if not variant.targets:
             return None, variant.notes
-        notes = (*variant.notes, *counting.left_out(at, points, budget_s, site.slowdown))
+        notes = (*variant.notes, *counting.left_out(at, points, budget_s, site.slowdown, is_of_time=is_of_time))
         if not points:
             return None, notes
         counted = _nothing_counted(variant, points)

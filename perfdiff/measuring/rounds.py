@@ -345,6 +345,7 @@ class Rounds:
             outside=self._outside,
             endless=site.endless,
             build=bench.request.config.build.command,
+            ended_by=bench.request.deadline.ended_by,
         )
 
     def _all_notes(self) -> Iterator[Note]:

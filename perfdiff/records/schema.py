@@ -400,7 +400,7 @@ class Experiment:
     `environment`'s did. `reach` tells how much of what changed ran, None where that is not known. `met` are files that differ and that
     slower runs open, list or ask after, `outside` those outside of the trees that runs read and that builds or earlier runs wrote.
     `endless` are cases that are not among the points, as they do not end on head. `build` is the command that built, with options that
-    nobody asked for; None where it is not known.
+    nobody asked for; None where it is not known. `ended_by` is what ended measuring before it was complete: `time`, or a signal.
     """
 
     base: Revision
@@ -426,3 +426,4 @@ class Experiment:
     outside: tuple[str, ...] = ()
     endless: tuple[EndlessCase, ...] = ()
     build: str | None = None
+    ended_by: str | None = None

@@ -35,7 +35,7 @@ class Evidence:
     `reach` is how much of what changed ran, None where that is not known; `met` are files that differ and that slower runs meet.
     `outside` are files outside of the trees that runs read and that builds or earlier runs wrote. `witnessed` is what whole runs did, point
     by point, and `counted_runs` are those that were counted. At the points `unrun` there was no time for runs of both sides.
-    `endless` are cases that do not end on head.
+    `endless` are cases that do not end on head. `ended_by` is what ended measuring before it was complete, None where nothing did.
     """
 
     runs: WholeRuns = field(default_factory=WholeRuns)
@@ -52,6 +52,7 @@ class Evidence:
     counted_runs: tuple[Run, ...] = ()
     unrun: tuple[str, ...] = ()
     endless: tuple[EndlessCase, ...] = ()
+    ended_by: str | None = None
 
     @property
     def where(self) -> Claim | None:
@@ -196,7 +197,7 @@ def _not_slower(program: Program) -> Claim | None:
 
 
 def _runs_open(program: Program) -> Claim | None:
-    return _undecided(_needed(program.runs), program) if program.is_open or program.is_judged_alone else None
+    return _undecided(_needed(program.runs, program.evidence.ended_by), program) if program.is_open or program.is_judged_alone else None
 
 
 def _function_faster(program: Program) -> Claim | None:
@@ -399,8 +400,9 @@ def _excluded(runs: WholeRuns, config: CompareConfig) -> Claim:
     return claim("excluded", ratio=runs.excluded, points=len(runs.ends), confidence=config.confidence)
 
 
-def _needed(runs: WholeRuns) -> Claim:
+def _needed(runs: WholeRuns, ended_by: str | None) -> Claim:
     """Return which point is open, one that seems to be slower or else the last that would be decided, and how many runs would do so."""
+    more = claim("more-runs", ended_by=ended_by)
     if not runs.ends:
         return claim("not-of-the-program" if runs.left_out else "no-runs")
     clocked, opened = runs.of(PointStanding.CLOCKED), runs.of(PointStanding.OPEN)
@@ -420,8 +422,8 @@ def _decides(worst: EndToEnd) -> Claim:
         remedy = claim("layouts-vary" if worst.by_layouts else "machine-varies")
         return claim("too-many-pairs", takes=_takes(worst), most=MOST_PAIRS, remedy=remedy)
     if worst.needed and worst.ratio and worst.needed > worst.ratio.runs_base:
-        return claim("pairs-needed", takes=_takes(worst), needed=worst.needed)
-    return claim("runs-needed", takes=_takes(worst))
+        return claim("pairs-needed", takes=_takes(worst), needed=worst.needed, more=more)
+    return claim("runs-needed", takes=_takes(worst), more=more)
 
 
 def _takes(end: EndToEnd) -> Claim:

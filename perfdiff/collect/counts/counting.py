@@ -81,15 +81,19 @@ def repeats(totals: Totals, runs: Sequence[Run]) -> bool:
     return True
 
 
-def left_out(points: Sequence[Point], chosen: Sequence[Point], budget_s: float, slowdown: float) -> tuple[Note, ...]:
-    """Say which points were not counted because they would take too long: `slowdown` times as long as plain ones."""
+def left_out(points: Sequence[Point], chosen: Sequence[Point], budget_s: float, slowdown: float, *, is_of_time: bool) -> tuple[Note, ...]:
+    """Say which points were not counted because they would take too long: `slowdown` times as long as plain ones.
+
+    The budget `is_of_time` where less of the comparison's time was left than counts may take.
+    """
     missing = [point.label for point in points if point not in chosen]
     if not missing:
         return ()
     which = f"{missing[0]} was" if len(missing) == 1 else f"{len(missing)} of {len(points)} workload points ({missing[0]}, …) were"
     text = (
         f"{which} not counted: counted runs take about "
-        f"{slowdown:.0f} times as long, and all together may take {budget_s:g} s; raise counters.budget_s to count them"
+        f"{slowdown:.0f} times as long, and all together may take {budget_s:.3g} s; "
+        f"{'give the comparison more with --time' if is_of_time else 'raise counters.budget_s'} to count them"
     )
     return (Note("partly-counted", text),)
 

@@ -56,6 +56,16 @@ def _none_slower(facts: Facts) -> str:
     return f"{compared} compared, none makes the program slower"
 
 
+def _more_runs(facts: Facts) -> str:
+    match facts["ended_by"]:
+        case None:
+            return "raise measure.budget_s"
+        case "time":
+            return "give the comparison more with --time"
+        case _:
+            return "let it measure to its end"
+
+
 def _endless_on_head(facts: Facts) -> str:
     others = f", nor do {facts['others']} more cases" if facts["others"] > 1 else ", nor does 1 more case" if facts["others"] else ""
     limit, base = (units.duration(facts[name]) for name in ("limit_ns", "base_ns"))
@@ -92,10 +102,16 @@ WORDINGS: Mapping[str, Wording] = {
     "made-by-places": "{takes}, but counts say that no work was added: the place of code in memory may make that",
     "runs-take": "whole runs at {point} take {ratio:interval} the {cost} ({pairs} pairs)",
     "runs-too-few": "whole runs at {point} are too few",
+<<<<<<< HEAD
     "runs-needed": "{takes}: raise measure.budget_s, or run on a quieter machine",
     "longer-at-times": "some runs of head at {point} take {multiple:ratio} the CPU time of most, and hardly any of base's: raise "
     "measure.budget_s, or run the workload several times in one command",
     "pairs-needed": "{takes}; about {needed:count} pairs of runs would decide: raise measure.budget_s",
+=======
+    "runs-needed": "{takes}: {more}, or run on a quieter machine",
+    "pairs-needed": "{takes}; about {needed:count} pairs of runs would decide: {more}",
+    "more-runs": _more_runs,
+>>>>>>> door
     "too-many-pairs": "{takes}, which {most} pairs would not tell from the smallest effect of interest: {remedy}",
     "layouts-vary": "the place of code in memory makes more than the change",
     "machine-varies": "try a quieter machine",
