@@ -102,7 +102,7 @@ def test_runs_that_take_longer_at_times_are_told_and_no_good_news_whatever_count
     same_work = Work(0.0, 0.0, 0.0, 0.0, repeats=True, is_bounded=True)
     found = conclude((), Evidence(WholeRuns((end,)), same_work), CompareConfig())
     assert found.verdict is Verdict.INCONCLUSIVE
-    assert say(found.sentence).startswith("Inconclusive: some runs of head at run take ×6 the CPU time of most, and hardly any of base's")
+    assert say(found.sentence).startswith("Inconclusive: some runs of head at run take ×6 as long as most, and hardly any of base's")
 
 
 @pytest.mark.parametrize(

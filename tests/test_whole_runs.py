@@ -299,6 +299,15 @@ def test_runs_of_head_alone_that_take_several_times_as_long_at_times_are_not_exc
     assert WholeRuns(ends).excluded == np.inf
 
 
+def test_one_run_of_head_that_waits_for_several_times_as_long_as_most_take_is_not_excluded() -> None:
+    made = [replace(run, together=True) for run in longer_at_times()]
+    waiting = next(at for at, run in enumerate(made) if run.side is Side.HEAD)
+    made[waiting] = replace(made[waiting], wall_ns=made[waiting].wall_ns + 6e8)
+    ends = whole_runs(THREE, made, CompareConfig()).ends
+    assert [end.at_times for end in ends] == [pytest.approx(6.5, rel=0.05), None, None]
+    assert ends[0].standing is PointStanding.OPEN
+
+
 @pytest.mark.parametrize(
     "made",
     [

@@ -79,8 +79,8 @@ class Policy:
     waits: float = 0.15
     # A run that waits now and then does so for longer than a busy machine keeps the shell above it from starting it: 18 ms at a load of 6.
     stall_ns: float = 50e6
-    # A run that takes so many times the CPU time of its side's median is no noise: by chance 9 of 19,900 runs of 10 ms and more did, and 62
-    # of 7,500 shorter ones (load 2 to 13 on two CPUs). What base's add is little beside head's where it is less than a third.
+    # A run that takes so many times its side's median is no noise: in CPU time, 9 of 19,900 runs of 10 ms and more did by chance, and 62 of
+    # 7,500 shorter ones (load 2 to 13 on two CPUs). What base's add is little beside head's where it is less than a third.
     seldom: float = 2.0
     seldom_noise: float = 1 / 3
     # Of what runs take longer, at most this share is CPU time where they only wait longer for a service: answers that came 3 ms late made

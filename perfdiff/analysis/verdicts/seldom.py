@@ -15,7 +15,7 @@ from perfdiff.statistics.sides import comparable
 
 
 def points_slower_at_times(points: Sequence[Point], runs: Sequence[Run], config: CompareConfig) -> Mapping[int, float]:
-    """Return the longest of head's plain runs by their median, by points at which some take several times as much CPU time.
+    """Return the longest of head's plain runs by their median, by points at which some take several times as long.
 
     A difference of middles does not see them. They count where they add an effect of interest to the mean of a workload's runs, and base's
     add little of that: what a busy machine does to few runs it does to either side's. Where head saves more than they add, they do not.
@@ -23,7 +23,7 @@ def points_slower_at_times(points: Sequence[Point], runs: Sequence[Run], config:
     by_workload: dict[str, dict[int, tuple[Floats, Floats]]] = {}
     plain = [run for run in runs if run.phase is Phase.PLAIN and not (run.clocked or run.requests)]
     for point in points:
-        base, head = (_cpu_ns([run for run in plain if (run.point, run.side) == (point.id, side)]) for side in Side)
+        base, head = (_took_ns([run for run in plain if (run.point, run.side) == (point.id, side)]) for side in Side)
         if min(len(base), len(head)) >= FEWEST_PAIRS:
             by_workload.setdefault(point.workload, {})[point.id] = base, head
     effects = {point.id: config.at(point.min_effect).min_effect for point in points}
@@ -35,8 +35,9 @@ def points_slower_at_times(points: Sequence[Point], runs: Sequence[Run], config:
     return slower
 
 
-def _cpu_ns(runs: Sequence[Run]) -> Floats:
-    return np.array([max(run.cpu_ns, 1.0) for run in comparable(runs)])
+def _took_ns(runs: Sequence[Run]) -> Floats:
+    """Return the CPU time of runs (n,), or their time where they waited for longer than a busy machine makes them."""
+    return np.array([max(run.cpu_ns, run.wall_ns - POLICY.stall_ns, 1.0) for run in comparable(runs)])
 
 
 def _add_an_effect(costs: Sequence[tuple[Floats, Floats]], material: float) -> bool:
@@ -49,5 +50,5 @@ def _add_an_effect(costs: Sequence[tuple[Floats, Floats]], material: float) -> b
 
 def _added(costs: Sequence[Floats]) -> float:
     """Return what runs that take several times as long as most of their point add to the mean of all, as a part of a usual run."""
-    multiples = np.concatenate([cpu_ns / np.median(cpu_ns) for cpu_ns in costs])
+    multiples = np.concatenate([took_ns / np.median(took_ns) for took_ns in costs])
     return float(np.where(multiples >= POLICY.seldom, multiples - 1, 0.0).mean())

@@ -104,7 +104,7 @@ WORDINGS: Mapping[str, Wording] = {
     "runs-too-few": "whole runs at {point} are too few",
 <<<<<<< HEAD
     "runs-needed": "{takes}: raise measure.budget_s, or run on a quieter machine",
-    "longer-at-times": "some runs of head at {point} take {multiple:ratio} the CPU time of most, and hardly any of base's: raise "
+    "longer-at-times": "some runs of head at {point} take {multiple:ratio} as long as most, and hardly any of base's: raise "
     "measure.budget_s, or run the workload several times in one command",
     "pairs-needed": "{takes}; about {needed:count} pairs of runs would decide: raise measure.budget_s",
 =======
