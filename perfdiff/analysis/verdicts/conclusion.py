@@ -402,19 +402,19 @@ def _excluded(runs: WholeRuns, config: CompareConfig) -> Claim:
 
 def _needed(runs: WholeRuns, ended_by: str | None) -> Claim:
     """Return which point is open, one that seems to be slower or else the last that would be decided, and how many runs would do so."""
-    more = claim("more-runs", ended_by=ended_by)
     if not runs.ends:
         return claim("not-of-the-program" if runs.left_out else "no-runs")
     clocked, opened = runs.of(PointStanding.CLOCKED), runs.of(PointStanding.OPEN)
     if clocked and not any(end.low > 1 for end in opened):
         return claim("clocked", points=_labels(clocked))
-    return _decides(max(opened, key=lambda end: (end.low > 1, end.at_times or 0.0, end.needed or math.inf, end.high)))
+    return _decides(max(opened, key=lambda end: (end.low > 1, end.at_times or 0.0, end.needed or math.inf, end.high)), ended_by)
 
 
-def _decides(worst: EndToEnd) -> Claim:
+def _decides(worst: EndToEnd, ended_by: str | None) -> Claim:
     """Return what would decide an open point."""
+    more = claim("more-runs", ended_by=ended_by)
     if worst.at_times:
-        return claim("longer-at-times", point=worst.point.label, multiple=worst.at_times)
+        return claim("longer-at-times", point=worst.point.label, multiple=worst.at_times, more=more)
     if worst.disagree and not worst.needed:
         machines = tuple(claim("machine-takes", name=name, ratio=ratio.value) for name, ratio in worst.machines.items())
         return claim("machines-apart", point=worst.point.label, machines=machines, cost=worst.cost)

@@ -102,16 +102,11 @@ WORDINGS: Mapping[str, Wording] = {
     "made-by-places": "{takes}, but counts say that no work was added: the place of code in memory may make that",
     "runs-take": "whole runs at {point} take {ratio:interval} the {cost} ({pairs} pairs)",
     "runs-too-few": "whole runs at {point} are too few",
-<<<<<<< HEAD
-    "runs-needed": "{takes}: raise measure.budget_s, or run on a quieter machine",
-    "longer-at-times": "some runs of head at {point} take {multiple:ratio} as long as most, and hardly any of base's: raise "
-    "measure.budget_s, or run the workload several times in one command",
-    "pairs-needed": "{takes}; about {needed:count} pairs of runs would decide: raise measure.budget_s",
-=======
     "runs-needed": "{takes}: {more}, or run on a quieter machine",
+    "longer-at-times": "some runs of head at {point} take {multiple:ratio} as long as most, and hardly any of base's: {more}, or run the "
+    "workload several times in one command",
     "pairs-needed": "{takes}; about {needed:count} pairs of runs would decide: {more}",
     "more-runs": _more_runs,
->>>>>>> door
     "too-many-pairs": "{takes}, which {most} pairs would not tell from the smallest effect of interest: {remedy}",
     "layouts-vary": "the place of code in memory makes more than the change",
     "machine-varies": "try a quieter machine",
