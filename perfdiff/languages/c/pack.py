@@ -44,7 +44,7 @@ class C(Compiled):
         """Parse everything that was compiled in a tree and return its functions and declarations."""
         from perfdiff.languages.c.index import index
 
-        return index(built.tree, built.commands, depth=depth, cache=self._units)
+        return index(built.tree, built.commands, depth=depth, cache=self._units, others=[build.tree for build in others])
 
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
         """Pair the functions of both revisions and say how each differs."""
