@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from perfdiff import storage
 from perfdiff.build.builder import Built, build, is_kept
@@ -17,12 +18,10 @@ from perfdiff.build.variants import BuildRequest
 from perfdiff.collect.choosing.subjects import Subjects
 from perfdiff.collect.execution.executor import Executor, ProcessExecutor
 from perfdiff.collect.runs import schedule, workloads
-from perfdiff.collect.runs.schedule import Slot
+from perfdiff.collect.runs.schedule import SURVEY_ROUNDS, Slot
 from perfdiff.config import BUDGETS
 from perfdiff.errors import RecordingError, WorkloadError
 from perfdiff.languages.packs import Packs
-from perfdiff.measuring.bench import Bench
-from perfdiff.measuring.surveying import SURVEY_ROUNDS
 from perfdiff.progress import Progress, Stopwatch
 from perfdiff.records import store
 from perfdiff.records.schema import Change, FunctionInfo, Phase, Point, Revision, Side
@@ -30,6 +29,9 @@ from perfdiff.request import Request, experiment_key
 from perfdiff.revisions.pins import PinnedPair, resolve
 from perfdiff.revisions.repository import Repository, find_repository
 from perfdiff.statistics.pairs import FEWEST_PAIRS, FIRST_LOOK, MOST_PAIRS
+
+if TYPE_CHECKING:
+    from perfdiff.measuring.bench import Bench
 
 TRIED_S = 30.0  # that running each point once may take: who asks how long something takes does not wait for it
 COUNTINGS = 2  # all functions are counted first, and the chosen ones where that leaves a question; each has the budget
@@ -105,6 +107,8 @@ def outlook(request: Request, progress: Progress, *, packs: Packs | None = None,
         trial = Trial(_took(request, repository))
         if kept and not is_measured and not suites and _seconds(_whole(request, points, 1), trial.took) is None:
             with storage.at_work(request.cache, progress, wait_s=config.measure.wait_s) as room:
+                from perfdiff.measuring.bench import Bench  # nobody needs what measures where no build is kept
+
                 side, runner = next(iter(kept)), executor or ProcessExecutor()
                 trial = _tried(Bench(request, pins, cache, room, tools, runner, Stopwatch(progress), (side,)), kept[side])
         took = trial.took

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from perfdiff import locks, temporary
-from perfdiff.build import builder, holdings
+from perfdiff.build import holdings
 from perfdiff.build.cache import BuildCache, claim, place, remove_folder, size_bytes
 from perfdiff.build.holdings import HOLDINGS, entries
 from perfdiff.errors import BusyError, RecordingError, StoreError, store_errors
@@ -200,6 +200,8 @@ def _damaged_recordings(cache: Path) -> Iterator[Damage]:
 
 
 def _damaged_builds(cache: Path, keys: Iterable[str]) -> Iterator[Damage]:
+    from perfdiff.build import builder  # with what reads recordings: `perfdiff explain` asks for none of it
+
     for folder in (place(cache, key) for key in keys):
         try:
             builder.verify(folder)

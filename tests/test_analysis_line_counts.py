@@ -9,7 +9,7 @@ import pytest
 
 from experiments import HEAD, Columns, Made, Noise, World, same
 from perfdiff.analysis import analyse
-from perfdiff.analysis.counts.tallies import work_finding
+from perfdiff.analysis.counts.own_work import work_finding
 from perfdiff.analysis.counts.work import Work, work_of
 from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, PointStanding, Ratio, Rung, Verdict
 from perfdiff.analysis.search.symptom import Figure, symptoms

@@ -101,7 +101,7 @@ OF_ALL_LANGUAGES = {
     f"perfdiff.languages.{name}" for name in ("check", "frameworks", "holding", "installed", "kept_files", "listing", "traits")
 }
 # The same within the analysis, besides the values that all of it writes and `policy`, the thresholds that decide.
-VALUES = {"findings", "acceptances", "callgraph", "claims", "linegrowth", "policy", "series", "witnessed"}
+VALUES = {"findings", "acceptances", "callgraph", "claims", "linegrowth", "means", "policy", "series", "witnessed"}
 ANALYSIS = {
     "stats": set(),
     "sums": {"stats"},
@@ -247,6 +247,20 @@ def test_what_all_may_ask_of_languages_loads_no_code_of_theirs() -> None:
     own = {name for name in loaded if name.startswith("perfdiff.languages.") and len(name.split(".")) > 3}
     assert own == {*(f"perfdiff.languages.{pack}.traits" for pack in PACKS), "perfdiff.languages.java.complaints"}
     assert not {"clang", "tree_sitter", "numpy"} & set(loaded)
+
+
+@pytest.mark.parametrize(
+    ("module", "unneeded"),
+    [
+        ("storage", ["perfdiff.build.builder"]),
+        ("report.explain", ["perfdiff.analysis.compare.comparison"]),
+        ("languages.c.pack", ["perfdiff.languages.c.index", "perfdiff.languages.c.machine_code", "clang", "elftools"]),
+    ],
+)
+def test_who_only_tells_what_is_known_loads_nothing_that_measures_or_judges(module: str, unneeded: list[str]) -> None:
+    asked = f"import sys, perfdiff.{module}; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True).stdout.split()
+    assert not set(unneeded) & set(loaded)
 
 
 def test_imports_within_the_analysis_point_one_way() -> None:

@@ -172,6 +172,66 @@ def test_benchmarks_of_pytest_benchmark_are_apart_from_tests(bare: Project) -> N
     assert list(bare.listed("pytest", "tests")[0]) == ["tests/test_a.py::test_plain", "tests/test_a.py::test_timed"]
 
 
+CODSPEED = """
+import pytest
+
+class BenchmarkFixture:
+    def __init__(self):
+        self.called = False
+
+    @property
+    def __class__(self):
+        return BenchmarkFixture
+
+    def __call__(self, target, *args, **kwargs):
+        assert not self.called, "once per test"
+        self.called = True
+        return target(*args, **kwargs)
+
+@pytest.fixture
+def codspeed_benchmark():
+    return BenchmarkFixture()
+
+@pytest.fixture
+def benchmark(codspeed_benchmark):
+    return codspeed_benchmark
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "benchmark: mark an entire test for codspeed benchmarking")
+"""
+MARKED = """
+import pytest
+from counted import count
+
+@pytest.mark.benchmark
+def test_marked(): count('marked')
+
+def test_handed(benchmark): benchmark(count, 'handed')
+
+@pytest.mark.parametrize('n', [1, 2])
+def test_points(codspeed_benchmark, n): codspeed_benchmark(count, 'points')
+
+def test_plain(): count('plain')
+"""
+
+
+def test_benchmarks_of_pytest_codspeed_are_tests_that_are_marked_or_have_its_fixture(bare: Project) -> None:
+    write(bare.folder, {"codspeed.py": CODSPEED, "pytest.ini": "[pytest]\naddopts = -p codspeed\n", "tests/test_a.py": MARKED})
+    assert [str(file) for file in scanning.benchmark_files(bare.folder)] == ["tests/test_a.py"]
+    entries, failures = bare.listed("pytest", "", "benchmarks")
+    assert (sorted(entries), failures) == ([f"tests/test_a.py::test_{name}" for name in ("handed", "marked", "points")], {})
+    assert sorted(bare.listed("pytest", "", "tests")[0]) == ["tests/test_a.py::test_plain"]
+    for name in ("handed", "marked"):
+        assert bare.run(str(entries[f"tests/test_a.py::test_{name}"]["command"]).format(calls=3)) == [name] * 3
+
+
+@pytest.mark.parametrize(("declared", "added"), [("pytest-codspeed>=3", []), ("pytest", ["pytest-benchmark"])])
+def test_a_project_with_pytest_codspeed_gets_no_other_plugin_for_its_benchmarks(tmp_path: Path, declared: str, added: list[str]) -> None:
+    project = f'[project]\nname = "x"\nversion = "1"\noptional-dependencies.test = ["{declared}"]\n'
+    write(tmp_path, {"pyproject.toml": project, "tests/test_a.py": MARKED})
+    assert BY_NAME["pytest"].needs(tmp_path, [""]).settings == {"optional": (declared, *added)}
+
+
 def test_benchmarks_leave_no_storage_in_the_tree(bare: Project) -> None:
     checked = """
 def pytest_addoption(parser):

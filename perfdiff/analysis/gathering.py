@@ -17,8 +17,9 @@ from perfdiff.analysis.compare.shift import Shift, describe
 from perfdiff.analysis.compare.study import LEARNT, Study, learn, phased_tables, same_cost
 from perfdiff.analysis.counts.library import Departure, departures
 from perfdiff.analysis.counts.memory import MemoryEvidence
+from perfdiff.analysis.counts.own_work import works_more
 from perfdiff.analysis.counts.suspects import ExtraWork, run_extra_ns, work_by_counts
-from perfdiff.analysis.counts.tallies import count_all, works_more
+from perfdiff.analysis.counts.tallies import count_all
 from perfdiff.analysis.counts.work import work_of
 from perfdiff.analysis.findings import CountFinding, Findings, FunctionFinding, MetricFinding, Verdict
 from perfdiff.analysis.stats.inference import false_discovery

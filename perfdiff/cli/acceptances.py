@@ -25,11 +25,14 @@ def file(directory: Path, configured: Path | None) -> Path:
 def honoured(findings: Findings, directory: Path, configured: Path | None) -> Findings:
     """Return findings in which known costs are marked and do not make the verdict."""
     from perfdiff import accepted
-    from perfdiff.analysis.verdicts import acceptance
 
     config = _config(directory, configured)
     known = accepted.read(accepted.path(directory, config))
-    return acceptance.apply(findings, known, date.today(), config.compare) if known else findings
+    if not known:
+        return findings
+    from perfdiff.analysis.verdicts import acceptance  # which loads most of the analysis
+
+    return acceptance.apply(findings, known, date.today(), config.compare)
 
 
 def _config(directory: Path, configured: Path | None) -> Config:

@@ -54,8 +54,8 @@ def with_benchmarks(bench: Bench, site: Site, built_with: str = "", *, patient: 
     for kind in dict.fromkeys(workload.suite.kind for workload in config.workloads if workload.suite):
         build = frameworks()[kind].framework.needed(build, commands)
     request = replace(bench.request, config=replace(config, build=build, workloads=workloads, listed=listed))
-    told = replace(site, notes=(*site.notes, *selecting.notes), endless=tuple(selecting.endless), is_idle=selecting.is_idle)
-    return replace(bench, request=request), told
+    site = replace(site, notes=(*site.notes, *selecting.notes), endless=tuple(selecting.endless), is_idle=selecting.is_idle)
+    return replace(bench, request=request), site
 
 
 def _turns(workloads: Sequence[WorkloadConfig]) -> Iterator[list[WorkloadConfig]]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from perfdiff import units
 from perfdiff.analysis.findings import EndToEnd
 from perfdiff.collect.counts import counting
-from perfdiff.measuring.surveying import SURVEY_ROUNDS
+from perfdiff.collect.runs.schedule import SURVEY_ROUNDS
 from perfdiff.records.schema import Note, Phase, Point, Run, Side
 
 # So many budgets of whole runs may the survey and the fewest runs with probes take at all points together. Most comparisons stay far below;

@@ -19,6 +19,7 @@ from perfdiff.collect.recordings import remarks
 from perfdiff.collect.recordings.assembly import Assembly
 from perfdiff.collect.runs import caveats, schedule
 from perfdiff.collect.runs.collector import Collector
+from perfdiff.collect.runs.schedule import SURVEY_ROUNDS
 from perfdiff.languages.protocol import Counterpart, ProbeCosts
 from perfdiff.measuring import coverage
 from perfdiff.measuring.bench import Bench
@@ -26,8 +27,6 @@ from perfdiff.measuring.coverage import Passed
 from perfdiff.measuring.site import Site, Targets
 from perfdiff.records import plan
 from perfdiff.records.schema import Floats, Note, Phase, Point, Run, Side
-
-SURVEY_ROUNDS = 2
 
 
 @dataclass(frozen=True, slots=True)

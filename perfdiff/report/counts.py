@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from perfdiff import units
-from perfdiff.analysis.counts.tallies import work_finding
+from perfdiff.analysis.counts.own_work import work_finding
 from perfdiff.analysis.findings import Anomaly, CountFinding, Findings, FunctionFinding, OddCall
 from perfdiff.models.detectors.kinds import DetectorKind
 from perfdiff.models.workcounter import work_counters

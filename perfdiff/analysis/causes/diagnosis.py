@@ -42,8 +42,8 @@ from perfdiff.analysis.counts.memory import (
     work,
 )
 from perfdiff.analysis.counts.objects import asked
+from perfdiff.analysis.counts.own_work import work_finding, works_more
 from perfdiff.analysis.counts.suspects import CALLS_OF
-from perfdiff.analysis.counts.tallies import work_finding, works_more
 from perfdiff.analysis.findings import Cause, CountFinding, Evidence, MetricFinding
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.calls import reached

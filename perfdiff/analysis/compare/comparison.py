@@ -13,6 +13,7 @@ from perfdiff.analysis.compare.mix import OCTAVE, Question, Sides, Yardstick, co
 from perfdiff.analysis.compare.ratios import as_ratio, as_resolved
 from perfdiff.analysis.compare.strata import Stratum
 from perfdiff.analysis.findings import BLURRED, Ratio
+from perfdiff.analysis.means import MEAN, is_mean
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import Contrast, contrasts
 from perfdiff.analysis.stats.panel import Bools, Panel, machines_of, noise_floor, on_machine, panel
@@ -29,13 +30,7 @@ from perfdiff.records.schema import Feature, Floats, Ints, Point, SampleTable, S
 # code; the mean does not, as calls begin anywhere in a step.
 FINE_STEPS = 20
 FINE_NS = FINE_STEPS * STEP_NS
-MEAN = "mean of all calls"
 BY_MACHINE = ("self_ns", "wall_ns")  # metrics of which is told what single machines show
-
-
-def is_mean(stratum: str) -> bool:
-    """Return whether a stratum is the mean of all calls, at all points or at one."""
-    return stratum.startswith(MEAN)
 
 
 @dataclass(frozen=True, slots=True)

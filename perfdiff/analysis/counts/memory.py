@@ -13,7 +13,7 @@ import numpy as np
 
 from perfdiff.analysis.claims import Claim, Fact, claim
 from perfdiff.analysis.counts.library import Departure
-from perfdiff.analysis.counts.tallies import work_finding
+from perfdiff.analysis.counts.own_work import work_finding
 from perfdiff.analysis.findings import Cause, CountFinding, Evidence
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Ledger

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from perfdiff.analysis.claims import Claim, Fact, claim
 from perfdiff.analysis.counts.memory import MemoryEvidence, compared
-from perfdiff.analysis.counts.tallies import work_finding
+from perfdiff.analysis.counts.own_work import work_finding
 from perfdiff.analysis.findings import Cause, CountFinding, Evidence
 from perfdiff.analysis.policy import POLICY
 from perfdiff.models.prices import DEAREST_NS

@@ -17,8 +17,6 @@ from perfdiff.analysis.stats.panel import Runs, panel
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig
 from perfdiff.models.middle import median
-from perfdiff.models.prices import WORK_NS
-from perfdiff.models.workcounter import work_counters
 from perfdiff.records.metrics import metric_of
 from perfdiff.records.schema import Floats, Point, Side
 
@@ -47,21 +45,6 @@ class _Seen:
     def extra(self) -> float:
         """Return what head counts more in one run."""
         return median(self.sums[1]) - median(self.sums[0])
-
-
-def work_finding(counts: Mapping[str, CountFinding]) -> CountFinding | None:
-    """Return the finding on a function's work, None where none was counted; of several counters of work the one that differs by most time.
-
-    `counts` are the findings on all of its counters.
-    """
-    found = [counts[each.metric] for each in work_counters(counts)]
-    return max(found, key=lambda each: abs(each.extra) * WORK_NS[each.counter], default=None)
-
-
-def works_more(counts: Mapping[str, CountFinding]) -> bool:
-    """Return whether a function clearly works more a call."""
-    found = work_finding(counts)
-    return found is not None and found.grew
 
 
 def count_all(ledger: Ledger, points: Mapping[int, Point], config: CompareConfig) -> dict[int, dict[str, CountFinding]]:

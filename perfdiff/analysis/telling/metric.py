@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.compare.comparison import MEAN, Comparison, tested
+from perfdiff.analysis.compare.comparison import Comparison, tested
 from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.compare.shift import Shift
 from perfdiff.analysis.compare.strata import is_of_a_phase
 from perfdiff.analysis.findings import MetricFinding, Ratio
+from perfdiff.analysis.means import MEAN
 from perfdiff.analysis.telling.headline import Spot
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.models.annotation import Annotation

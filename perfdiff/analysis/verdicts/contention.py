@@ -8,7 +8,7 @@ from perfdiff.analysis.blame.guilt import Blame, Extra
 from perfdiff.analysis.blame.links import LinkKind, behind_sharing, is_laid_out_anew
 from perfdiff.analysis.claims import claim
 from perfdiff.analysis.counts.memory import waits
-from perfdiff.analysis.counts.tallies import works_more
+from perfdiff.analysis.counts.own_work import works_more
 from perfdiff.analysis.findings import CountFinding
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.doubt import explained_alone

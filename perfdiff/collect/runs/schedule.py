@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from perfdiff.records.schema import Phase, Point, Side
 
 PLAIN_EVERY = 2  # where one revision is recorded: blocks from one with a run of the plain build to the next
+SURVEY_ROUNDS = 2
 
 
 @dataclass(frozen=True, slots=True)

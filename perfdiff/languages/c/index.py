@@ -17,7 +17,7 @@ from pathlib import Path
 from clang.cindex import TranslationUnitLoadError
 
 from perfdiff import temporary
-from perfdiff.languages.c import cython, front, lexer
+from perfdiff.languages.c import cython, front, lexer, vendored
 from perfdiff.languages.c.cursors import TreeFiles
 from perfdiff.languages.c.declarations import Dependency
 from perfdiff.languages.c.obstacles import BY_MACRO
@@ -40,10 +40,19 @@ Place = tuple[str, int, str]  # file and offset, and the key where one macro mak
 
 
 @unsearched()
-def index(tree: Path, commands: Sequence[CompileCommand], *, depth: int, workers: int | None = None, cache: Path | None = None) -> Program:
+def index(  # noqa: PLR0913 (what is parsed, how, and what it is compared with)
+    tree: Path,
+    commands: Sequence[CompileCommand],
+    *,
+    depth: int,
+    workers: int | None = None,
+    cache: Path | None = None,
+    others: Sequence[Path] = (),
+) -> Program:
     """Parse everything that was compiled in `tree` and return its functions and declarations.
 
-    Files outside of `tree` are not the program's. What cannot be parsed is named in the program's problems; the rest is indexed.
+    Files outside of `tree` are not the program's, nor are test frameworks that are the same in `others`, trees that it is compared with.
+    What cannot be parsed is named in the program's problems; the rest is indexed.
     `workers` processes parse (by default one per CPU); `cache` is a folder that keeps what each translation unit told.
     """
     present, problems = _present(tree, commands)
@@ -51,7 +60,7 @@ def index(tree: Path, commands: Sequence[CompileCommand], *, depth: int, workers
     known = UnitCache(cache, tree, depth) if cache is not None else None
     facts = _all_facts(tree, units, depth, workers if workers is not None else min(_MOST_WORKERS, os.cpu_count() or 1), known)
     problems += [Skipped(Path(one.file).name, one.file, one.problem) for one in facts if one.problem is not None]
-    return _Merge(tree, facts, _flags(tree, present)).program(tuple(dict.fromkeys(problems)))
+    return _Merge(tree, facts, _flags(tree, present), others).program(tuple(dict.fromkeys(problems)))
 
 
 def _present(tree: Path, commands: Sequence[CompileCommand]) -> tuple[list[CompileCommand], list[Skipped]]:
@@ -169,8 +178,10 @@ def _nothing(tree: Path, unit: front.Unit, problem: str) -> UnitFacts:
 class _Merge:
     """Units become one program: one definition per place, one key per definition, declarations followed to the end."""
 
-    def __init__(self, tree: Path, facts: Sequence[UnitFacts], flags: Mapping[str, Dependency]) -> None:
+    def __init__(self, tree: Path, facts: Sequence[UnitFacts], flags: Mapping[str, Dependency], others: Sequence[Path]) -> None:
         self._tree = tree
+        self._others = others
+        self._of_frameworks: dict[str, bool] = {}
         self._places: dict[Place, list[FunctionDefinition]] = defaultdict(list)
         self._flags: dict[Place, set[str]] = defaultdict(set)
         self._known: dict[str, list[Place]] = defaultdict(list)
@@ -259,7 +270,14 @@ class _Merge:
 
     def _is_helper(self, place: Place) -> bool:
         """Return whether a function is not the project's, though its text is in a file of the tree."""
+        if self._is_framework(place[0]):
+            return True
         return cython.is_made(self._source(place[0])) and any(cython.is_helper(one.name) for one in self._places[place])
+
+    def _is_framework(self, file: str) -> bool:
+        if file not in self._of_frameworks:
+            self._of_frameworks[file] = vendored.is_framework(file, self._source(file), self._others)
+        return self._of_frameworks[file]
 
     def _source(self, file: str) -> bytes:
         if file not in self._sources:

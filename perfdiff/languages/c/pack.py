@@ -1,4 +1,7 @@
-"""C and C++ behind the language protocol."""
+"""C and C++ behind the language protocol.
+
+What reads programs, by libclang and as ELF files, is loaded where it is asked for: a command that measures nothing needs the name alone.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perfdiff.config import Config
-from perfdiff.languages.c import machine_code, naming, places, runtime_library, threads
-from perfdiff.languages.c.index import index as index_program
-from perfdiff.languages.c.matching import match as match_programs
-from perfdiff.languages.c.probes import carried as carried_probes
-from perfdiff.languages.c.probes import insert as insert_probes
 from perfdiff.languages.protocol import (
     CodeComparison,
     CompileCommand,
@@ -44,11 +42,15 @@ class C(Compiled):
 
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
         """Parse everything that was compiled in a tree and return its functions and declarations."""
-        return index_program(built.tree, built.commands, depth=depth, cache=self._units)
+        from perfdiff.languages.c.index import index
+
+        return index(built.tree, built.commands, depth=depth, cache=self._units, others=[build.tree for build in others])
 
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
         """Pair the functions of both revisions and say how each differs."""
-        return match_programs(base, head)
+        from perfdiff.languages.c.matching import match
+
+        return match(base, head)
 
     def probe_costs(self, built: PlainBuild) -> ProbeCosts:
         """Return what a call costs in real programs, two to four times what it does in a loop of `scripts/bench probe`: caches are shared
@@ -60,6 +62,8 @@ class C(Compiled):
         self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], differing: Mapping[str, Mapping[int, Path]]
     ) -> CodeComparison:
         """Compare the machine code of two plain builds whose functions are `pairs`."""
+        from perfdiff.languages.c import machine_code
+
         return machine_code.same_code(base, head, pairs, differing)
 
     def insert(self, tree: Path, probes: Sequence[Probe], made: Path | None = None) -> Path:
@@ -67,28 +71,42 @@ class C(Compiled):
 
         `made` is a tree that was built without probes, which has the sources that the build makes.
         """
-        return insert_probes(tree, probes, made)
+        from perfdiff.languages.c.probes import insert
+
+        return insert(tree, probes, made)
 
     def carried(self, tree: Path, probes: Sequence[Probe]) -> frozenset[int]:
         """Return the numbers of the probes that the sources of a built tree have; where each build makes another text, they are lost."""
-        return carried_probes(tree, probes)
+        from perfdiff.languages.c.probes import carried
+
+        return carried(tree, probes)
 
     def runtime(self, compiler: str, cache: Path) -> Path:
         """Return the folder of the runtime library built with the target's compiler, building it at the first call."""
+        from perfdiff.languages.c import runtime_library
+
         return runtime_library.build(compiler, cache)
 
     def named(self, lines: Sequence[HotLine], tree: Path, commands: Sequence[CompileCommand]) -> tuple[NamedLine, ...]:
         """Return hot lines of a counted process with the variables, allocations and stacks that they lie in."""
+        from perfdiff.languages.c import naming
+
         return naming.named(lines, tree, commands)
 
     def readable(self, symbols: Sequence[str]) -> tuple[str, ...]:
         """Return the names of functions that a counted process calls outside of the project, as programmers write them."""
+        from perfdiff.languages.c import naming
+
         return naming.readable(symbols)
 
     def has_threads(self, tree: Path) -> bool:
         """Return whether what was built in `tree` may run several threads; True where that is not known."""
+        from perfdiff.languages.c import threads
+
         return threads.has_threads(tree)
 
     def places(self, built: PlainBuild) -> PlaceReader:
         """Return what reads the counts of a placed build's lines."""
+        from perfdiff.languages.c import places
+
         return places.places(built)

@@ -44,7 +44,7 @@ class Pytest(Framework):
 
 
 class PytestBenchmark(Framework):
-    """Benchmarks of pytest-benchmark: tests with the fixture `benchmark`, whatever their files are called."""
+    """Benchmarks of pytest-benchmark or pytest-codspeed: tests with the fixture `benchmark`, or marked so, in files of any name."""
 
     name, title, material = "pytest-benchmark", "pytest-benchmark", Material.BENCHMARKS
     wanted = 'arguments of pytest, such as "benchmarks -k sort", or ""'
@@ -195,11 +195,12 @@ def _test_needs(project: Path) -> Needs:
     """Return what tests and benchmarks of a project need: what is declared, and the plugin or library that is seen to be used."""
     from perfdiff.languages.python import testing  # what reads requirements takes a tenth of a second to import
 
-    used = (
-        *(["pytest-benchmark"] if next(scanning.benchmark_files(project), None) else []),
-        *(["pyperf"] if next(scanning.pyperf_scripts(project), None) else []),
-    )
     declared = testing.requirements(project)
     named = {match[0] for line in declared if (match := _NAME.match(line))}
+    needs_plugin = "pytest-codspeed" not in named and next(scanning.benchmark_files(project), None)
+    used = (
+        *(["pytest-benchmark"] if needs_plugin else []),
+        *(["pyperf"] if next(scanning.pyperf_scripts(project), None) else []),
+    )
     optional = (*declared, *(name for name in used if name not in named))
     return Needs(settings={"optional": optional} if optional else {})

@@ -6,12 +6,10 @@ left, without that case. `drivers/telling.php` says what a driver writes.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
 import shlex
-import signal
 import subprocess
 import sys
 import tempfile
@@ -19,10 +17,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from perfdiff.languages import listing
 from perfdiff.languages.php.homes import SUITES
+from perfdiff.languages.watching import DriverEnd, watch
 
 DRIVERS = Path(__file__).parent / "drivers"
 
@@ -31,7 +30,6 @@ _LEFT_OUT = "PERFDIFF_LEFT_OUT"
 _PHP = ("php", "-d", "display_errors=stderr", "-d", "log_errors=0")  # what ends PHP is said once, and not among outputs
 _SHARE = 0.9  # of the time for a listing, in which cases are tried: the rest is for what comes before and after
 _PARTS = 4  # of that time: a case that takes longer than one is ended, so that the others have their turn even where three never end
-_LOOKS_S = 0.05  # between two looks at what a driver tells
 _FATAL = "Fatal error"
 _OVER = "nothing from here on was tried, as the time for the listing was over"
 _READ = 4000  # bytes of what a driver printed last
@@ -124,41 +122,21 @@ def _run(command: Sequence[str], left_out: Sequence[str], trials: TriedCases, li
         events, printed = Path(room, "events"), Path(room, "printed")
         events.touch()
         environment = {**os.environ, _TOLD_TO: str(events), _LEFT_OUT: json.dumps(left_out)}
-        with printed.open("wb") as output, events.open(encoding="utf-8") as written:
+        with printed.open("wb") as output, events.open("rb") as written:
             try:
                 process = subprocess.Popen(
                     command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
                 )
             except OSError as error:
                 return f"php cannot be run: {error.strerror}"
-            is_slow = _watch(process, written, trials, limits)
+            end = watch(process, written, lambda line: trials.take(json.loads(line)), silence_s=limits.case_s, until=limits.until)
         last = printed.read_bytes()[-_READ:].decode(errors="replace").strip().splitlines()
-    if is_slow:
+    if end is not DriverEnd.BY_ITSELF:
         return f"it did not end within {limits.case_s:.0f} s"
     if trials.begun:
         fatal = next((line[line.index(_FATAL) :] for line in reversed(last) if _FATAL in line), None)
         return fatal or f"it ends the process, with exit code {process.returncode}"
     return "\n".join(last) or f"{shlex.join(command)} ended with exit code {process.returncode}, and told nothing"
-
-
-def _watch(process: subprocess.Popen[bytes], written: TextIO, trials: TriedCases, limits: _Limits) -> bool:
-    """Take what a process tells until it ends; end it where a case takes too long, or all together, and return whether that was so."""
-    part, changed = "", time.monotonic()
-    while True:
-        has_ended = process.poll() is not None
-        *lines, part = (part + written.read()).split("\n")
-        for line in lines:
-            trials.take(json.loads(line))
-        if has_ended:
-            return False
-        now = time.monotonic()
-        changed = now if lines else changed
-        if now > limits.until or now - changed > limits.case_s:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            return True
-        time.sleep(_LOOKS_S)
 
 
 def command(driver: str, *words: str) -> str:

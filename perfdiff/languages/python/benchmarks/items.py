@@ -1,4 +1,4 @@
-"""Tests that pytest collects, and among them benchmarks of pytest-benchmark.
+"""Tests that pytest collects, and among them benchmarks of pytest-benchmark and pytest-codspeed.
 
 A test that has the fixture `benchmark` is called as often as is asked for where it hands a function to that. The function of any other one
 is called again with the same fixtures; where that fails, and where pytest alone can call it, the whole test is run again, with new ones.
@@ -51,15 +51,16 @@ class Repeating:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionstart(self, session: Any) -> None:
-        """Put a fixture over the one that pytest-benchmark has, which is there by now."""
-        if session.config.pluginmanager.hasplugin("benchmark"):
-            session.config.pluginmanager.register(_Fixtures(self._calling))
+        """Put fixtures over those that pytest-benchmark and pytest-codspeed have, which are there by now."""
+        for plugin, fixtures in (("benchmark", _Fixtures), ("codspeed", _CodspeedFixtures)):
+            if session.config.pluginmanager.hasplugin(plugin):
+                session.config.pluginmanager.register(fixtures(self._calling))
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: Any) -> Iterator[None]:
-        """Call a test that is no benchmark of pytest-benchmark, and nothing that other plugins have to run."""
+        """Call a test that hands nothing to a fixture, and nothing that other plugins have to run."""
         function = pyfuncitem.obj
-        if type(pyfuncitem) is pytest.Function and not _is_benchmark(pyfuncitem) and not inspect.iscoroutinefunction(function):
+        if type(pyfuncitem) is pytest.Function and not _has_fixture(pyfuncitem) and not inspect.iscoroutinefunction(function):
             pyfuncitem.obj = _repeated(function, lambda call: self._calling(pyfuncitem, call))
         yield
         pyfuncitem.obj = function
@@ -74,6 +75,19 @@ class _Fixtures:
         """Have functions called as often as is asked for, in place of rounds that each run would choose for itself."""
         benchmark.disabled = True
         benchmark.__class__ = _counted(type(benchmark), lambda call: self._calling(request.node, call))
+        return benchmark
+
+
+class _CodspeedFixtures:
+    def __init__(self, calling: Calling) -> None:
+        self._calling = calling
+
+    @pytest.fixture
+    def codspeed_benchmark(self, codspeed_benchmark: Any, request: Any) -> Any:
+        """Have functions called as often as is asked for; the plugin's `benchmark` is this fixture, whose class cannot be set."""
+        counted = _counted(type(codspeed_benchmark), lambda call: self._calling(request.node, call))
+        benchmark = counted.__new__(counted)
+        benchmark.__dict__.update(codspeed_benchmark.__dict__)
         return benchmark
 
 
@@ -107,8 +121,18 @@ def _counted(kind: Any, calling: Callable[[Callable[[], object]], None]) -> Any:
     return Counted
 
 
+def _has_fixture(item: Any) -> bool:
+    """Return whether a test hands what is to be measured to a fixture."""
+    names, has_plugin = getattr(item, "fixturenames", ()), item.config.pluginmanager.hasplugin
+    return ("benchmark" in names and (has_plugin("benchmark") or has_plugin("codspeed"))) or (
+        "codspeed_benchmark" in names and has_plugin("codspeed")
+    )
+
+
 def _is_benchmark(item: Any) -> bool:
-    return "benchmark" in getattr(item, "fixturenames", ()) and item.config.pluginmanager.hasplugin("benchmark")
+    """Return whether a test has a fixture for benchmarks, or is one as a whole, as pytest-codspeed's marker says."""
+    markers = ("benchmark", "codspeed_benchmark") if item.config.pluginmanager.hasplugin("codspeed") else ()
+    return _has_fixture(item) or any(item.get_closest_marker(marker) for marker in markers)
 
 
 def _repeated(function: Callable[..., object], calling: Callable[[Callable[[], object]], None]) -> Callable[..., object]:

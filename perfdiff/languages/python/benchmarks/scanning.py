@@ -20,7 +20,11 @@ _OTHERS = frozenset(("__pycache__", "node_modules", "site-packages", "build", "d
 _LIKELY = re.compile(r"bench|perf|test", re.IGNORECASE)  # in the path of a file that holds benchmarks or tests
 _TEST_FILE = re.compile(r"test.*\.py|.*_test\.py")
 
-_BENCHMARK = re.compile(r"^[ \t]*(?:async )?def (?:test|bench)\w*\((?:[^()]|\([^()]*\))*\bbenchmark\b", re.MULTILINE)
+_BENCHMARK = re.compile(
+    r"^[ \t]*(?:async )?def (?:test|bench)\w*\((?:[^()]|\([^()]*\))*\b(?:codspeed_)?benchmark\b"
+    r"|^[ \t]*@pytest\.mark\.(?:codspeed_)?benchmark\b",  # of pytest-codspeed; that of pytest-benchmark stands at tests with its fixture
+    re.MULTILINE,
+)
 _SCRIPT = re.compile(r"^[ \t]*(?:import|from) pyperf\b", re.MULTILINE)
 _RUNNER = re.compile(r"\bRunner\(")
 _PYTEST = re.compile(r"^[ \t]*(?:import|from) pytest\b|^(?:async )?def test\w*\(|^class Test\w*(?:\(\))?:", re.MULTILINE)
@@ -28,7 +32,7 @@ _UNITTEST = re.compile(r"^[ \t]*(?:import unittest\b|from unittest import\b.*Tes
 
 
 def benchmark_files(folder: Path) -> Iterator[Path]:
-    """Yield the files with tests that have the fixture `benchmark`, relative to the folder."""
+    """Yield the files with tests that have the fixture `benchmark` or are marked as benchmarks, relative to the folder."""
     yield from (file for file, text in _texts(folder) if "benchmark" in text and _BENCHMARK.search(text))
 
 
