@@ -289,6 +289,15 @@ def test_what_a_command_in_the_plain_tree_has_changed_is_in_no_variant(builds: B
     assert (built.anew, printed(built.folder / "prog")) == ("", "42\n")
 
 
+def test_no_variant_is_made_of_a_tree_that_commands_may_have_changed(builds: Builds) -> None:
+    pair = builds({"Makefile": OBJECTS}, "make")
+    for built in pair.plain.values():
+        built.tree.with_name("source.running").touch()
+        (built.tree / "size.h").write_text("#define SIZE 0\n")
+    built = pair.variant(Phase.TIMED)[Side.HEAD]
+    assert (built.anew, printed(built.folder / "prog")) == ("commands may have changed its tree, and there is no copy of it", "42\n")
+
+
 def test_a_call_has_the_variables_that_the_build_gave_it(builds: Builds) -> None:
     command = "mkdir inc && mv size.h inc && export CPATH=$PWD/inc && $EACH && unset CPATH && gcc *.o -o prog"
     command = command.replace("$EACH", EACH)

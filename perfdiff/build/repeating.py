@@ -26,7 +26,6 @@ from perfdiff.build.reuse import is_aligned, moved
 from perfdiff.build.steps import BuildStep
 
 ORDER = "order.json"
-_COPY = ".pristine"  # behind a tree's name, of what stands beside it as its build left it (`collect/trees/pristine.py`)
 _LONGEST = 100_000  # bytes of arguments, from which on they go into a file; the system takes some 2 MB
 
 
@@ -47,10 +46,14 @@ class RepeatOrder:
 
 
 def origin_of(plain: Path) -> Path:
-    """Return the plain build's tree as it was built: commands may be running in the tree itself where there is a copy."""
+    """Return the plain build's tree as it was built, a copy where commands run in the tree itself; raise UnrepeatableError."""
     tree = plain.parent / "source"
-    copy = tree.with_name(f"{tree.name}{_COPY}")
-    return copy if copy.is_dir() and not seals.is_broken_copy(plain.parent, tree.name, copy.name) else tree
+    copy, running = tree.with_name(f"{tree.name}.pristine"), tree.with_name(f"{tree.name}.running")  # `collect/trees/pristine.py`
+    if copy.is_dir() and not seals.is_broken_copy(plain.parent, tree.name, copy.name):
+        return copy
+    if running.exists():
+        raise UnrepeatableError("commands may have changed its tree, and there is no copy of it")
+    return tree
 
 
 def lay_out(plain: Path, origin: Path, tree: Path) -> None:

@@ -2,8 +2,8 @@
 
 Most units of two revisions are the same after preprocessing, in every variant. `FOLDER/objects` has a JSON file for each object that can
 serve another build. Folders of builds whose objects may serve stand in three files, one a line: in `FOLDER/partner` the other side's, and a
-folder of locks where both are made at the same time; in `FOLDER/earlier` those that the cache keeps; in `FOLDER/plain`, of a build that is
-not plain, this side's plain build and the other's, from which units to which nothing is added have their objects.
+folder of locks where both are made at the same time; in `FOLDER/earlier` those that the cache keeps; in `FOLDER/plain`, of a variant that
+is built anew, this side's plain build and the other's, from which units to which nothing is added have their objects.
 """
 
 # Part of the masquerade: importing pathlib or subprocess would take longer than all the rest.
