@@ -11,7 +11,6 @@ from perfdiff.analysis.policy import POLICY
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Floats, Phase, Point, Run, Side
 from perfdiff.statistics.pairs import FEWEST_PAIRS
-from perfdiff.statistics.sides import comparable
 
 
 def points_slower_at_times(points: Sequence[Point], runs: Sequence[Run], config: CompareConfig) -> Mapping[int, float]:
@@ -37,7 +36,7 @@ def points_slower_at_times(points: Sequence[Point], runs: Sequence[Run], config:
 
 def _took_ns(runs: Sequence[Run]) -> Floats:
     """Return the CPU time of runs (n,), or their time where they waited for longer than a busy machine makes them."""
-    return np.array([max(run.cpu_ns, run.wall_ns - POLICY.stall_ns, 1.0) for run in comparable(runs)])
+    return np.array([max(run.cpu_ns, run.wall_ns - POLICY.stall_ns, 1.0) for run in runs])
 
 
 def _add_an_effect(costs: Sequence[tuple[Floats, Floats]], material: float) -> bool:
