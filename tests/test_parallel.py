@@ -14,13 +14,16 @@ import pytest
 from findings import worded
 from perfdiff import processes
 from perfdiff.analysis.counts.work import Work
-from perfdiff.analysis.findings import Rung, Verdict
+from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio, Rung, Verdict
+from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
 from perfdiff.analysis.verdicts.parallel import allowed, apart_in_time, apart_note, average
 from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.analysis.verdicts.waiting import has_several
+from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.analysis.witnessed import Amount, PointBehaviour, SideBehaviour, Written
 from perfdiff.collect.execution import tasks
 from perfdiff.collect.execution.executor import Command, ProcessExecutor
+from perfdiff.config import CompareConfig
 from perfdiff.records.behaviour import Concurrency
 from perfdiff.records.schema import Phase, Point, Run, Side
 from perfdiff.report.sentences.catalogue import noted, say
@@ -86,6 +89,31 @@ def test_counts_answer_where_threads_of_both_sides_met_as_they_were_made(
     apart = apart_in_time(points(HELD_BACK, HELD_BACK))
     runs = [run(counted, Phase.COUNTED, side=side) for side, counted in zip(Side, (base, head), strict=True)]
     assert allowed(UNCHANGED, apart, work, runs).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "ratio", "by", "verdict"),
+    [
+        (HELD_BACK, ALONE, 0.7, "cpu_ns", Verdict.INCONCLUSIVE),
+        (HELD_BACK, None, 0.7, "cpu_ns", Verdict.INCONCLUSIVE),  # it took turns with the other side's, as one task does
+        (HELD_BACK, ALONE, 0.4, "cpu_ns", Verdict.IMPROVEMENT),  # less than base takes by two CPUs
+        (HELD_BACK, ALONE, 0.4, "wall_ns", Verdict.INCONCLUSIVE),
+        (HELD_BACK, HELD_BACK, 0.7, "cpu_ns", Verdict.IMPROVEMENT),
+        (MET, ALONE, 0.7, "cpu_ns", Verdict.IMPROVEMENT),  # the clock tells
+        (ALONE, HELD_BACK, 0.7, "cpu_ns", Verdict.IMPROVEMENT),
+    ],
+)
+def test_a_head_of_fewer_tasks_is_faster_only_where_bases_met_or_it_saves_more_than_they_would(
+    base: Concurrency, head: Concurrency | None, ratio: float, by: str, verdict: Verdict
+) -> None:
+    witnessed = points(base, head)
+    end = EndToEnd(witnessed[0].point, 1e8, 1e8 * ratio, Ratio(ratio, ratio, ratio, 9, 9), None, PointStanding.FASTER, by=by)
+    found = conclude((), Evidence(WholeRuns((end,)), witnessed=witnessed), CompareConfig())
+    assert found.verdict is verdict
+    if verdict is Verdict.INCONCLUSIVE:
+        assert say(found.sentence).startswith(
+            "Inconclusive: of the tasks that w has, 1 could work at a time in head and 1.9 in base, where other work"
+        )
 
 
 def test_only_sides_whose_tasks_were_kept_apart_are_told_of() -> None:

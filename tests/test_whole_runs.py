@@ -282,13 +282,6 @@ def test_waits_that_use_up_a_part_of_what_work_saves_leave_head_faster() -> None
     assert PointStanding.FASTER not in {end.standing for end in whole_runs(THREE, used_up, CompareConfig()).ends}
 
 
-def test_waits_of_base_that_head_has_no_more_make_it_faster_at_the_same_work() -> None:
-    rng = np.random.default_rng(2)
-    still = {id_: pairs_of(20, effect=0.0, deviation=0.002, rng=rng, count=20) for id_ in (1, 2, 3)}
-    made = [replace(run, wall_ns=(2 if run.side is Side.BASE else 1) * run.cpu_ns) for run in runs(still, layouts=20)]
-    assert {(end.standing, end.by) for end in whole_runs(THREE, made, CompareConfig()).ends} == {(PointStanding.FASTER, "wall_ns")}
-
-
 def longer_at_times(*, base: int = 0, head: int = 0, multiple: float = 6.0, effect: float = 0.0) -> list[Run]:
     """Return 20 pairs of runs of three points, of which so many of either side take several times as long: the first ones of a point."""
     rng = np.random.default_rng(1)

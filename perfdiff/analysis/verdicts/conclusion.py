@@ -13,7 +13,7 @@ from perfdiff.analysis.findings import EndToEnd, FiredRule, FunctionFinding, Poi
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.trends.lines import MatchedLines
 from perfdiff.analysis.verdicts.behaviour import weighed
-from perfdiff.analysis.verdicts.parallel import allowed, apart_in_time
+from perfdiff.analysis.verdicts.parallel import allowed, apart_in_time, of_fewer_tasks
 from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.analysis.witnessed import PointBehaviour
@@ -278,6 +278,7 @@ def _of_all_points(conclusion: Conclusion, program: Program) -> Conclusion:
 
 def _of_what_met(conclusion: Conclusion, program: Program) -> Conclusion:
     evidence = program.evidence
+    conclusion = of_fewer_tasks(conclusion, evidence.witnessed, program.runs.ends)
     return allowed(conclusion, apart_in_time(evidence.witnessed), evidence.work, evidence.counted_runs)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.counts.work import Work
-from perfdiff.analysis.findings import Rung, Verdict
+from perfdiff.analysis.findings import EndToEnd, Rung, Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.analysis.verdicts.waiting import has_several
@@ -50,6 +50,27 @@ def allowed(conclusion: Conclusion, apart: Sequence[PointBehaviour], work: Work 
     if work is not None and work.adds_nothing and _have_met(runs, {each.point.id for each in apart}):
         return conclusion
     return conclusion.opened(_hardly_met(apart))
+
+
+def of_fewer_tasks(conclusion: Conclusion, witnessed: Sequence[PointBehaviour], ends: Sequence[EndToEnd]) -> Conclusion:
+    """Return a conclusion that calls no head faster which works on fewer tasks at a time than base, whose tasks other work kept apart.
+
+    Where base's would have met, by the clock it takes its CPU time by as many CPUs as its tasks want. Times by the clock tell nothing
+    here: what threads and children wait for a CPU is in them.
+    """
+    if conclusion.verdict is not Verdict.IMPROVEMENT:
+        return conclusion
+    behaviour_by_point = {behaviour.point.id: behaviour for behaviour in witnessed}
+    for end in ends:
+        behaviour = behaviour_by_point.get(end.point.id)
+        if behaviour is None or end.ratio is None or behaviour.base.concurrency is None or not _kept_apart(behaviour.base.concurrency):
+            continue
+        base_tasks = behaviour.base.concurrency.wanted
+        head_tasks = behaviour.head.concurrency.wanted if behaviour.head.concurrency else 1.0
+        may_take_longer = end.by != "cpu_ns" or end.ratio.high * base_tasks >= head_tasks
+        if may_take_longer and head_tasks < POLICY.met * base_tasks:
+            return conclusion.opened(claim("fewer-tasks", point=end.point.label, base=base_tasks, head=head_tasks))
+    return conclusion
 
 
 def apart_note(apart: Sequence[PointBehaviour]) -> Iterator[Claim]:

@@ -118,7 +118,7 @@ def _end(
     if not point.outside and is_more_than_work:
         before, after = ([run for run in runs if not run.together or run.requests] for runs in all_of)
         by_clock = judge.by_ways((before, after), (before, after), "wall_ns")
-        if _rank(by_clock) >= _rank(by_cpu) or by_cpu.standing is PointStanding.NOT_SLOWER:
+        if _rank(by_clock) >= _rank(by_cpu):
             judged, by = by_clock, "wall_ns"
     probed = {side: timed.get((point.id, side), ()) for side in Side}
     bare_and_probed = [_cpu_of_both(plain[point.id, side], probed[side]) for side in Side if probed[side]]

@@ -128,6 +128,10 @@ WORDINGS: Mapping[str, Wording] = {
         "threads or processes of {points:three} had {ran:significant} of the {wanted:significant} CPUs that they could use at the same "
         "time, so that what they wait for each other, for locks or lines of the cache, is not excluded: a quieter machine would tell"
     ),
+    "fewer-tasks": (
+        "of the tasks that {point} has, {head:significant} could work at a time in head and {base:significant} in base, where other work "
+        "on the machine kept them apart, so that head may take longer by the clock: a quieter machine would tell"
+    ),
     "beside-unfelt": "{concluded}; slower functions that it does not feel: {names:few}",
     "beside-accepted": "{concluded}; accepted: {accepted:commas}",
     "beyond-accepted": "No regression beyond what is accepted: {accepted:commas}",
