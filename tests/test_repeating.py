@@ -7,6 +7,7 @@ import os
 import shutil
 import stat
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -342,6 +343,14 @@ def test_probes_in_a_header_are_in_all_units_that_include_it(builds: Builds, tmp
 
 EACH = "for unit in *.c; do gcc -c $unit; done"
 GCH = "gcc -x c-header size.h -o size.h.gch && $EACH && gcc *.o -o prog"
+TEXTS = {
+    "hexadecimal": "', '.join(map(hex, code))",
+    "decimal": "','.join(map(str, code))",
+    "escaped": "''.join(f'\\\\x{byte:02x}' for byte in code)",
+    "octal": "''.join(f'\\\\{byte:03o}' for byte in code)",
+    "dumped": "code.hex()",
+    "base 64": "base64.b64encode(code).decode()",
+}
 UNREPEATABLE = [
     pytest.param("gcc *.c -o prog -s && strip prog", "", id="stripped to the same"),
     pytest.param("gcc *.c -o prog && strip prog", "prog was changed after it was made", id="stripped"),
@@ -361,7 +370,7 @@ UNREPEATABLE = [
     pytest.param("$EACH && gcc *.o -o prog && echo >> size.h", "size.h was written again", id="header written again"),
     pytest.param("$EACH && gcc -DX -c same.c && gcc *.o -o prog", "same.o was made twice, and not in the same way", id="compiled twice"),
     pytest.param("$EACH && nm main.o > names && gcc *.o -o prog", "nm was asked about main.o", id="looked into"),
-    pytest.param("$EACH && xxd -i < main.o > o.h; gcc *.o -o prog", "xxd was asked about main.o", id="made a text of"),
+    pytest.param("$EACH && xxd -i < main.o | wc -c > size; gcc *.o -o prog", "xxd was asked about main.o", id="made a text of"),
     pytest.param("gcc -S same.c && gcc main.c twice.c same.s -o prog", "same.c was compiled to assembler text", id="assembled"),
     pytest.param('$EACH && echo \'asm(".incbin \\"main.o\\"");\' > x.c && gcc -c x.c && gcc *.o -o prog', "embed files", id="embedded"),
     pytest.param("$EACH && gcc *.o -o prog && gcc *.o -o $TMPDIR/../elsewhere-$$", "outside of its tree", id="elsewhere"),
@@ -394,6 +403,13 @@ def test_why_a_variant_is_built_anew_is_told_once(builds: Builds, tmp_path: Path
     said = [step for step in progress.steps if "anew" in step]
     assert len(said) == 1
     assert "its plain build cannot be repeated: prog was changed after it was made" in said[0]
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_a_text_that_a_script_makes_of_an_object_is_known(builds: Builds, text: str) -> None:
+    script = f"import base64\ncode = open('same.o', 'rb').read()\nprint({text})\n"
+    pair = builds({"embed.py": script}, f"{EACH} && gcc *.o -o prog && {sys.executable} embed.py > embedded.txt")
+    assert pair.variant(Phase.TIMED)[Side.HEAD].anew == "embedded.txt was made by a tool that was not seen"
 
 
 def test_a_repetition_that_fails_is_told_and_the_build_is_made_anew(builds: Builds) -> None:

@@ -23,6 +23,11 @@ _MORE = re.compile(
 )
 _OF_BUILD_SYSTEMS = frozenset((".git", "CMakeFiles", "meson-private", "meson-info"))  # folders with programs that these made for themselves
 _ELF, _ARCHIVE, _THIN = b"\x7fELF", b"!<arch>\n", b"!<thin>\n"
+# The magic number of ELF, as texts have it that scripts make of programs: hexadecimal, decimal, octal, or in base 64.
+_ELF_IN_TEXT = re.compile(
+    rb"(?i:0x7f,\s*0x45,\s*0x4c,\s*0x46|\\x7f\\x45\\x4c\\x46|\\x7fELF|7f ?45 ?4c ?46)"
+    rb"|127,\s*69,\s*76,\s*70|\\177(?:ELF|\\105\\114\\106)|f0VMR"
+)
 _PACKED = (
     b"PK\x03\x04",
     b"\x1f\x8b",
@@ -256,8 +261,10 @@ def _is_in_commands(own: str, log: Path) -> bool:
 
 
 def _may_hold_code(content: bytes) -> bool:
-    """Return whether a file may hold what was compiled, as itself or packed."""
-    return content.startswith(_PACKED) or any(mark in content for mark in (_ELF, _ARCHIVE, _THIN))
+    """Return whether a file may hold what was compiled, as itself, packed or as a text."""
+    if content.startswith(_PACKED) or any(mark in content for mark in (_ELF, _ARCHIVE, _THIN)):
+        return True
+    return _ELF_IN_TEXT.search(content) is not None
 
 
 def _text(path: Path) -> str:
