@@ -696,6 +696,16 @@ def test_a_unit_that_is_read_in_part_is_parsed_once(tmp_path: Path, monkeypatch:
     assert index(tree, [command(tree / "a.c")], depth=3, cache=cache) == plain
 
 
+def test_of_units_that_tell_a_function_differently_the_first_counts_whichever_is_kept(tmp_path: Path) -> None:
+    tree, cache = tmp_path / "tree", tmp_path / "units"
+    units = {f"u{number}.c": f'#define NUMBER {kind}\n#include "h.h"\n' for number, kind in enumerate(("int", "char"))}
+    plain = program(tree, {"h.h": "static inline long wide(NUMBER x) { return x; }\n", **units})
+    commands = [command(tree / name) for name in units]
+    index(tree, commands[1:], depth=3, workers=1, cache=cache)
+    both = index(tree, commands, depth=3, workers=1, cache=cache)
+    assert function(both, "wide").signature == function(plain, "wide").signature == "long (int)"
+
+
 @pytest.mark.parametrize("place", ["tree/a", "tree/lib", "elsewhere"])
 def test_a_unit_whose_missing_header_is_there_now_is_parsed_again(tmp_path: Path, place: str) -> None:
     tree, cache, flags = tmp_path / "tree", tmp_path / "units", ["-Ilib", "-isystem", str(tmp_path / "elsewhere")]

@@ -90,6 +90,9 @@ def test_precompiled_headers_change_nothing_of_what_is_told(tmp_path: Path, monk
     [
         pytest.param("", f"#define private public\n{LIST}", id="a word of standard headers is a macro"),
         pytest.param("", f"#define _GLIBCXX_ASSERTIONS 1\n{LIST}", id="standard headers ask for a macro"),
+        pytest.param(
+            "", f"#ifndef __GLIBCXX__\n#define EARLY 1\n#endif\n{LIST}", id="a macro of standard headers is asked for ahead of them"
+        ),
         pytest.param("int broken = missing;\n", LIST, id="a unit has an error"),
     ],
 )

@@ -91,12 +91,13 @@ def _flags(tree: Path, commands: Iterable[CompileCommand]) -> dict[str, Dependen
 
 
 def _all_facts(tree: Path, units: Sequence[front.Unit], depth: int, workers: int, cache: UnitCache | None) -> list[UnitFacts]:
-    if cache is None:
-        return list(_parsed(tree, units, depth, workers).values())
-    facts = {unit: found for unit in units if (found := cache.load(unit)) is not None}
-    fresh = _parsed(tree, [unit for unit in units if unit not in facts], depth, workers)
-    cache.store({unit: found for unit, found in fresh.items() if found.files})
-    return [*facts.values(), *fresh.values()]
+    kept = {unit: facts for unit in units if cache is not None and (facts := cache.load(unit)) is not None}
+    fresh = _parsed(tree, [unit for unit in units if unit not in kept], depth, workers)
+    if cache is not None:
+        cache.store({unit: facts for unit, facts in fresh.items() if facts.files})
+    # In one order, whichever were kept: of units that tell a function differently, the first counts.
+    all_facts = kept | fresh
+    return [all_facts[unit] for unit in units]
 
 
 def _parsed(tree: Path, units: Sequence[front.Unit], depth: int, workers: int) -> dict[front.Unit, UnitFacts]:

@@ -3,7 +3,8 @@
 Most of what libclang parses of a unit of C++ is the standard library's. Here a unit gets precompiled those headers of it that it includes
 itself, in its own files, and no others: it sees no name that it would not see. Which they are is guessed from the text, and compared after
 the parse with what was included. A standard header means the same wherever it stands, unless a file of the unit defines a macro by a name
-that occurs in its code. Where any of this does not hold, or the parse tells an error, the unit is parsed as it stands.
+that occurs in its code, or asks for one of its macros before it includes any. Where any of this does not hold, or the parse tells an error,
+the unit is parsed as it stands.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from clang import cindex
 from clang.cindex import CursorKind
 
 from perfdiff.languages.c import front, lexer
-from perfdiff.languages.c.cursors import TreeFiles, bound, children, spelling
+from perfdiff.languages.c.cursors import Cursor, TreeFiles, bound, children, is_null, native, spelling
 
 _LEAST = 4  # units that must share headers: to precompile these takes as long as to parse two units
 _TOO_MANY_HEADERS = 2  # units that must have included fewer: a single one may be what is unlike the others
@@ -30,6 +31,7 @@ _STANDARD = re.compile(r"[a-z_]+")  # headers of C, which end in .h, ask for mac
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _INCLUSION = CursorKind.INCLUSION_DIRECTIVE.value
 _MACRO = CursorKind.MACRO_DEFINITION.value
+_EXPANSION = CursorKind.MACRO_INSTANTIATION.value
 _FOLDERS = ("-I", "-iquote")
 
 _Key = tuple[tuple[str, ...], frozenset[str]]  # a unit's arguments, and the headers that it gets precompiled
@@ -142,8 +144,21 @@ def _parse_with(precompiled: _Precompiled, unit: front.Unit) -> tuple[Any | None
         included == precompiled.headers
         and not _has_errors(parsed)
         and not any(node.location.file is not None and not node.location.is_in_system_header for node in defined)
+        and not _asks_ahead(nodes, precompiled.headers, parsed)
     )
     return parsed if is_the_same else None, included
+
+
+def _asks_ahead(nodes: Sequence[Cursor], headers: frozenset[str], parsed: Any) -> bool:
+    """Return whether a unit names a macro of standard headers ahead of the first that it includes, where it is none as yet."""
+    for node in nodes:
+        if node._kind_id == _INCLUSION and spelling(node) in headers:
+            return False
+        if node._kind_id != _EXPANSION or is_null(definition := native.clang_getCursorReferenced(node)):
+            continue
+        if bound(definition, parsed).location.is_in_system_header and not bound(node, parsed).location.is_in_system_header:
+            return True
+    return False
 
 
 def _has_errors(parsed: Any) -> bool:
