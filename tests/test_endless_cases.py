@@ -60,7 +60,7 @@ def compared(folder: Path, tests: str, head: Mapping[str, str]) -> pipeline.Outc
     config = configuration.load(project, environment={}, changed=lambda: ["own.py"])
     config = replace(config, measure=replace(config.measure, fast=True))
     request = Request(project, ("HEAD~1", "HEAD"), config, runtimes.lent_to(folder / "cache"), environment)
-    request = replace(request, deadline=Deadline(60.0))
+    request = replace(request, deadline=Deadline(150.0))
     return pipeline.compare(request, Silent())
 
 
