@@ -391,6 +391,11 @@ def test_a_build_that_may_not_come_out_the_same_is_made_anew(builds: Builds, com
     assert pair.commands == (4 if reason else 2)
 
 
+def test_names_of_variables_are_no_modules_in_c(builds: Builds) -> None:
+    files = {"same.c": "int module, *export = &module;\nint same(int n) {\n  module = n;\n  return *export - 1;\n}\n"}
+    assert builds(files, f"{EACH} && gcc *.o -o prog").variant(Phase.TIMED)[Side.HEAD].anew == ""
+
+
 def test_why_a_variant_is_built_anew_is_told_once(builds: Builds, tmp_path: Path) -> None:
     pair = builds({}, "gcc *.c -o prog && strip prog")
     progress = Steps()
@@ -399,7 +404,7 @@ def test_why_a_variant_is_built_anew_is_told_once(builds: Builds, tmp_path: Path
     shop = Workshop(pins, pair.asked[Side.BASE].config, ENVIRONMENT, pair.cache, pair.cache.root, tmp_path, packs, progress)
     plain = shop.plain()
     shop.placed(plain)
-    shop.placed(plain, ["twice.c"])
+    replace(shop, plans=tmp_path).placed(plain, ["twice.c"])
     said = [step for step in progress.steps if "anew" in step]
     assert len(said) == 1
     assert "its plain build cannot be repeated: prog was changed after it was made" in said[0]

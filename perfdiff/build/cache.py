@@ -44,13 +44,15 @@ class BuildCache:
 
     A folder is finished when it holds the marker `finished`, which is written last. Every key has a lock file: its maker holds it
     alone, users share it, and `prune` leaves alone what is locked. Locks are the kernel's (`flock`), so they end with their process.
-    `neighbours` are asked for a build before it is made. `apart` tells that builds have been seen which cannot be made at the same time.
+    `neighbours` are asked for a build before it is made. `apart` tells that builds have been seen which cannot be made at the same time,
+    `reasons` are those for building variants anew that the user has read.
     """
 
     def __init__(self, root: Path, neighbours: Neighbours | None = None) -> None:
         self.root = root
         self.neighbours = neighbours
         self.apart = False
+        self.reasons: set[str] = set()
         self._held: dict[str, int] = {}
         with store_errors(root):
             claim(root)

@@ -295,8 +295,8 @@ def is_aligned(output: str, path: str) -> bool:
     return os.waitpid(process, 0)[1] == 0
 
 
-def reads_more(text: bytes | None, assembler: list[str]) -> bool:
-    """Return whether what is compiled may bring in files, or modules, that its text does not have."""
+def reads_more(text: bytes | None, assembler: list[str], *, has_modules: bool) -> bool:
+    """Return whether what is compiled may bring in files that its text does not have, or modules, in a language that `has_modules`."""
     texts = [text or b""]
     for name in assembler:
         try:
@@ -304,7 +304,7 @@ def reads_more(text: bytes | None, assembler: list[str]) -> bool:
                 texts.append(source.read())
         except OSError:
             return True
-    return any(word in source_text for source_text in texts for word in _EMBEDDING) or _has_modules(texts[0])
+    return any(word in source_text for source_text in texts for word in _EMBEDDING) or (has_modules and _has_modules(texts[0]))
 
 
 def _has_modules(text: bytes) -> bool:

@@ -63,7 +63,8 @@ def main(name: str, build: Build, arguments: list[str]) -> int:
         text = reuse.text(path)
         files = included(text, directory, build.tree) if text else []
         own = [*(file for file, _ in call.sources), *call.headers, *(word for word in call.others if not word.startswith("-"))]
-        step.write(build, own, text=reuse.digest, files=files, reads_more=reads_more(text, call.assembler), call=noted)
+        more = reads_more(text, call.assembler, has_modules=any(language == "c++" for _, language in call.sources))
+        step.write(build, own, text=reuse.digest, files=files, reads_more=more, call=noted)
     return status
 
 

@@ -49,7 +49,6 @@ class Workshop:
     packs: Packs
     progress: Progress
     deadline: Deadline = field(default_factory=Deadline)
-    _told: set[str] = field(default_factory=set)  # why variants were built anew
 
     def plain(self) -> dict[Side, Built]:
         """Build all sides as they are; raise BuildError."""
@@ -182,8 +181,8 @@ class Workshop:
             )
         built = build_all(requests, self.cache, self.progress.advance)
         for side, why in ((side, built[side].anew) for side in built if side in missing):
-            if why and why not in self._told:
-                self._told.add(why)
+            if why and why not in self.cache.reasons:
+                self.cache.reasons.add(why)
                 self.progress.advance(f"{side} was built anew, by its command, as its plain build cannot be repeated: {why}")
         return built
 
