@@ -144,21 +144,19 @@ def _parse_with(precompiled: _Precompiled, unit: front.Unit) -> tuple[Any | None
         included == precompiled.headers
         and not _has_errors(parsed)
         and not any(node.location.file is not None and not node.location.is_in_system_header for node in defined)
-        and not _asks_ahead(nodes, unit, parsed)
+        and not _asks_ahead(nodes, precompiled.headers, parsed)
     )
     return parsed if is_the_same else None, included
 
 
-def _asks_ahead(nodes: Sequence[Cursor], unit: front.Unit, parsed: Any) -> bool:
-    """Return whether a unit names a macro of system headers ahead of the first that it includes, where it is none as yet."""
-    system = tuple(str(folder) for folder in front.folders(unit, ("-isystem",)))
+def _asks_ahead(nodes: Sequence[Cursor], headers: frozenset[str], parsed: Any) -> bool:
+    """Return whether a unit names a macro of standard headers ahead of the first that it includes, where it is none as yet."""
     for node in nodes:
-        if node._kind_id == _INCLUSION and bound(node, parsed).get_included_file().name.startswith(system):
+        if node._kind_id == _INCLUSION and spelling(node) in headers:
             return False
         if node._kind_id != _EXPANSION or is_null(definition := native.clang_getCursorReferenced(node)):
             continue
-        place = bound(definition, parsed).location
-        if place.file is not None and place.is_in_system_header and not bound(node, parsed).location.is_in_system_header:
+        if bound(definition, parsed).location.is_in_system_header and not bound(node, parsed).location.is_in_system_header:
             return True
     return False
 
