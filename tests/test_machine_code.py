@@ -13,6 +13,7 @@ import pytest
 
 from perfdiff.collect.choosing.subjects import cleared
 from perfdiff.languages.c import elf, object_code
+from perfdiff.languages.c.built_files import look_through
 from perfdiff.languages.c.index import index
 from perfdiff.languages.c.instructions import operand_ends
 from perfdiff.languages.c.machine_code import MachineCode, same_code
@@ -514,3 +515,16 @@ def test_a_stripped_program_whose_objects_are_the_same_is_the_same(edited: Edit)
 def test_an_operand_counts_from_the_end_of_its_instruction(code: str, ends: tuple[int, ...]) -> None:
     prefix = bytes.fromhex("90909090" + code)
     assert operand_ends(prefix + bytes(4), len(prefix)) == ends
+
+
+def test_objects_of_cmakes_targets_are_taken_as_they_lie_and_what_it_tries_compilers_out_with_is_not(tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text("int a(void) { return 1; }\nint main(void) { return a(); }\n")
+    folder = tmp_path / "build" / "CMakeFiles"
+    for name in ("program.dir/src", "3.25.1/CompilerIdC"):
+        (folder / name).mkdir(parents=True)
+    object_file = folder / "program.dir" / "src" / "a.c.o"
+    subprocess.run(["gcc", "-c", "a.c", "-o", object_file], cwd=tmp_path, check=True)
+    for name in ("3.25.1/CompilerIdC/a.out", "feature_tests.bin"):
+        subprocess.run(["gcc", "a.c", "-o", folder / name], cwd=tmp_path, check=True)
+    files = look_through(tmp_path)
+    assert (files.objects, files.programs) == (("build/CMakeFiles/program.dir/src/a.c.o",), ())

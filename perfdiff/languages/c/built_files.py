@@ -14,9 +14,8 @@ _HEAD_BYTES = 20  # up to the kind of an ELF file, and its machine
 _KIND_AT, _RELOCATABLE, _LINKED = 16, 1, (2, 3)
 _BITCODE, _THIN = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b"), b"!<thin>\n"
 
-_FOLDERS = frozenset(
-    (".git", ".github", ".deps", "CMakeFiles", "autom4te.cache", "meson-info", "meson-logs", "meson-private", "__pycache__")
-)
+_FOLDERS = frozenset((".git", ".github", ".deps", "autom4te.cache", "meson-info", "meson-logs", "meson-private", "__pycache__"))
+_CMAKE, _OF_TARGET = "CMakeFiles", ".dir"  # objects lie in a folder for each target there, beside what CMake tries compilers out with
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +40,9 @@ def look_through(tree: Path) -> BuiltFiles:
 
 def _walk(tree: Path) -> Iterator[str]:
     for folder, folders, names in os.walk(tree):
-        folders[:] = sorted(name for name in folders if name not in _FOLDERS)
-        for name in sorted(names):
+        is_cmakes = os.path.basename(folder) == _CMAKE  # noqa: PTH119 - tens of thousands of files
+        folders[:] = sorted(name for name in folders if name not in _FOLDERS and (name.endswith(_OF_TARGET) or not is_cmakes))
+        for name in sorted(() if is_cmakes else names):
             yield os.path.relpath(os.path.join(folder, name), tree)  # noqa: PTH118 - tens of thousands of files
 
 
