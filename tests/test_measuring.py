@@ -400,7 +400,7 @@ def test_where_shorter_runs_show_that_head_is_slower_calls_are_timed_once_in_lon
 
 
 VARYING = 20  # plain runs: five pairs of two points
-TRIED = 2  # runs before these, one a side, which show whether they write in their tree
+TRIED = 4  # runs before these, one of each point and side, which show whether they write in their tree
 
 
 class Restless(Steady):
