@@ -224,11 +224,13 @@ def test_a_count_that_moves_ends_the_counting_of_all_functions_at_the_shortest_p
 class Longer(Steady):
     """Runs of head without probes all take half as long again."""
 
+    times = 1.5
+
     def execute(self, command: Command) -> Execution:
         found = super().execute(command)
         if " with " in command.where or "head" not in command.where:
             return found
-        return replace(found, wall_ns=1.5 * found.wall_ns, cpu_ns=1.5 * found.cpu_ns)
+        return replace(found, wall_ns=self.times * found.wall_ns, cpu_ns=self.times * found.cpu_ns)
 
 
 def test_a_proof_is_confirmed_by_a_few_pairs_at_one_point(sums: Request, monkeypatch: pytest.MonkeyPatch) -> None:
