@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import statistics
 import subprocess
@@ -93,11 +92,11 @@ class Answer:
 def answer(language: str, case: Case, room: Path, *, asks_hyperfine: bool) -> Answer:
     """Compare a fixture; raise PerfdiffError where it cannot be."""
     asked = inputs.request(case.name, room, "base", "head", language=language)
-    used_s, started_s = _cpu_s(), time.monotonic()
+    used_s, started_s = figures.cpu_s(), time.monotonic()
     listening = Listening(started_s)
     findings = pipeline.compare(asked, listening).findings
     listening.stage("", None)
-    took_s, cpu_s = time.monotonic() - started_s, _cpu_s() - used_s
+    took_s, cpu_s = time.monotonic() - started_s, figures.cpu_s() - used_s
     by_hand_s = _hyperfine_s(asked, room) if asks_hyperfine else None
     return Answer(language, case, findings, listening.builds_s, listening.first_word_s, took_s - listening.builds_s, by_hand_s, cpu_s)
 
@@ -122,11 +121,6 @@ def _hyperfine_s(asked: Request, room: Path) -> float:
         assert len(json.loads(times.read_text(encoding="utf-8"))["results"]) == len(commands), "hyperfine measures both"
     git(asked.repository, "worktree", "prune")
     return took_s
-
-
-def _cpu_s() -> float:
-    """Return the CPU seconds of this process and of its children that ended."""
-    return sum(os.times()[:4])
 
 
 def remarks(language: str, answers: Sequence[Answer]) -> list[str]:

@@ -7,7 +7,6 @@ The pairs are in `fixtures/releases`, each with a program that runs the package.
 from __future__ import annotations
 
 import argparse
-import resource
 import tempfile
 import time
 from pathlib import Path
@@ -30,12 +29,6 @@ def place(pair: Pair, findings: Findings) -> str:
     return str(min((each.rank for each in slower if each.rank is not None), default="-"))
 
 
-def used_s() -> float:
-    """Return the CPU time that this process and its children have used."""
-    used = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(each.ru_utime + each.ru_stime for each in used)
-
-
 def main() -> None:
     """Compare all pairs, or those that are named."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -46,10 +39,10 @@ def main() -> None:
         right = 0
         for pair in chosen:
             checkout = repository(pair, Path(room) / pair.name)
-            started, used = time.monotonic(), used_s()
+            started, used = time.monotonic(), figures.cpu_s()
             config = configuration.load(checkout, environment={})
             findings = pipeline.compare(Request(checkout, ("base", "head"), config, Path(room) / "cache", environment()), Silent()).findings
-            wall_s, cpu_s = time.monotonic() - started, used_s() - used
+            wall_s, cpu_s = time.monotonic() - started, figures.cpu_s() - used
             its_place = place(pair, findings)
             right += findings.verdict == pair.verdict and (not pair.guilty or its_place == "1")
             cost = "-" if findings.overhead is None else f"{findings.overhead:.0%}"

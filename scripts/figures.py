@@ -42,6 +42,11 @@ def printed(title: str, *columns: str) -> Iterator[Table]:
     print(f"*{found.cpu}, {found.cores} cores, {found.kernel}, {found.compiler}; {found.created}; {load}*\n", flush=True)
 
 
+def cpu_s() -> float:
+    """Return the CPU seconds of this process, and of its children that have ended."""
+    return sum(os.times()[:4])
+
+
 def against(value: float, bar: float) -> str:
     """Say whether a figure keeps its bar."""
     return "kept" if value <= bar else "**missed**"
