@@ -26,6 +26,7 @@ COMMANDS = (
     "accept",
     "annotate",
     "check",
+    "predict",
     "compare",
     "record",
     "log",

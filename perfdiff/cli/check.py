@@ -119,7 +119,7 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     """Check a revision or samples against annotations, or a revision against trends."""
     with exits.exceptions_become_codes():
         chosen = form or _SUFFIXES.get(output_file.suffix.lower() if output_file else "", Form.TEXT)
-        rules = _read(file)
+        rules = saved(file)
         for written in filter(None, (output_file, plot)):
             output.check(written)
         if save:
@@ -179,7 +179,7 @@ def _refuse_of_trends(subjects: list[str], form: Form, other: Path | str | None,
         raise UsageError("a check of trends has no plot and records no calls; it is told as text or JSON", slug="format-unknown")
 
 
-def _read(file: Path) -> list[Annotation] | SavedTrends:
+def saved(file: Path) -> list[Annotation] | SavedTrends:
     """Return the annotations or the trends of a file; raise UsageError where there are none."""
     from perfdiff.models.language import parse_all
     from perfdiff.report.trends.saved import saved_trends

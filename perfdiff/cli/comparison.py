@@ -61,6 +61,7 @@ Other commands:
   perfdiff accept FUNCTION    accept a known cost, so that it is no longer a regression
   perfdiff annotate [REV]     learn how the cost of each function follows from its inputs
   perfdiff check FILE [REV]   check a revision or samples against saved annotations
+  perfdiff predict FUNCTION   tell what it costs at inputs that were not measured
   perfdiff bisect GOOD BAD    find the commit that made a function slower
   perfdiff bisect-step        judge the checked-out commit for `git bisect run`
   perfdiff log FUNCTION       show what a function costs in each commit or tag, and where that changed

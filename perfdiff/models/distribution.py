@@ -36,7 +36,7 @@ class Normal:
         low = np.where(exact, apart > tolerance, below)
         return np.asarray(low, dtype=np.float64), np.asarray(np.where(exact, apart >= -tolerance, below), dtype=np.float64)
 
-    def quantile(self, expected: Floats, level: float) -> Floats:
+    def quantile(self, expected: Floats, level: float | Floats) -> Floats:
         """Return the cost (n,) that is not exceeded with probability `level`."""
         from scipy.special import ndtri
 
@@ -55,7 +55,7 @@ class Exponential:
         both = np.asarray(-np.expm1(-above / self.mean))
         return both, both
 
-    def quantile(self, expected: Floats, level: float) -> Floats:
+    def quantile(self, expected: Floats, level: float | Floats) -> Floats:
         """Return the cost (n,) that is not exceeded with probability `level`."""
         return np.asarray(expected - self.mean * (1.0 + np.log1p(-level)))
 
@@ -92,7 +92,7 @@ class Binomial:
         trials = self._trials(expected)
         return self._cumulative(below, trials), self._cumulative(at_most, trials)
 
-    def quantile(self, expected: Floats, level: float) -> Floats:
+    def quantile(self, expected: Floats, level: float | Floats) -> Floats:
         """Return the least cost (n,) that is not exceeded with probability `level` or more."""
         from scipy.stats import binom
 

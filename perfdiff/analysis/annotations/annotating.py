@@ -10,7 +10,7 @@ import numpy as np
 from perfdiff.analysis.compare.clocks import clocks
 from perfdiff.analysis.compare.phases import with_phase
 from perfdiff.analysis.stats.rows import without_features
-from perfdiff.models.annotation import Annotation, Levels
+from perfdiff.models.annotation import PHASE, Annotation, Levels
 from perfdiff.models.digits import six_digits
 from perfdiff.models.fitting import fit
 from perfdiff.models.levels import Calls, calls_of, judged, run_levels, summary
@@ -27,11 +27,18 @@ def annotate(function: str, table: SampleTable, metrics: Sequence[str], *, seed:
 
     No `metrics` means the usual ones without those that tell nothing: a count that is always 0, and own time where it is all the time.
     """
-    table = with_phase(without_features(table, clocks([table])))
+    table = prepared(table)
     for metric in metrics or telling(table):
         if metric in table.metrics and np.isfinite(table.metrics[metric]).any():
             annotation = fit(table, metric, seed=seed, function=function)
             yield replace(annotation, levels=_levels(annotation, calls_of(table, metric), seed))
+
+
+def prepared(table: SampleTable) -> SampleTable:
+    """Return calls as they are annotated: with the phase of each where they warm up, without features that only count up."""
+    if any(feature.name == PHASE for feature in table.features):
+        return table
+    return with_phase(without_features(table, clocks([table])))
 
 
 def _levels(annotation: Annotation, calls: Calls, seed: int) -> Levels | None:

@@ -1,0 +1,194 @@
+"""What a call, all calls of a function in a run, or a run as a whole costs at inputs that were not measured, on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+import numpy as np
+
+from perfdiff import units
+from perfdiff.analysis.annotations.annotating import MOST_ROWS, annotate, prepared
+from perfdiff.analysis.findings import Ratio
+from perfdiff.analysis.stats.rows import thinned, without_features
+from perfdiff.errors import UsageError
+from perfdiff.models.annotation import Annotation
+from perfdiff.models.extrapolation import DRAWS, LEVEL, CostModel, Forecast, learnt, written
+from perfdiff.records.recorded import Recorded
+from perfdiff.records.schema import Feature, FunctionInfo, Origin, Phase, Run, SampleTable, Side
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionRequest:
+    """What is to be predicted: a `metric` of calls of a function, of all its calls in a run, or of runs as a whole where it is None."""
+
+    function: FunctionInfo | None
+    metric: str
+    of_run: bool
+    inputs: Mapping[str, str]
+    workload: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """A prediction by side, None where no scope of a side holds at these inputs; `ratio` is head's expected cost over base's.
+
+    `inputs` are those that were given, `typical` those that annotations use besides. `ranges` are the measured ones. A file of annotations
+    has no sides, and stands as base's.
+    """
+
+    name: str
+    metric: str
+    of_run: bool
+    inputs: Mapping[str, float]
+    shown: Mapping[str, str]
+    typical: Mapping[str, float]
+    ranges: Mapping[str, tuple[float, float]]
+    sides: Mapping[Side, Forecast | None]
+    ratio: Ratio | None
+    is_written: bool = False
+
+
+def predicted(recorded: Recorded, asked: PredictionRequest, *, seed: int) -> Predicted:
+    """Predict by what was recorded; raise UsageError where an input is none of what was asked for, or nothing was recorded of it."""
+    tables = {side: table for side in recorded.sides if (table := _table(recorded, asked, side)) is not None and len(table)}
+    if not tables:
+        raise UsageError(f"{_name(asked)} was not measured: no cost can be learnt from it", slug="nothing-to-predict")
+    given = {name: _number(name, text, list(tables.values())) for name, text in asked.inputs.items()}
+    models = {side: modelled(_name(asked), table, asked.metric, tuple(given), seed) for side, table in tables.items()}
+    return _of(models, given, asked, _name(asked), seed)
+
+
+def by_annotations(annotations: Sequence[Annotation], asked: PredictionRequest, name: str, *, seed: int) -> Predicted:
+    """Predict by the annotation of a function's metric in a file; raise UsageError where it has none, or not with these inputs."""
+    by_name = {f"{annotation.function}.{annotation.metric}": annotation for annotation in annotations}
+    if (wanted := f"{name}.{asked.metric}") not in by_name:
+        raise UsageError(f"the file has no annotation {wanted}; it has {units.listed(sorted(by_name), 10)}", slug="nothing-to-predict")
+    annotation = by_name[wanted]
+    given: dict[str, float] = {}
+    labels = {
+        label: code
+        for scope in annotation.scopes
+        for condition in scope.conditions
+        for code, label in zip(condition.values, condition.labels, strict=False)
+    }
+    for feature, text in asked.inputs.items():
+        if feature not in annotation.features:
+            _refuse(feature, annotation.features)
+        given[feature] = labels[text] if text in labels else _finite(feature, text)
+    return replace(_of({Side.BASE: written(annotation)}, given, asked, name, seed), is_written=True)
+
+
+def _of(models: Mapping[Side, CostModel], given: Mapping[str, float], asked: PredictionRequest, name: str, seed: int) -> Predicted:
+    sides = {side: model.forecast(given, seed=seed, version=place) for place, (side, model) in enumerate(models.items())}
+    typical = {other: value for model in models.values() for other, value in model.annotation.typical.items() if other not in given}
+    ranges = {other: ends for model in models.values() for other, ends in model.ranges.items() if other in given}
+    return Predicted(name, asked.metric, asked.of_run, given, dict(asked.inputs), typical, ranges, sides, _ratio(sides))
+
+
+def _ratio(sides: Mapping[Side, Forecast | None]) -> Ratio | None:
+    base, head = sides.get(Side.BASE), sides.get(Side.HEAD)
+    if base is None or head is None or not base.draws.all():
+        return None
+    tail = (1 - LEVEL) / 2
+    low, middle, high = np.quantile(head.draws / base.draws, (tail, 0.5, 1 - tail)).tolist()
+    return Ratio(middle, low, high, DRAWS, DRAWS)
+
+
+def _name(asked: PredictionRequest) -> str:
+    return asked.function.name if asked.function else "run"
+
+
+def _table(recorded: Recorded, asked: PredictionRequest, side: Side) -> SampleTable | None:
+    """Return the costs to learn from: calls as they were recorded, or runs with their parameters."""
+    experiment = recorded.experiment
+    if asked.function is not None and not asked.of_run:
+        for load in (recorded.samples, recorded.counts):
+            table = load(asked.function.id, side)
+            if table is not None and asked.metric in table.metrics and np.isfinite(table.metrics[asked.metric]).any():
+                return prepared(thinned(table, MOST_ROWS))
+        return None
+    phase = Phase.PLAIN if asked.function is None else Phase.TIMED
+    points = {point.id: point for point in experiment.points if asked.workload in (None, point.workload)}
+    runs = [run for run in experiment.runs if run.phase is phase and run.side is side and run.point in points]
+    if asked.function is None:
+        costs = [run.took_ns if asked.metric == "wall_ns" else run.cpu_ns for run in runs]
+    else:
+        totals = experiment.totals
+        column = totals.wall_ns if asked.metric == "wall_ns" else totals.self_ns
+        mine = totals.function == asked.function.id
+        by_run = dict(zip(totals.run[mine].tolist(), column[mine].tolist(), strict=True))
+        runs = [run for run in runs if run.id in by_run]
+        costs = [by_run[run.id] for run in runs]
+    return _of_runs(runs, costs, {run.point: points[run.point].parameters for run in runs}, asked.metric, side) if runs else None
+
+
+def _of_runs(
+    runs: Sequence[Run], costs: Sequence[float], parameters: Mapping[int, Mapping[str, float | str]], metric: str, side: Side
+) -> SampleTable:
+    """Return a table with a row for each run, and a feature for each parameter of the workloads."""
+    features, columns = [], []
+    for name in dict.fromkeys(name for values in parameters.values() for name in values):
+        values = [parameters[run.point].get(name) for run in runs]
+        texts = sorted({value for value in values if isinstance(value, str)})
+        features.append(Feature(name, Origin.WORKLOAD, bool(texts), dict(enumerate(texts))))
+        columns.append([np.nan if value is None else float(texts.index(str(value)) if texts else value) for value in values])
+    number = len(runs)
+    nothing = np.zeros((number, 0))
+    return SampleTable(
+        function=0,
+        side=side,
+        metrics={metric: np.array(costs, dtype=np.float64)},
+        features=tuple(features),
+        values=np.column_stack(columns) if columns else nothing,
+        branches=(),
+        executed=nothing,
+        taken=nothing,
+        run=np.array([run.id for run in runs]),
+        point=np.array([run.point for run in runs]),
+        thread=np.zeros(number, dtype=np.int64),
+        call=np.zeros(number, dtype=np.int64),
+        weight=np.ones(number),
+    )
+
+
+def _number(name: str, text: str, tables: Sequence[SampleTable]) -> float:
+    """Return the value of an input, or the code of the category that a text names."""
+    features = [feature for table in tables for feature in table.features if feature.name == name]
+    if not features:
+        _refuse(name, list(dict.fromkeys(feature.name for table in tables for feature in table.features)))
+    codes = {label: code for feature in features for code, label in feature.labels.items()}
+    if text in codes:
+        return float(codes[text])
+    if features[0].category:
+        raise UsageError(f"{name} is one of {', '.join(sorted(codes))}, not '{text}'", slug="unknown-input")
+    return _finite(name, text)
+
+
+def _finite(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = np.nan
+    if not np.isfinite(value):
+        raise UsageError(f"'{text}' is no number for {name}; write one such as 1000 or 1e6", slug="unknown-input")
+    return value
+
+
+def _refuse(name: str, inputs: Sequence[str]) -> NoReturn:
+    raise UsageError(
+        f"nothing is known of '{name}' where this cost was measured; it is told by {', '.join(inputs) or 'no input'}", slug="unknown-input"
+    )
+
+
+def modelled(function: str, table: SampleTable, metric: str, given: Sequence[str], seed: int) -> CostModel:
+    """Return what predicts a metric from inputs, of which the given ones alone count where the annotation of all leaves one of them out."""
+    annotation = next(annotate(function, table, (metric,), seed=seed))
+    used = set(annotation.features)
+    if not set(given) <= used and not used <= set(given):
+        others = {feature.name for feature in table.features} - set(given)
+        nothing = np.zeros((len(table), 0))
+        table = replace(without_features(table, others), branches=(), executed=nothing, taken=nothing)
+        annotation = next(annotate(function, table, (metric,), seed=seed))
+    return learnt(annotation, table)

@@ -1,0 +1,193 @@
+"""`perfdiff predict FUNCTION[.METRIC] INPUT=VALUE…`: what a cost is at inputs that were not measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perfdiff import configuration
+from perfdiff.cli import check, exits, options, output, samples, suggestions, waiting
+from perfdiff.cli.explain import is_named, last
+from perfdiff.errors import UsageError
+from perfdiff.records.remote import place
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from perfdiff.analysis.annotations.predicting import Predicted
+    from perfdiff.models.annotation import Annotation
+    from perfdiff.progress import Progress
+    from perfdiff.records.recorded import Recorded
+    from perfdiff.records.schema import FunctionInfo
+
+app = options.application()
+
+_HELP = """
+Tell what a call, all calls of a function in a run, or a run as a whole costs at inputs that were not measured, in base and head.
+
+By the last comparison, or --from an experiment that --save wrote, Freud's logs, or a file of annotations. Inputs are named as annotations
+name them, or as the parameters of workloads. The metric is time unless one is named behind a dot.
+
+\b
+  perfdiff predict insert n=1e6
+  perfdiff predict insert.alloc_bytes n=1e6 mode=FAST
+  perfdiff predict insert --run n=1e6
+  perfdiff predict --run n=1e6
+  perfdiff predict sort.time size=2e6 --from perf/annotations
+"""
+
+_TIME = "wall_ns"
+_ALIASES = {"time": _TIME, "cpu": "cpu_ns"}
+_RECORDED = (".bin", ".parquet")  # suffixes of files of recorded calls
+
+
+class Form(StrEnum):
+    """What the prediction is written in."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+_SUFFIXES = {".txt": Form.TEXT, ".json": Form.JSON}
+
+
+@app.command(help=_HELP)
+def predict(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[FUNCTION[.METRIC]] INPUT=VALUE…", autocompletion=suggestions.functions, help="What is asked for, and at which inputs."
+        ),
+    ],
+    of_run: Annotated[bool, typer.Option("--run", help="All calls in a run; without a function, the run as a whole.")] = False,
+    source: Annotated[
+        str | None, typer.Option("--from", metavar="SAMPLES | FILE", help="What to predict by, if not the last comparison.")
+    ] = None,
+    workload: Annotated[
+        str | None, typer.Option("--workload", metavar="NAME", autocompletion=suggestions.workloads, help="Only runs of this workload.")
+    ] = None,
+    form: Annotated[Form | None, typer.Option("--format", help="Format of the prediction.")] = None,
+    output_file: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write it here; .json chooses the format.")
+    ] = None,
+    seed: options.Seed = None,
+    config: options.ConfigFile = None,
+    repository: options.Repository = Path(),
+    cache: options.Cache = None,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Predict a cost on both sides."""
+    with exits.exceptions_become_codes():
+        chosen = options.report_format(form, output_file, _SUFFIXES)
+        if output_file:
+            output.check(output_file)
+        wanted = _wanted(words, workload, of_run=of_run)
+        with waiting.progress(quiet=quiet, verbose=verbose) as progress:
+            if source is not None and _holds_annotations(Path(source)):
+                prediction = _by_file(Path(source), wanted, seed or 0)
+            else:
+                prediction = _by_recording(_recorded(source, repository, options.cache_folder(cache), config, progress), wanted, seed or 0)
+        from perfdiff.report import prediction as report
+
+        output.write(output.told(report, prediction, chosen, output_file), output_file)
+        output.tell(report.answer(prediction), output_file, quiet=quiet)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What the words of a command line ask for: the function with its metric, None for the run, and the inputs by name."""
+
+    subject: str | None
+    inputs: Mapping[str, str]
+    workload: str | None
+    of_run: bool
+
+
+def _wanted(words: Sequence[str], workload: str | None, *, of_run: bool) -> _Wanted:
+    subject = words[0] if "=" not in words[0] or words[0].startswith("operator") else None
+    if subject is None and not of_run:
+        raise UsageError(
+            f"say of which function: `perfdiff predict FUNCTION {' '.join(words)}`, or --run for the run", slug="nothing-to-predict"
+        )
+    inputs: dict[str, str] = {}
+    for word in words[1:] if subject else words:
+        name, equals, value = word.rpartition("=")
+        if not (name and equals and value):
+            raise UsageError(f"'{word}' gives no input a value; write one such as n=1e6", slug="unknown-input")
+        inputs[name] = value
+    return _Wanted(subject, inputs, workload, of_run)
+
+
+def _holds_annotations(source: Path) -> bool:
+    """Return whether a path is a file of annotations, not one of recorded calls."""
+    return source.is_file() and source.suffix not in _RECORDED
+
+
+def _recorded(source: str | None, repository: Path, cache: Path, config: Path | None, progress: Progress) -> Recorded:
+    if source is not None:
+        progress.stage("reading samples", None)
+        return samples.load([place(source)])
+    recorded = last(repository.absolute(), cache, config, progress).recorded
+    if recorded is None:
+        raise UsageError("the last comparison measured nothing, so nothing can be learnt from it", slug="nothing-to-predict")
+    return recorded
+
+
+def _by_recording(recorded: Recorded, wanted: _Wanted, seed: int) -> Predicted:
+    from perfdiff.analysis.annotations.predicting import PredictionRequest, predicted
+
+    if wanted.subject is None:
+        return predicted(recorded, PredictionRequest(None, _TIME, True, wanted.inputs, wanted.workload), seed=seed)
+    info, metric = _function(wanted.subject, recorded)
+    if wanted.of_run and metric not in (_TIME, "self_ns"):
+        raise UsageError(f"of all calls in a run time is known, not {metric}", slug="unknown-metric")
+    return predicted(recorded, PredictionRequest(info, metric, wanted.of_run, wanted.inputs, wanted.workload), seed=seed)
+
+
+def _by_file(file: Path, wanted: _Wanted, seed: int) -> Predicted:
+    from perfdiff.analysis.annotations.predicting import PredictionRequest, by_annotations
+
+    rules = check.saved(file)
+    if wanted.subject is None or wanted.of_run or not isinstance(rules, list):
+        raise UsageError("a file of annotations predicts calls of a function that it names", slug="nothing-to-predict")
+    name, metric = _of_annotations(wanted.subject, rules)
+    return by_annotations(rules, PredictionRequest(None, metric, False, wanted.inputs), name, seed=seed)
+
+
+def _metric(subject: str) -> tuple[str, str] | None:
+    """Return a function and the metric that is named behind it, None where none is."""
+    from perfdiff.records.metrics import METRICS
+
+    name, dot, metric = subject.rpartition(".")
+    meant = _ALIASES.get(metric, metric if metric in METRICS and METRICS[metric].per_call else None)
+    return (name, meant) if dot and meant else None
+
+
+def _function(subject: str, recorded: Recorded) -> tuple[FunctionInfo, str]:
+    """Return the measured function that a subject names, and the metric; raise UsageError where it names none, or several."""
+    functions = recorded.experiment.functions
+    for name, metric in ((subject, _TIME), *filter(None, [_metric(subject)])):
+        named = [info for info in functions if is_named(name, info.name, info.file)]
+        if len(named) > 1:
+            places = ", ".join(f"{info.file}:{info.name}" for info in named[:5])
+            raise UsageError(f"'{name}' names {len(named)} functions: give one of {places}", slug="unknown-function")
+        if named:
+            return named[0], metric
+    name = (_metric(subject) or (subject, ""))[0]
+    near = configuration.nearest(name, {info.name for info in functions})
+    raise UsageError(f"'{name}' is no function with recorded calls{near}", slug="unknown-function")
+
+
+def _of_annotations(subject: str, rules: Sequence[Annotation]) -> tuple[str, str]:
+    """Return the function of a file of annotations that a subject names, and the metric; the first one of a name where none is said."""
+    for name, metric in ((subject, None), *filter(None, [_metric(subject)])):
+        named = [rule for rule in rules if is_named(name, rule.function, "")]
+        if named:
+            return named[0].function, metric or (_TIME if any(rule.metric == _TIME for rule in named) else named[0].metric)
+    near = configuration.nearest(subject, {rule.function for rule in rules})
+    raise UsageError(f"'{subject}' is no function of the file{near}", slug="unknown-function")

@@ -1,0 +1,115 @@
+"""What a cost is predicted to be at inputs that were not measured, as text and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from perfdiff import units
+from perfdiff.analysis.annotations.predicting import Predicted
+from perfdiff.models.extrapolation import LEVEL, Forecast
+from perfdiff.records.schema import Side
+from perfdiff.report import wording
+from perfdiff.report.blocks import Block, Cell, Column, Items, Sentence, Table, Tone
+from perfdiff.report.printable import printable
+from perfdiff.report.terminal import render_blocks
+
+SCHEMA = "perfdiff.prediction/1"
+_COLUMNS = (Column(""), Column("expected", right=True), Column(f"{100 * LEVEL:.0f} % of them", right=True), Column("growth"))
+
+
+def text(predicted: Predicted, *, width: int = 100, colour: bool = False) -> str:
+    """Return the answer in a sentence, the costs of both sides, and what they rest on."""
+    return render_blocks(list(_blocks(predicted)), width=width, colour=colour)
+
+
+def answer(predicted: Predicted) -> str:
+    """Return what it costs in one sentence, or that nothing tells."""
+    forecasts = [forecast for forecast in predicted.sides.values() if forecast is not None]
+    if not forecasts:
+        return f"Not known: no call like that of {_subject(predicted)} was measured."
+    last = forecasts[-1]
+    cost = f"{wording.amount(predicted.metric, last.expected)} [{_interval(predicted, last.low, last.high)}]"
+    if predicted.ratio is not None:
+        low, high = units.significant(predicted.ratio.low), units.significant(predicted.ratio.high)
+        cost = f"{cost}, {units.ratio(predicted.ratio.value)} [{low}, {high}] of what it was"
+    return f"{_subject(predicted)}{_at(predicted)} takes {cost}."
+
+
+def json_document(predicted: Predicted) -> dict[str, Any]:
+    """Return what `predict --format json` writes; what is absent is None."""
+    return {
+        "schema": SCHEMA,
+        "function": predicted.name,
+        "metric": predicted.metric,
+        "of": "run" if predicted.of_run else "call",
+        "level": LEVEL,
+        "inputs": dict(predicted.shown),
+        "typical": dict(predicted.typical),
+        "ranges": {name: list(ends) for name, ends in predicted.ranges.items()},
+        "sides": {side.value: _side(predicted.sides.get(side)) for side in Side},
+        "ratio": dict(zip(("value", "low", "high"), predicted.ratio.figures, strict=True)) if predicted.ratio else None,
+    }
+
+
+def _side(forecast: Forecast | None) -> dict[str, Any] | None:
+    if forecast is None:
+        return None
+    return {
+        "expected": forecast.expected,
+        "low": forecast.low,
+        "high": forecast.high,
+        "single_low": forecast.call_low,
+        "single_high": forecast.call_high,
+        "classes": {kind.value: weight for kind, weight in forecast.classes.items()},
+        "beyond": dict(forecast.beyond),
+    }
+
+
+def _blocks(predicted: Predicted) -> Iterator[Block]:
+    yield Sentence(answer(predicted), Tone.STRONG)
+    rows = [_row(predicted, side, forecast) for side, forecast in predicted.sides.items()]
+    yield Table("", _COLUMNS, tuple(rows))
+    if said := list(_grounds(predicted)):
+        yield Items("What this rests on", tuple(said))
+
+
+def _row(predicted: Predicted, side: Side, forecast: Forecast | None) -> tuple[Cell, ...]:
+    name = "annotated" if predicted.is_written else side.value
+    if forecast is None:
+        return Cell(name), Cell("not known"), Cell(""), Cell("")
+    expected = f"{wording.amount(predicted.metric, forecast.expected)} [{_interval(predicted, forecast.low, forecast.high)}]"
+    classes = list(forecast.classes.items())
+    growth = ", ".join(f"{kind}{f' {wording.percent(weight)}' if len(classes) > 1 else ''}" for kind, weight in classes)
+    return Cell(name), Cell(expected), Cell(_interval(predicted, forecast.call_low, forecast.call_high)), Cell(growth)
+
+
+def _grounds(predicted: Predicted) -> Iterator[str]:
+    """Yield how far beyond what was measured it lies, and what the inputs are that were not given."""
+    beyond = {name: far for forecast in predicted.sides.values() if forecast for name, far in forecast.beyond.items()}
+    for name, far in beyond.items():
+        low, high = (units.count(end) for end in predicted.ranges[name])
+        yield printable(
+            f"{name} was measured from {low} to {high}: this is {units.significant(far, 2)} times beyond, where growth may change"
+        )
+    if predicted.typical:
+        listed = ", ".join(f"{name} = {units.count(value)}" for name, value in predicted.typical.items())
+        yield printable(f"not given, and taken as it typically is: {listed}")
+    if predicted.is_written:
+        yield "of an annotation alone: how well its growth is known is not in the file"
+
+
+def _subject(predicted: Predicted) -> str:
+    name = printable(predicted.name)
+    metric = "" if predicted.metric == "wall_ns" else f" ({wording.metric_says(predicted.metric)})"
+    if predicted.of_run:
+        return f"A run{metric}" if predicted.name == "run" else f"All calls of {name} in a run{metric}"
+    return f"A call of {name}{metric}"
+
+
+def _at(predicted: Predicted) -> str:
+    return printable(f" at {', '.join(f'{name} = {value}' for name, value in predicted.shown.items())}") if predicted.shown else ""
+
+
+def _interval(predicted: Predicted, low: float, high: float) -> str:
+    return f"{wording.amount(predicted.metric, low)}, {wording.amount(predicted.metric, high)}"

@@ -1,0 +1,225 @@
+"""`perfdiff predict`: costs at inputs that were not measured, with intervals that hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from experiments import Made, Noise, World
+from perfdiff import cli
+from perfdiff.analysis.annotations.annotating import annotate
+from perfdiff.models.annotation import CostClass
+from perfdiff.models.extrapolation import DRAWS, CostModel, learnt, written
+from perfdiff.models.language import parse, print_annotation
+from perfdiff.records import store
+from perfdiff.records.schema import Change, Phase, SampleTable, Side
+from sampled import noisy, table
+from test_schemas import schema
+
+Law = Callable[[np.ndarray], np.ndarray]
+
+
+def measured(law: Law, *, seed: int = 1, sizes: tuple[float, ...] = (500, 1000, 2000, 4000, 8000), metric: str = "wall_ns") -> SampleTable:
+    """Return calls at some sizes, ten runs of each, that cost what a law says, within 5 %."""
+    rng = np.random.default_rng(seed)
+    n = np.repeat(sizes, 100).astype(np.float64)
+    return table(
+        {"n": n}, noisy(rng, law(n), outliers=0.0), metric=metric, run=np.arange(len(n)) % 10, point=np.repeat(range(len(sizes)), 100)
+    )
+
+
+def model(calls: SampleTable, metric: str = "wall_ns") -> CostModel:
+    return learnt(next(annotate("f", calls, (metric,), seed=1)), calls)
+
+
+@pytest.mark.parametrize(
+    ("law", "kind"),
+    [
+        (lambda n: np.full(len(n), 5000.0), CostClass.CONSTANT),
+        (lambda n: 500 + 20 * n, CostClass.LINEAR),
+        (lambda n: 500 + 0.2 * n * n, CostClass.QUADRATIC),
+    ],
+)
+def test_growth_goes_on_beyond_the_measured_range(law: Law, kind: CostClass) -> None:
+    forecasts = [model(measured(law)).forecast({"n": n}, seed=1) for n in (4000.0, 16_000.0, 80_000.0)]
+    assert all(forecast is not None for forecast in forecasts)
+    within, twice, ten_times = (forecast for forecast in forecasts if forecast is not None)
+    for forecast, n in ((within, 4000.0), (twice, 16_000.0), (ten_times, 80_000.0)):
+        assert forecast.low <= law(np.array([n]))[0] <= forecast.high
+        assert next(iter(forecast.classes)) is kind
+    assert within.beyond == {}
+    assert (twice.beyond, ten_times.beyond) == ({"n": 2.0}, {"n": 10.0})
+    widths = [(forecast.high - forecast.low) / forecast.expected for forecast in (within, twice, ten_times)]
+    assert widths[0] < 0.05 < widths[1] < widths[2]
+
+
+def test_single_calls_lie_where_calls_scatter() -> None:
+    calls = measured(lambda n: 500 + 20 * n)
+    forecast = model(calls).forecast({"n": 4000.0}, seed=1)
+    assert forecast is not None
+    rows = calls.metrics["wall_ns"][calls.values[:, 0] == 4000]
+    held = np.mean((rows >= forecast.call_low) & (rows <= forecast.call_high))
+    assert 0.9 <= held <= 1.0
+    assert forecast.call_high - forecast.call_low > 5 * (forecast.high - forecast.low)
+
+
+def test_classes_that_cannot_be_told_apart_widen_what_lies_beyond() -> None:
+    def law(n: np.ndarray) -> np.ndarray:
+        return 500 + 5 * n * np.log2(n)
+
+    narrow = model(measured(law, sizes=(1000, 1250, 1500, 2000))).forecast({"n": 20_000.0}, seed=1)
+    wide = model(measured(law, sizes=(125, 250, 500, 1000, 2000))).forecast({"n": 20_000.0}, seed=1)
+    assert narrow is not None
+    assert wide is not None
+    assert sum(narrow.classes.values()) == pytest.approx(1.0)
+    assert (narrow.high - narrow.low) / narrow.expected > 1.5 * (wide.high - wide.low) / wide.expected
+
+
+def test_a_cost_that_drifted_within_the_range_may_drift_beyond() -> None:
+    straight = model(measured(lambda n: 20 * n)).forecast({"n": 80_000.0}, seed=1)
+    bent = model(measured(lambda n: 20 * n * (1 + 1 / (1 + np.exp(-4 * np.log(n / 3000)))))).forecast({"n": 80_000.0}, seed=1)
+    assert straight is not None
+    assert bent is not None
+    assert (bent.high - bent.low) / bent.expected > 1.3 * (straight.high - straight.low) / straight.expected
+
+
+def test_exact_counts_are_known_beyond_better_than_times() -> None:
+    n = np.repeat((500.0, 1000.0, 2000.0, 4000.0), 100)
+    calls = table({"n": n}, 16 * n, metric="alloc_bytes")
+    forecast = model(calls, "alloc_bytes").forecast({"n": 40_000.0}, seed=1)
+    assert forecast is not None
+    assert forecast.low <= 640_000 <= forecast.high
+    assert forecast.high - forecast.low < 0.2 * 640_000
+
+
+def test_a_mode_that_was_never_seen_has_no_cost() -> None:
+    rng = np.random.default_rng(1)
+    mode = rng.integers(1, 3, 1000).astype(np.float64)
+    calls = table(
+        {"mode": mode}, noisy(rng, np.where(mode == 1, 1000.0, 9000.0), outliers=0.0), labels={"mode": {1: "FAST", 2: "SLOW", 3: "NEW"}}
+    )
+    fitted = model(calls)
+    slow, new = (fitted.forecast({"mode": code}, seed=1) for code in (2.0, 3.0))
+    assert slow is not None
+    assert slow.low <= 9000 <= slow.high
+    assert new is None
+
+
+def test_an_annotation_in_a_file_predicts_what_it_says() -> None:
+    calls = measured(lambda n: 500 + 20 * n)
+    annotation = next(annotate("f", calls, ("wall_ns",), seed=1))
+    read = written(parse(print_annotation(annotation)))
+    for n in (4000.0, 40_000.0):
+        forecast, whole = read.forecast({"n": n}, seed=1), learnt(annotation, calls).forecast({"n": n}, seed=1)
+        assert forecast is not None
+        assert whole is not None
+        assert forecast.expected == pytest.approx(whole.expected, rel=0.03)
+        assert forecast.low <= 500 + 20 * n <= forecast.high
+    assert len(forecast.draws) == DRAWS
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    """Return the folder of an experiment in which head's `slower` takes half as much again, and `steady` what it took."""
+
+    def slower(side: Side, inputs: Any) -> np.ndarray:
+        return np.asarray((500 + 20 * inputs["n"]) * (1.5 if side is Side.HEAD else 1.0))
+
+    functions = (
+        Made("slower", slower, Change.CHANGED, calls=lambda side, n: {"": 100}),
+        Made("steady", lambda side, inputs: 300 + 10 * inputs["n"], calls=lambda side, n: {"": 100}),
+    )
+    world = World(functions, sizes=(500, 1000, 2000, 4000), runs=8, noise=Noise())
+    experiment = world.experiment()
+    plain = [replace(run, id=1000 + run.id, phase=Phase.PLAIN) for run in experiment.runs]
+    experiment = replace(experiment, runs=(*experiment.runs, *plain))
+    tables = [world.samples(info.id, side) for info in experiment.functions for side in Side]
+    store.save(tmp_path / "saved", experiment, [each for each in tables if each is not None])
+    return tmp_path / "saved"
+
+
+def predict(*words: object) -> int:
+    with pytest.raises(SystemExit) as left:
+        cli.main(["predict", *map(str, words)])
+    return int(left.value.code or 0)
+
+
+def documented(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
+    assert predict(*words, "--format", "json", "-q") == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    import jsonschema
+
+    jsonschema.validate(document, schema("prediction-1"))
+    return document
+
+
+def test_both_sides_are_predicted_with_their_ratio(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = documented(capsys, "slower", "n=8000", "--from", saved)
+    for side, factor in (("base", 1.0), ("head", 1.5)):
+        cost = document["sides"][side]
+        assert cost["low"] <= factor * (500 + 20 * 8000) <= cost["high"]
+        assert cost["beyond"] == {"n": 2.0}
+    assert document["ratio"]["low"] <= 1.5 <= document["ratio"]["high"]
+    assert document["of"] == "call"
+    steady = documented(capsys, "steady", "n=2000", "--from", saved)
+    assert steady["ratio"]["low"] <= 1.0 <= steady["ratio"]["high"]
+    assert steady["ratio"]["high"] - steady["ratio"]["low"] < 0.2
+
+
+def test_all_calls_of_a_run_and_runs_as_a_whole(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    calls = documented(capsys, "slower", "--run", "n=4000", "--from", saved)
+    assert calls["of"] == "run"
+    assert calls["sides"]["base"]["low"] <= 100 * (500 + 20 * 4000) <= calls["sides"]["base"]["high"]
+    whole = documented(capsys, "--run", "n=4000", "--from", saved)
+    assert whole["function"] == "run"
+    assert whole["sides"]["base"]["expected"] > calls["sides"]["base"]["expected"]
+    assert 1.1 < whole["ratio"]["value"] < 1.5
+
+
+def test_the_answer_names_what_it_rests_on(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert predict("slower.time", "n=40000", "--from", saved) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("A call of slower at n = 40000 takes ")
+    assert "n was measured from 500 to 4000: this is 10 times beyond" in " ".join(said.split())
+    assert "linear" in said
+
+
+def test_annotations_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    annotation = next(annotate("sort", measured(lambda n: 500 + 20 * n), ("wall_ns",), seed=1))
+    file = tmp_path / "annotations"
+    file.write_text(print_annotation(annotation), encoding="utf-8")
+    document = documented(capsys, "sort", "n=10000", "--from", file)
+    assert document["sides"]["base"]["low"] <= 200_500 <= document["sides"]["base"]["high"]
+    assert document["sides"]["head"] is None
+    assert predict("sort", "size=3", "--from", file) == 2
+    assert "it is told by n" in capsys.readouterr().err
+    assert predict("sort.alloc_bytes", "n=3", "--from", file) == 2
+    assert "it has sort.wall_ns" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("slower", "m=3"), "nothing is known of 'm'"),
+        (("slower", "n=many"), "'many' is no number for n"),
+        (("slower", "n"), "'n' gives no input a value"),
+        (("slow", "n=3"), "'slow' is no function with recorded calls; did you mean 'slower'?"),
+        (("slower.alloc_count", "--run", "n=3"), "of all calls in a run time is known"),
+        (("n=3",), "say of which function"),
+        (("slower", "n=3", "--workload", "other", "--run"), "was not measured"),
+    ],
+)
+def test_what_cannot_be_predicted_is_said(saved: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str) -> None:
+    assert predict(*words, "--from", saved) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_without_a_comparison_there_is_nothing_to_predict_by(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert predict("f", "n=3", "--repo", tmp_path, "--cache", tmp_path / "cache") == 2
+    assert "not-a-repository" in capsys.readouterr().err
