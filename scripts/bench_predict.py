@@ -27,7 +27,7 @@ from perfdiff.analysis.annotations.annotating import MOST_ROWS, annotate, prepar
 from perfdiff.analysis.annotations.predicting import modelled
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.errors import PerfdiffError
-from perfdiff.models.extrapolation import learnt
+from perfdiff.models.extrapolation import Forecast, learnt
 from perfdiff.models.forecast import interval
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Side
@@ -66,6 +66,12 @@ class Tally:
     naive_widths: list[float] = field(default_factory=list)
 
 
+def width(forecast: Forecast) -> float:
+    """Return how wide the interval of the expected cost is, in ns."""
+    low, high = forecast.interval
+    return high - low
+
+
 def spread(_: Side, n: float, count: int, rng: np.random.Generator) -> Columns:
     """Return inputs up to the size of a point."""
     return {"n": rng.uniform(n / 10, n, count)}
@@ -96,9 +102,9 @@ def tried(name: str, *, is_spread: bool, seed: int, tallies: dict[tuple[str, boo
         new = truth * levels * (1 + NOISE.call * rng.standard_normal(NEW))
         low, high = (float(end[0]) for end in interval(model.annotation, {"n": np.array([at])}, 0.95))
         tally = tallies[name, is_spread, farther]
-        tally.held.append(forecast.low <= truth <= forecast.high)
-        tally.calls.append(float(np.mean((forecast.call_low <= new) & (new <= forecast.call_high))))
-        tally.widths.append((forecast.high - forecast.low) / truth)
+        tally.held.append(forecast.interval[0] <= truth <= forecast.interval[1])
+        tally.calls.append(float(np.mean((forecast.call_interval[0] <= new) & (new <= forecast.call_interval[1]))))
+        tally.widths.append(width(forecast) / truth)
         tally.naive.append(float(np.mean((low <= new) & (new <= high))))
         tally.naive_widths.append((high - low) / truth)
 
@@ -137,8 +143,14 @@ def measured(case: Case, language: str, room: Path) -> Iterator[tuple[str, float
             if not len(costs) or forecast is None or forecast.expected < LEAST_NS:
                 continue
             truth = float(np.median(costs)) if len(costs) < FEWEST else float(np.mean(np.sort(costs)[: -(-len(costs) * 95 // 100)]))
-            within = float(np.mean((forecast.call_low <= costs) & (costs <= forecast.call_high)))
-            yield info.name, times, forecast.low <= truth <= forecast.high, within, (forecast.high - forecast.low) / max(truth, 1.0)
+            within = float(np.mean((forecast.call_interval[0] <= costs) & (costs <= forecast.call_interval[1])))
+            yield (
+                info.name,
+                times,
+                forecast.interval[0] <= truth <= forecast.interval[1],
+                within,
+                width(forecast) / max(truth, 1.0),
+            )
 
 
 def _size(parameters: Mapping[str, tuple[float | str, ...]]) -> str | None:

@@ -15,7 +15,7 @@ from experiments import Made, Noise, World
 from perfdiff import cli
 from perfdiff.analysis.annotations.annotating import annotate
 from perfdiff.models.annotation import CostClass
-from perfdiff.models.extrapolation import DRAWS, CostModel, learnt, written
+from perfdiff.models.extrapolation import DRAWS, CostModel, Forecast, learnt, written
 from perfdiff.models.language import parse, print_annotation
 from perfdiff.records import store
 from perfdiff.records.schema import Change, Phase, SampleTable, Side
@@ -38,6 +38,12 @@ def model(calls: SampleTable, metric: str = "wall_ns") -> CostModel:
     return learnt(next(annotate("f", calls, (metric,), seed=1)), calls)
 
 
+def width(forecast: Forecast) -> float:
+    """Return how wide the interval of an expected cost is, as a share of it."""
+    low, high = forecast.interval
+    return (high - low) / forecast.expected
+
+
 @pytest.mark.parametrize(
     ("law", "kind"),
     [
@@ -51,11 +57,11 @@ def test_growth_goes_on_beyond_the_measured_range(law: Law, kind: CostClass) -> 
     assert all(forecast is not None for forecast in forecasts)
     within, twice, ten_times = (forecast for forecast in forecasts if forecast is not None)
     for forecast, n in ((within, 4000.0), (twice, 16_000.0), (ten_times, 80_000.0)):
-        assert forecast.low <= law(np.array([n]))[0] <= forecast.high
+        assert forecast.interval[0] <= law(np.array([n]))[0] <= forecast.interval[1]
         assert next(iter(forecast.classes)) is kind
     assert within.beyond == {}
     assert (twice.beyond, ten_times.beyond) == ({"n": 2.0}, {"n": 10.0})
-    widths = [(forecast.high - forecast.low) / forecast.expected for forecast in (within, twice, ten_times)]
+    widths = [(forecast.interval[1] - forecast.interval[0]) / forecast.expected for forecast in (within, twice, ten_times)]
     assert widths[0] < 0.05 < widths[1] < widths[2]
 
 
@@ -64,9 +70,9 @@ def test_single_calls_lie_where_calls_scatter() -> None:
     forecast = model(calls).forecast({"n": 4000.0}, seed=1)
     assert forecast is not None
     rows = calls.metrics["wall_ns"][calls.values[:, 0] == 4000]
-    held = np.mean((rows >= forecast.call_low) & (rows <= forecast.call_high))
+    held = np.mean((rows >= forecast.call_interval[0]) & (rows <= forecast.call_interval[1]))
     assert 0.9 <= held <= 1.0
-    assert forecast.call_high - forecast.call_low > 5 * (forecast.high - forecast.low)
+    assert forecast.call_interval[1] - forecast.call_interval[0] > 5 * (forecast.interval[1] - forecast.interval[0])
 
 
 def test_classes_that_cannot_be_told_apart_widen_what_lies_beyond() -> None:
@@ -78,7 +84,7 @@ def test_classes_that_cannot_be_told_apart_widen_what_lies_beyond() -> None:
     assert narrow is not None
     assert wide is not None
     assert sum(narrow.classes.values()) == pytest.approx(1.0)
-    assert (narrow.high - narrow.low) / narrow.expected > 1.5 * (wide.high - wide.low) / wide.expected
+    assert width(narrow) > 1.5 * width(wide)
 
 
 def test_a_cost_that_drifted_within_the_range_may_drift_beyond() -> None:
@@ -86,7 +92,7 @@ def test_a_cost_that_drifted_within_the_range_may_drift_beyond() -> None:
     bent = model(measured(lambda n: 20 * n * (1 + 1 / (1 + np.exp(-4 * np.log(n / 3000)))))).forecast({"n": 80_000.0}, seed=1)
     assert straight is not None
     assert bent is not None
-    assert (bent.high - bent.low) / bent.expected > 1.3 * (straight.high - straight.low) / straight.expected
+    assert width(bent) > 1.3 * width(straight)
 
 
 def test_exact_counts_are_known_beyond_better_than_times() -> None:
@@ -94,8 +100,8 @@ def test_exact_counts_are_known_beyond_better_than_times() -> None:
     calls = table({"n": n}, 16 * n, metric="alloc_bytes")
     forecast = model(calls, "alloc_bytes").forecast({"n": 40_000.0}, seed=1)
     assert forecast is not None
-    assert forecast.low <= 640_000 <= forecast.high
-    assert forecast.high - forecast.low < 0.2 * 640_000
+    assert forecast.interval[0] <= 640_000 <= forecast.interval[1]
+    assert forecast.interval[1] - forecast.interval[0] < 0.2 * 640_000
 
 
 def test_a_mode_that_was_never_seen_has_no_cost() -> None:
@@ -107,7 +113,7 @@ def test_a_mode_that_was_never_seen_has_no_cost() -> None:
     fitted = model(calls)
     slow, new = (fitted.forecast({"mode": code}, seed=1) for code in (2.0, 3.0))
     assert slow is not None
-    assert slow.low <= 9000 <= slow.high
+    assert slow.interval[0] <= 9000 <= slow.interval[1]
     assert new is None
 
 
@@ -120,7 +126,7 @@ def test_an_annotation_in_a_file_predicts_what_it_says() -> None:
         assert forecast is not None
         assert whole is not None
         assert forecast.expected == pytest.approx(whole.expected, rel=0.03)
-        assert forecast.low <= 500 + 20 * n <= forecast.high
+        assert forecast.interval[0] <= 500 + 20 * n <= forecast.interval[1]
     assert len(forecast.draws) == DRAWS
 
 
@@ -182,6 +188,54 @@ def test_all_calls_of_a_run_and_runs_as_a_whole(saved: Path, capsys: pytest.Capt
     assert 1.1 < whole["ratio"]["value"] < 1.5
 
 
+@pytest.fixture
+def nested(tmp_path: Path) -> Path:
+    """Return the folder of an experiment in which `top` calls `inner` ten times and `other` once, and these call nobody."""
+    functions = (
+        Made("top", lambda side, inputs: 10 * inputs["n"], Change.CHANGED, calls=lambda side, n: {"": 1}),
+        Made("inner", lambda side, inputs: 8 * inputs["n"], calls=lambda side, n: {"top": 10}),
+        Made("other", lambda side, inputs: 10 * inputs["n"], calls=lambda side, n: {"top": 1}),
+    )
+    world = World(functions, sizes=(10_000, 20_000, 40_000), runs=8, noise=Noise(call=0.01, run=0.01, function=0.0), rest_ns=0.0)
+    experiment = world.experiment()
+    plain = [replace(run, id=1000 + run.id, phase=Phase.PLAIN) for run in experiment.runs]
+    experiment = replace(experiment, runs=(*experiment.runs, *plain))
+    tables = [world.samples(info.id, side) for info in experiment.functions for side in Side]
+    store.save(tmp_path / "nested", experiment, [each for each in tables if each is not None])
+    return tmp_path / "nested"
+
+
+@pytest.mark.parametrize(
+    ("changes", "share"),
+    [
+        (["inner.time = 0.5 * inner.time"], 0.6),
+        (["inner.own=0.5*inner.own"], 0.6),
+        (["other.time = 3 * other.time"], 1.2),
+        (["top.time = 2 * top.time"], 2.0),
+        (["top.own = 0 * top.own"], 0.9),
+        (["top.time = 0.5 * top.time", "inner.time = 0.5 * inner.time"], 0.3),
+        (["inner.time = 0ns"], 0.2),
+    ],
+)
+def test_what_runs_would_take_if_functions_took_otherwise(
+    nested: Path, capsys: pytest.CaptureFixture[str], changes: list[str], share: float
+) -> None:
+    asked = [word for change in changes for word in ("--set", change)]
+    document = documented(capsys, "--run", "n=20000", *asked, "--from", nested)
+    now, then = (document[kind]["base"]["expected"] for kind in ("sides", "changed"))
+    assert then / now == pytest.approx(share, abs=0.03)
+    assert document["changed"]["head"]["low"] <= then <= document["changed"]["head"]["high"]
+
+
+def test_the_largest_lever_comes_first(nested: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = documented(capsys, "--run", "n=20000", "--from", nested)
+    assert document["levers"]["head"][0]["function"] == "inner"
+    assert document["levers"]["head"][0]["share"] == pytest.approx(0.4, abs=0.02)
+    assert document["changed"] == {"base": None, "head": None}
+    assert predict("--run", "n=20000", "--from", nested) == 0
+    assert "half the own time of inner saves 40 % of a run of head" in capsys.readouterr().out
+
+
 def test_the_answer_names_what_it_rests_on(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert predict("slower.time", "n=40000", "--from", saved) == 0
     said = capsys.readouterr().out
@@ -212,6 +266,10 @@ def test_annotations_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str
         (("slow", "n=3"), "'slow' is no function with recorded calls; did you mean 'slower'?"),
         (("slower.alloc_count", "--run", "n=3"), "of all calls in a run time is known"),
         (("n=3",), "say of which function"),
+        (("slower", "n=3", "--set", "slower.time=2*slower.time"), "--set tells what runs as a whole would take"),
+        (("--run", "n=3", "--set", "slower.time=2*steady.time"), "changes no cost"),
+        (("--run", "n=3", "--set", "slower.time=fast"), "changes no cost"),
+        (("--run", "n=3", "--set", "nobody.time=2ms"), "'nobody' is no function with recorded calls"),
         (("slower", "n=3", "--workload", "other", "--run"), "was not measured"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from perfdiff.analysis.annotations.predicting import Predicted
+    from perfdiff.analysis.annotations.whatif import CostChange
     from perfdiff.models.annotation import Annotation
     from perfdiff.progress import Progress
     from perfdiff.records.recorded import Recorded
@@ -42,6 +44,11 @@ name them, or as the parameters of workloads. The metric is time unless one is n
 
 _TIME = "wall_ns"
 _ALIASES = {"time": _TIME, "cpu": "cpu_ns"}
+_UNITS_NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
+_CHANGE = re.compile(
+    r"\s*(?P<cost>(?P<name>\S.*?)\.(?P<metric>time|own))\s*=\s*(?P<number>\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
+    r"(?:\s*\*\s*(?P<again>\S.*?)|\s*(?P<unit>ns|us|µs|ms|s))\s*"
+)
 _RECORDED = (".bin", ".parquet")  # suffixes of files of recorded calls
 
 
@@ -67,6 +74,14 @@ def predict(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     source: Annotated[
         str | None, typer.Option("--from", metavar="SAMPLES | FILE", help="What to predict by, if not the last comparison.")
     ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="CHANGE",
+            help="With --run: what if 'parse.time = 0.5 * parse.time', or 'parse.own = 2ms' a call (may be repeated).",
+        ),
+    ] = None,
     workload: Annotated[
         str | None, typer.Option("--workload", metavar="NAME", autocompletion=suggestions.workloads, help="Only runs of this workload.")
     ] = None,
@@ -86,7 +101,7 @@ def predict(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         chosen = options.report_format(form, output_file, _SUFFIXES)
         if output_file:
             output.check(output_file)
-        wanted = _wanted(words, workload, of_run=of_run)
+        wanted = _wanted(words, workload, changes or [], of_run=of_run)
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             if source is not None and _holds_annotations(Path(source)):
                 prediction = _by_file(Path(source), wanted, seed or 0)
@@ -106,21 +121,24 @@ class _Wanted:
     inputs: Mapping[str, str]
     workload: str | None
     of_run: bool
+    changes: Sequence[str]
 
 
-def _wanted(words: Sequence[str], workload: str | None, *, of_run: bool) -> _Wanted:
+def _wanted(words: Sequence[str], workload: str | None, changes: Sequence[str], *, of_run: bool) -> _Wanted:
     subject = words[0] if "=" not in words[0] or words[0].startswith("operator") else None
     if subject is None and not of_run:
         raise UsageError(
             f"say of which function: `perfdiff predict FUNCTION {' '.join(words)}`, or --run for the run", slug="nothing-to-predict"
         )
+    if changes and (subject is not None or not of_run):
+        raise UsageError("--set tells what runs as a whole would take: give --run, and no function", slug="nothing-to-predict")
     inputs: dict[str, str] = {}
     for word in words[1:] if subject else words:
         name, equals, value = word.rpartition("=")
         if not (name and equals and value):
             raise UsageError(f"'{word}' gives no input a value; write one such as n=1e6", slug="unknown-input")
         inputs[name] = value
-    return _Wanted(subject, inputs, workload, of_run)
+    return _Wanted(subject, inputs, workload, of_run, changes)
 
 
 def _holds_annotations(source: Path) -> bool:
@@ -142,7 +160,8 @@ def _by_recording(recorded: Recorded, wanted: _Wanted, seed: int) -> Predicted:
     from perfdiff.analysis.annotations.predicting import PredictionRequest, predicted
 
     if wanted.subject is None:
-        return predicted(recorded, PredictionRequest(None, _TIME, True, wanted.inputs, wanted.workload), seed=seed)
+        changes = tuple(_change(text, recorded) for text in wanted.changes)
+        return predicted(recorded, PredictionRequest(None, _TIME, True, wanted.inputs, wanted.workload, changes), seed=seed)
     info, metric = _function(wanted.subject, recorded)
     if wanted.of_run and metric not in (_TIME, "self_ns"):
         raise UsageError(f"of all calls in a run time is known, not {metric}", slug="unknown-metric")
@@ -157,6 +176,22 @@ def _by_file(file: Path, wanted: _Wanted, seed: int) -> Predicted:
         raise UsageError("a file of annotations predicts calls of a function that it names", slug="nothing-to-predict")
     name, metric = _of_annotations(wanted.subject, rules)
     return by_annotations(rules, PredictionRequest(None, metric, False, wanted.inputs), name, seed=seed)
+
+
+def _change(text: str, recorded: Recorded) -> CostChange:
+    """Return the change that a text describes; raise UsageError where it describes none."""
+    from perfdiff.analysis.annotations.whatif import CostChange
+
+    match = _CHANGE.fullmatch(text)
+    if match is None or (match["again"] and match["again"] != match["cost"]):
+        raise UsageError(
+            f"'{text}' changes no cost; write one such as 'parse.time = 0.5 * parse.time' or 'parse.own = 2ms'", slug="unknown-change"
+        )
+    info, _ = _function(match["name"], recorded)
+    value, own = float(match["number"]), match["metric"] == "own"
+    if match["unit"]:
+        return CostChange(info.id, ns=value * _UNITS_NS[match["unit"]], own=own)
+    return CostChange(info.id, factor=value, own=own)
 
 
 def _metric(subject: str) -> tuple[str, str] | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -71,20 +71,40 @@ class ScopeModel:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """A cost at an input: the `expected` one with its interval, and the interval of a single new one; all hold with probability `LEVEL`.
+    """A cost at an input, by draws (DRAWS,) of the expected one, and of single calls; intervals hold with probability `LEVEL`.
 
-    `beyond` tells, by feature, how many times the end of its measured range is left; `classes` which growth may go on, by weight. `draws`
-    are expected costs (DRAWS,).
+    `beyond` tells, by feature, how many times the end of its measured range is left; `classes` which growth may go on, by weight.
     """
 
-    expected: float
-    low: float
-    high: float
-    call_low: float
-    call_high: float
+    draws: Floats
+    calls: Floats
     beyond: Mapping[str, float]
     classes: Mapping[CostClass, float]
-    draws: Floats
+
+    @property
+    def expected(self) -> float:
+        """Return the median of the expected costs."""
+        return float(np.median(self.draws))
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Return the ends between which the expected cost lies."""
+        return _ends(self.draws)
+
+    @property
+    def call_interval(self) -> tuple[float, float]:
+        """Return the ends between which a single new call lies."""
+        return _ends(self.calls)
+
+    def plus(self, added: Floats) -> Forecast:
+        """Return the same with an amount added to each draw (DRAWS,), down to nothing."""
+        return replace(self, draws=np.maximum(self.draws + added, 0.0), calls=np.maximum(self.calls + added, 0.0))
+
+
+def _ends(draws: Floats) -> tuple[float, float]:
+    tail = (1 - LEVEL) / 2
+    low, high = np.quantile(draws, (tail, 1 - tail)).tolist()
+    return low, high
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +147,7 @@ class CostModel:
             for candidate in candidates:
                 growth = candidate.cost_class
                 classes[growth] = classes.get(growth, 0.0) + float(weight) * candidate.weight
-        tail = (1 - LEVEL) / 2
-        low, middle, high = np.quantile(mean, (tail, 0.5, 1 - tail)).tolist()
-        call_low, call_high = np.quantile(calls, (tail, 1 - tail)).tolist()
-        return Forecast(middle, low, high, call_low, call_high, left, dict(sorted(classes.items(), key=lambda weighed: -weighed[1])), mean)
+        return Forecast(mean, calls, left, dict(sorted(classes.items(), key=lambda weighed: -weighed[1])))
 
 
 def learnt(annotation: Annotation, table: SampleTable) -> CostModel:

@@ -29,7 +29,7 @@ def answer(predicted: Predicted) -> str:
     if not forecasts:
         return f"Not known: no call like that of {_subject(predicted)} was measured."
     last = forecasts[-1]
-    cost = f"{wording.amount(predicted.metric, last.expected)} [{_interval(predicted, last.low, last.high)}]"
+    cost = _cost(predicted, last)
     if predicted.ratio is not None:
         low, high = units.significant(predicted.ratio.low), units.significant(predicted.ratio.high)
         cost = f"{cost}, {units.ratio(predicted.ratio.value)} [{low}, {high}] of what it was"
@@ -48,7 +48,11 @@ def json_document(predicted: Predicted) -> dict[str, Any]:
         "typical": dict(predicted.typical),
         "ranges": {name: list(ends) for name, ends in predicted.ranges.items()},
         "sides": {side.value: _side(predicted.sides.get(side)) for side in Side},
+        "changed": {side.value: _side(predicted.changed.get(side)) for side in Side},
         "ratio": dict(zip(("value", "low", "high"), predicted.ratio.figures, strict=True)) if predicted.ratio else None,
+        "levers": {
+            side.value: [{"function": lever.function, "share": lever.share} for lever in predicted.levers.get(side, ())] for side in Side
+        },
     }
 
 
@@ -57,10 +61,8 @@ def _side(forecast: Forecast | None) -> dict[str, Any] | None:
         return None
     return {
         "expected": forecast.expected,
-        "low": forecast.low,
-        "high": forecast.high,
-        "single_low": forecast.call_low,
-        "single_high": forecast.call_high,
+        **dict(zip(("low", "high"), forecast.interval, strict=True)),
+        **dict(zip(("single_low", "single_high"), forecast.call_interval, strict=True)),
         "classes": {kind.value: weight for kind, weight in forecast.classes.items()},
         "beyond": dict(forecast.beyond),
     }
@@ -68,20 +70,21 @@ def _side(forecast: Forecast | None) -> dict[str, Any] | None:
 
 def _blocks(predicted: Predicted) -> Iterator[Block]:
     yield Sentence(answer(predicted), Tone.STRONG)
-    rows = [_row(predicted, side, forecast) for side, forecast in predicted.sides.items()]
+    rows = [_row(predicted, "annotated" if predicted.is_written else side.value, forecast) for side, forecast in predicted.sides.items()]
+    rows += [_row(predicted, f"{side}, changed", forecast) for side, forecast in predicted.changed.items()]
     yield Table("", _COLUMNS, tuple(rows))
+    if predicted.levers and (largest := list(_levers(predicted))):
+        yield Items("What would change it most", tuple(largest))
     if said := list(_grounds(predicted)):
         yield Items("What this rests on", tuple(said))
 
 
-def _row(predicted: Predicted, side: Side, forecast: Forecast | None) -> tuple[Cell, ...]:
-    name = "annotated" if predicted.is_written else side.value
+def _row(predicted: Predicted, name: str, forecast: Forecast | None) -> tuple[Cell, ...]:
     if forecast is None:
         return Cell(name), Cell("not known"), Cell(""), Cell("")
-    expected = f"{wording.amount(predicted.metric, forecast.expected)} [{_interval(predicted, forecast.low, forecast.high)}]"
     classes = list(forecast.classes.items())
     growth = ", ".join(f"{kind}{f' {wording.percent(weight)}' if len(classes) > 1 else ''}" for kind, weight in classes)
-    return Cell(name), Cell(expected), Cell(_interval(predicted, forecast.call_low, forecast.call_high)), Cell(growth)
+    return Cell(name), Cell(_cost(predicted, forecast)), Cell(_interval(predicted, forecast.call_interval)), Cell(growth)
 
 
 def _grounds(predicted: Predicted) -> Iterator[str]:
@@ -111,5 +114,17 @@ def _at(predicted: Predicted) -> str:
     return printable(f" at {', '.join(f'{name} = {value}' for name, value in predicted.shown.items())}") if predicted.shown else ""
 
 
-def _interval(predicted: Predicted, low: float, high: float) -> str:
-    return f"{wording.amount(predicted.metric, low)}, {wording.amount(predicted.metric, high)}"
+def _levers(predicted: Predicted) -> Iterator[str]:
+    """Yield what halving the own time of a function saves on the last side, as a share of a run at the last measured point."""
+    side = list(predicted.levers)[-1]
+    for lever in predicted.levers[side]:
+        yield printable(f"half the own time of {lever.function} saves {wording.percent(lever.share)} of a run of {side}")
+
+
+def _cost(predicted: Predicted, forecast: Forecast) -> str:
+    return f"{wording.amount(predicted.metric, forecast.expected)} [{_interval(predicted, forecast.interval)}]"
+
+
+def _interval(predicted: Predicted, ends: tuple[float, float]) -> str:
+    low, high = (wording.amount(predicted.metric, end) for end in ends)
+    return f"{low}, {high}"

@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.annotations.annotating import MOST_ROWS, annotate, prepared
+from perfdiff.analysis.annotations.runtable import of_runs
+from perfdiff.analysis.annotations.whatif import CostChange, Lever, changed_by, levers
 from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.stats.rows import thinned, without_features
 from perfdiff.errors import UsageError
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.extrapolation import DRAWS, LEVEL, CostModel, Forecast, learnt, written
 from perfdiff.records.recorded import Recorded
-from perfdiff.records.schema import Feature, FunctionInfo, Origin, Phase, Run, SampleTable, Side
+from perfdiff.records.schema import FunctionInfo, Phase, SampleTable, Side
+
+TIME = "wall_ns"
+MOST_LEVERS = 5  # functions that a prediction names
 
 
 @dataclass(frozen=True, slots=True)
 class PredictionRequest:
-    """What is to be predicted: a `metric` of calls of a function, of all its calls in a run, or of runs as a whole where it is None."""
+    """What is to be predicted: a `metric` of calls of a function, of all its calls in a run, or of runs as a whole where it is None.
+
+    Runs are predicted as they would be with `changes`, too.
+    """
 
     function: FunctionInfo | None
     metric: str
     of_run: bool
     inputs: Mapping[str, str]
     workload: str | None = None
+    changes: tuple[CostChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +44,7 @@ class Predicted:
     """A prediction by side, None where no scope of a side holds at these inputs; `ratio` is head's expected cost over base's.
 
     `inputs` are those that were given, `typical` those that annotations use besides. `ranges` are the measured ones. A file of annotations
-    has no sides, and stands as base's.
+    has no sides, and stands as base's. `changed` are runs with the changes that were asked for, `levers` what would change them most.
     """
 
     name: str
@@ -48,6 +57,8 @@ class Predicted:
     sides: Mapping[Side, Forecast | None]
     ratio: Ratio | None
     is_written: bool = False
+    changed: Mapping[Side, Forecast] = field(default_factory=dict)
+    levers: Mapping[Side, tuple[Lever, ...]] = field(default_factory=dict)
 
 
 def predicted(recorded: Recorded, asked: PredictionRequest, *, seed: int) -> Predicted:
@@ -57,7 +68,25 @@ def predicted(recorded: Recorded, asked: PredictionRequest, *, seed: int) -> Pre
         raise UsageError(f"{_name(asked)} was not measured: no cost can be learnt from it", slug="nothing-to-predict")
     given = {name: _number(name, text, list(tables.values())) for name, text in asked.inputs.items()}
     models = {side: modelled(_name(asked), table, asked.metric, tuple(given), seed) for side, table in tables.items()}
-    return _of(models, given, asked, _name(asked), seed)
+    prediction = _of(models, given, asked, _name(asked), seed)
+    if asked.function is not None:
+        return prediction
+    largest = {side: tuple(levers(recorded.experiment, side, asked.workload, MOST_LEVERS)) for side in tables}
+    changed = {side: _changed(recorded, asked, side, forecast, given, seed) for side, forecast in prediction.sides.items() if forecast}
+    return replace(prediction, levers=largest, changed=changed if asked.changes else {})
+
+
+def _changed(  # noqa: PLR0913, PLR0917 (what is predicted, and at which inputs)
+    recorded: Recorded, asked: PredictionRequest, side: Side, forecast: Forecast, given: Mapping[str, float], seed: int
+) -> Forecast:
+    """Return a run with the changes: what they add to each run that was measured, or take from it, grows as a cost does."""
+    added = changed_by(recorded.experiment, side, asked.changes, asked.workload)
+    if added is None:
+        return forecast
+    sign = float(np.sign(np.median(added.metrics[TIME]))) or 1.0
+    amounts = replace(added, metrics={TIME: np.maximum(sign * added.metrics[TIME], 0.0)})
+    more = modelled(_name(asked), amounts, TIME, tuple(given), seed).forecast(given, seed=seed)
+    return forecast if more is None else forecast.plus(sign * more.draws)
 
 
 def by_annotations(annotations: Sequence[Annotation], asked: PredictionRequest, name: str, *, seed: int) -> Predicted:
@@ -113,44 +142,15 @@ def _table(recorded: Recorded, asked: PredictionRequest, side: Side) -> SampleTa
     points = {point.id: point for point in experiment.points if asked.workload in (None, point.workload)}
     runs = [run for run in experiment.runs if run.phase is phase and run.side is side and run.point in points]
     if asked.function is None:
-        costs = [run.took_ns if asked.metric == "wall_ns" else run.cpu_ns for run in runs]
+        costs = [run.took_ns if asked.metric == TIME else run.cpu_ns for run in runs]
     else:
         totals = experiment.totals
-        column = totals.wall_ns if asked.metric == "wall_ns" else totals.self_ns
+        column = totals.wall_ns if asked.metric == TIME else totals.self_ns
         mine = totals.function == asked.function.id
         by_run = dict(zip(totals.run[mine].tolist(), column[mine].tolist(), strict=True))
         runs = [run for run in runs if run.id in by_run]
         costs = [by_run[run.id] for run in runs]
-    return _of_runs(runs, costs, {run.point: points[run.point].parameters for run in runs}, asked.metric, side) if runs else None
-
-
-def _of_runs(
-    runs: Sequence[Run], costs: Sequence[float], parameters: Mapping[int, Mapping[str, float | str]], metric: str, side: Side
-) -> SampleTable:
-    """Return a table with a row for each run, and a feature for each parameter of the workloads."""
-    features, columns = [], []
-    for name in dict.fromkeys(name for values in parameters.values() for name in values):
-        values = [parameters[run.point].get(name) for run in runs]
-        texts = sorted({value for value in values if isinstance(value, str)})
-        features.append(Feature(name, Origin.WORKLOAD, bool(texts), dict(enumerate(texts))))
-        columns.append([np.nan if value is None else float(texts.index(str(value)) if texts else value) for value in values])
-    number = len(runs)
-    nothing = np.zeros((number, 0))
-    return SampleTable(
-        function=0,
-        side=side,
-        metrics={metric: np.array(costs, dtype=np.float64)},
-        features=tuple(features),
-        values=np.column_stack(columns) if columns else nothing,
-        branches=(),
-        executed=nothing,
-        taken=nothing,
-        run=np.array([run.id for run in runs]),
-        point=np.array([run.point for run in runs]),
-        thread=np.zeros(number, dtype=np.int64),
-        call=np.zeros(number, dtype=np.int64),
-        weight=np.ones(number),
-    )
+    return of_runs(experiment, runs, costs, side, asked.metric) if runs else None
 
 
 def _number(name: str, text: str, tables: Sequence[SampleTable]) -> float:
