@@ -236,6 +236,17 @@ def test_the_largest_lever_comes_first(nested: Path, capsys: pytest.CaptureFixtu
     assert "half the own time of inner saves 40 % of a run of head" in capsys.readouterr().out
 
 
+def test_calls_that_warm_up_are_predicted_as_they_are_later(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = Made("f", lambda side, inputs: np.full(len(inputs["n"]), 5000.0), calls=lambda side, n: {"": 100}, first={Side.BASE: (10, 5.0)})
+    world = World((made,), sizes=(500, 1000, 2000), runs=8, noise=Noise())
+    experiment = world.experiment()
+    table = world.samples(1, Side.BASE)
+    assert table is not None
+    store.save(tmp_path / "warm", experiment, [table])
+    document = documented(capsys, "f.self_ns", "n=4000", "--from", tmp_path / "warm")
+    assert document["sides"]["base"]["low"] <= 5000 <= document["sides"]["base"]["high"]
+
+
 def test_the_answer_names_what_it_rests_on(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert predict("slower.time", "n=40000", "--from", saved) == 0
     said = capsys.readouterr().out

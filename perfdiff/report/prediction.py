@@ -25,15 +25,16 @@ def text(predicted: Predicted, *, width: int = 100, colour: bool = False) -> str
 
 def answer(predicted: Predicted) -> str:
     """Return what it costs in one sentence, or that nothing tells."""
-    forecasts = [forecast for forecast in predicted.sides.values() if forecast is not None]
+    forecasts = {side: forecast for side, forecast in predicted.sides.items() if forecast is not None}
     if not forecasts:
-        return f"Not known: no call like that of {_subject(predicted)} was measured."
-    last = forecasts[-1]
-    cost = _cost(predicted, last)
+        return f"Not known: nothing like it was measured of {_subject(predicted)}."
+    side, last = list(forecasts.items())[-1]
+    cost = _cost(predicted, last) + ("" if predicted.is_written else f" in {side}")
     if predicted.ratio is not None:
         low, high = units.significant(predicted.ratio.low), units.significant(predicted.ratio.high)
         cost = f"{cost}, {units.ratio(predicted.ratio.value)} [{low}, {high}] of what it was"
-    return f"{_subject(predicted)}{_at(predicted)} takes {cost}."
+    subject = _subject(predicted)
+    return f"{subject[0].upper()}{subject[1:]}{_at(predicted)} {'take' if subject.startswith('all') else 'takes'} {cost}."
 
 
 def json_document(predicted: Predicted) -> dict[str, Any]:
@@ -106,8 +107,8 @@ def _subject(predicted: Predicted) -> str:
     name = printable(predicted.name)
     metric = "" if predicted.metric == "wall_ns" else f" ({wording.metric_says(predicted.metric)})"
     if predicted.of_run:
-        return f"A run{metric}" if predicted.name == "run" else f"All calls of {name} in a run{metric}"
-    return f"A call of {name}{metric}"
+        return f"a run{metric}" if predicted.name == "run" else f"all calls of {name} in a run{metric}"
+    return f"a call of {name}{metric}"
 
 
 def _at(predicted: Predicted) -> str:

@@ -15,7 +15,7 @@ from perfdiff.analysis.annotations.whatif import CostChange, Lever, changed_by, 
 from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.stats.rows import thinned, without_features
 from perfdiff.errors import UsageError
-from perfdiff.models.annotation import Annotation
+from perfdiff.models.annotation import PHASE, Annotation
 from perfdiff.models.extrapolation import DRAWS, LEVEL, CostModel, Forecast, learnt, written
 from perfdiff.records.recorded import Recorded
 from perfdiff.records.schema import FunctionInfo, Phase, SampleTable, Side
@@ -187,8 +187,8 @@ def modelled(function: str, table: SampleTable, metric: str, given: Sequence[str
     annotation = next(annotate(function, table, (metric,), seed=seed))
     used = set(annotation.features)
     if not set(given) <= used and not used <= set(given):
-        others = {feature.name for feature in table.features} - set(given)
+        others = {feature.name for feature in table.features} - {PHASE, *given}
         nothing = np.zeros((len(table), 0))
-        table = replace(without_features(table, others), branches=(), executed=nothing, taken=nothing)
+        table = prepared(replace(without_features(table, others), branches=(), executed=nothing, taken=nothing))
         annotation = next(annotate(function, table, (metric,), seed=seed))
     return learnt(annotation, table)
