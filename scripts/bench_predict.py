@@ -23,7 +23,7 @@ import numpy as np
 
 from experiments import Columns, Made, Noise, World
 from perfdiff import pipeline
-from perfdiff.analysis.annotations.annotating import MOST_ROWS, annotate, prepared
+from perfdiff.analysis.annotations.annotating import MOST_ROWS, annotate_prepared, prepared
 from perfdiff.analysis.annotations.predicting import modelled
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.errors import PerfdiffError
@@ -91,7 +91,7 @@ def tried(name: str, *, is_spread: bool, seed: int, tallies: dict[tuple[str, boo
     calls = world.samples(1, Side.BASE)
     assert calls is not None, "it is called"
     table = prepared(calls)
-    model = learnt(next(annotate("f", table, (METRIC,), seed=1)), table)
+    model = learnt(next(annotate_prepared("f", table, (METRIC,), seed=1)), table)
     rng = np.random.default_rng(seed)
     for farther in FARTHER:
         at = farther * max(SIZES)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import fleets
 from experiments import Made, Noise, World
 from perfdiff import cli
 from perfdiff.analysis.annotations.annotating import annotate
@@ -20,7 +21,7 @@ from perfdiff.models.language import parse, print_annotation
 from perfdiff.records import store
 from perfdiff.records.schema import Change, Phase, SampleTable, Side
 from sampled import noisy, table
-from test_schemas import schema
+from test_schemas import VALIDATORS
 
 Law = Callable[[np.ndarray], np.ndarray]
 
@@ -130,6 +131,15 @@ def test_an_annotation_in_a_file_predicts_what_it_says() -> None:
     assert len(forecast.draws) == DRAWS
 
 
+def stored(world: World, folder: Path) -> Path:
+    """Run a world, with a run without probes beside each with them, and return the folder in which its experiment is saved."""
+    experiment = world.experiment()
+    plain = [replace(run, id=1000 + run.id, phase=Phase.PLAIN) for run in experiment.runs]
+    tables = [world.samples(info.id, side) for info in experiment.functions for side in Side]
+    store.save(folder, replace(experiment, runs=(*experiment.runs, *plain)), [calls for calls in tables if calls is not None])
+    return folder
+
+
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
     """Return the folder of an experiment in which head's `slower` takes half as much again, and `steady` what it took."""
@@ -142,12 +152,7 @@ def saved(tmp_path: Path) -> Path:
         Made("steady", lambda side, inputs: 300 + 10 * inputs["n"], calls=lambda side, n: {"": 100}),
     )
     world = World(functions, sizes=(500, 1000, 2000, 4000), runs=8, noise=Noise())
-    experiment = world.experiment()
-    plain = [replace(run, id=1000 + run.id, phase=Phase.PLAIN) for run in experiment.runs]
-    experiment = replace(experiment, runs=(*experiment.runs, *plain))
-    tables = [world.samples(info.id, side) for info in experiment.functions for side in Side]
-    store.save(tmp_path / "saved", experiment, [each for each in tables if each is not None])
-    return tmp_path / "saved"
+    return stored(world, tmp_path / "saved")
 
 
 def predict(*words: object) -> int:
@@ -159,9 +164,7 @@ def predict(*words: object) -> int:
 def documented(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
     assert predict(*words, "--format", "json", "-q") == 0
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
-    import jsonschema
-
-    jsonschema.validate(document, schema("prediction-1"))
+    VALIDATORS["prediction-1"].validate(document)
     return document
 
 
@@ -197,12 +200,7 @@ def nested(tmp_path: Path) -> Path:
         Made("other", lambda side, inputs: 10 * inputs["n"], calls=lambda side, n: {"top": 1}),
     )
     world = World(functions, sizes=(10_000, 20_000, 40_000), runs=8, noise=Noise(call=0.01, run=0.01, function=0.0), rest_ns=0.0)
-    experiment = world.experiment()
-    plain = [replace(run, id=1000 + run.id, phase=Phase.PLAIN) for run in experiment.runs]
-    experiment = replace(experiment, runs=(*experiment.runs, *plain))
-    tables = [world.samples(info.id, side) for info in experiment.functions for side in Side]
-    store.save(tmp_path / "nested", experiment, [each for each in tables if each is not None])
-    return tmp_path / "nested"
+    return stored(world, tmp_path / "nested")
 
 
 @pytest.mark.parametrize(
@@ -227,6 +225,18 @@ def test_what_runs_would_take_if_functions_took_otherwise(
     assert document["changed"]["head"]["low"] <= then <= document["changed"]["head"]["high"]
 
 
+def test_functions_that_call_each_other_inherit_from_who_enters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    functions = (
+        Made("top", lambda side, inputs: 1 * inputs["n"], Change.CHANGED, calls=lambda side, n: {"": 1}),
+        Made("even", lambda side, inputs: 5 * inputs["n"], calls=lambda side, n: {"top": 1, "odd": 9}),
+        Made("odd", lambda side, inputs: 5 * inputs["n"], calls=lambda side, n: {"even": 10}),
+    )
+    world = World(functions, sizes=(10_000, 20_000, 40_000), runs=8, noise=Noise(call=0.01, run=0.01, function=0.0), rest_ns=0.0)
+    folder = stored(world, tmp_path / "ring")
+    document = documented(capsys, "--run", "n=20000", "--set", "top.time = 2 * top.time", "--from", folder)
+    assert document["changed"]["base"]["expected"] / document["sides"]["base"]["expected"] == pytest.approx(2.0, abs=0.03)
+
+
 def test_the_largest_lever_comes_first(nested: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = documented(capsys, "--run", "n=20000", "--from", nested)
     assert document["levers"]["head"][0]["function"] == "inner"
@@ -239,11 +249,7 @@ def test_the_largest_lever_comes_first(nested: Path, capsys: pytest.CaptureFixtu
 def test_calls_that_warm_up_are_predicted_as_they_are_later(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = Made("f", lambda side, inputs: np.full(len(inputs["n"]), 5000.0), calls=lambda side, n: {"": 100}, first={Side.BASE: (10, 5.0)})
     world = World((made,), sizes=(500, 1000, 2000), runs=8, noise=Noise())
-    experiment = world.experiment()
-    table = world.samples(1, Side.BASE)
-    assert table is not None
-    store.save(tmp_path / "warm", experiment, [table])
-    document = documented(capsys, "f.self_ns", "n=4000", "--from", tmp_path / "warm")
+    document = documented(capsys, "f.self_ns", "n=4000", "--from", stored(world, tmp_path / "warm"))
     assert document["sides"]["base"]["low"] <= 5000 <= document["sides"]["base"]["high"]
 
 
@@ -292,3 +298,66 @@ def test_what_cannot_be_predicted_is_said(saved: Path, capsys: pytest.CaptureFix
 def test_without_a_comparison_there_is_nothing_to_predict_by(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert predict("f", "n=3", "--repo", tmp_path, "--cache", tmp_path / "cache") == 2
     assert "not-a-repository" in capsys.readouterr().err
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Path:
+    """Return the folder of an experiment in which head's `parse` takes a tenth more, and a square beside, and `store` a fifth less."""
+
+    def parse(side: Side, inputs: Any) -> np.ndarray:
+        n = inputs["n"]
+        return np.asarray(10 * n if side is Side.BASE else 11 * n + 0.004 * n * n)
+
+    def cheaper(side: Side, inputs: Any) -> np.ndarray:
+        return np.asarray(5 * inputs["n"] * (0.8 if side is Side.HEAD else 1.0))
+
+    functions = (
+        Made("serve", lambda side, inputs: 2 * inputs["n"], calls=lambda side, n: {"": 50}),
+        Made("parse", parse, Change.CHANGED, calls=lambda side, n: {"serve": 50}),
+        Made(
+            "store",
+            lambda side, inputs: 5 * inputs["n"] * (0.8 if side is Side.HEAD else 1.0),
+            Change.CHANGED,
+            calls=lambda side, n: {"serve": 100},
+        ),
+    )
+    world = World(functions, sizes=(100, 200, 400, 800), runs=8, noise=Noise())
+    return stored(world, tmp_path / "served")
+
+
+def test_head_is_weighed_by_the_inputs_in_use(served: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for host in range(6):
+        fleets.write(tmp_path / "parts", fleets.Recorded("v1", host=f"h{host}", session=f"s{host}", speed=1 + host / 5))
+    assert predict("--production", tmp_path / "parts", "--from", served, "--format", "json", "-q") == 0
+    document = json.loads(capsys.readouterr().out)
+    VALIDATORS["production-1"].validate(document)
+    # of a request at n = 500: serve 2, parse 10 → 11 + 0.004·n, store twice 5 → 4
+    n = np.linspace(250, 750, 101)
+    own = {"serve": 2 * n, "parse": 10 * n, "store": 10 * n}
+    head = {"serve": 2 * n, "parse": 11 * n + 0.004 * n * n, "store": 8 * n}
+    whole, then = (sum(costs.mean() for costs in side.values()) for side in (own, head))
+    assert document["ratio"]["low"] <= then / whole <= document["ratio"]["high"]
+    assert document["ratio"]["high"] - document["ratio"]["low"] < 0.1
+    by_name = {function["function"]: function for function in document["functions"]}
+    assert by_name["parse"]["share"] == pytest.approx(own["parse"].mean() / whole, abs=0.03)
+    assert by_name["store"]["ratio"]["value"] == pytest.approx(0.8, abs=0.03)
+    assert by_name["parse"]["ratio"]["value"] == pytest.approx(head["parse"].mean() / own["parse"].mean(), abs=0.05)
+    assert document["functions"][0]["function"] == "parse"
+    assert document["runs"] == 6
+
+
+def test_inputs_in_use_that_nobody_measured_are_named(served: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for host in range(5):
+        fleets.write(tmp_path / "parts", fleets.Recorded("v1", host=f"h{host}", session=f"s{host}", n=1000))
+    assert predict("--production", tmp_path / "parts", "--from", served) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "At the inputs in use head costs +" in said
+    assert "of the calls of parse have n up to 1,49" in said or "of the calls of parse have n up to 149" in said
+    assert "800 is the most that was measured" in said
+
+
+@pytest.mark.parametrize("folder", ["nothing", "empty"])
+def test_recordings_that_are_none_are_refused(served: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], folder: str) -> None:
+    (tmp_path / "empty").mkdir()
+    assert predict("--production", tmp_path / folder, "--from", served) == 2
+    assert "holds no" in capsys.readouterr().err

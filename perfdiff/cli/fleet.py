@@ -61,6 +61,25 @@ def pooled(wished: Wished, room: Path, progress: Progress) -> Recorded:
     return recorded.load(room / "pooled")
 
 
+def of_one_version(folder: Path, room: Path, seed: int, progress: Progress) -> Recorded:
+    """Return all parts below a folder, whatever revisions they are of, as one side's experiment, which lies below `room`.
+
+    Raise UsageError where there are none, RecordingError where they are damaged.
+    """
+    from perfdiff.records import fleet, pooling, recorded, store
+    from perfdiff.records.schema import Side
+
+    progress.stage("finding parts", None)
+    parts = fleet.find([folder], progress.advance)
+    if not parts.parts:
+        raise UsageError(f"'{folder}' holds no parts: name what `perfdiff record --to` wrote", slug="samples-missing")
+    revision = next(iter(fleet.revisions(parts).values()))
+    chosen = fleet.Chosen({Side.BASE: parts.parts, Side.HEAD: ()}, dict.fromkeys(Side, revision), parts.notes)
+    progress.stage("reading parts", len(parts.parts))
+    store.save(room / "in-use", *pooling.pooled(chosen, seed, progress.advance))
+    return recorded.load(room / "in-use")
+
+
 def _asked(wished: Wished, folders: Sequence[Path], found: Fleet) -> Asked:
     """Return which parts are compared, with the revisions in an order where the command line does not say it."""
     from perfdiff.records import fleet

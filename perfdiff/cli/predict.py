@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from perfdiff.analysis.annotations.predicting import Predicted
+    from perfdiff.analysis.annotations.production import InUse
     from perfdiff.analysis.annotations.whatif import CostChange
     from perfdiff.models.annotation import Annotation
     from perfdiff.progress import Progress
@@ -40,6 +41,7 @@ name them, or as the parameters of workloads. The metric is time unless one is n
   perfdiff predict insert --run n=1e6
   perfdiff predict --run n=1e6
   perfdiff predict sort.time size=2e6 --from perf/annotations
+  perfdiff predict --production collected/
 """
 
 _TIME = "wall_ns"
@@ -65,14 +67,20 @@ _SUFFIXES = {".txt": Form.TEXT, ".json": Form.JSON}
 @app.command(help=_HELP)
 def predict(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     words: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="[FUNCTION[.METRIC]] INPUT=VALUE…", autocompletion=suggestions.functions, help="What is asked for, and at which inputs."
         ),
-    ],
+    ] = None,
     of_run: Annotated[bool, typer.Option("--run", help="All calls in a run; without a function, the run as a whole.")] = False,
     source: Annotated[
         str | None, typer.Option("--from", metavar="SAMPLES | FILE", help="What to predict by, if not the last comparison.")
+    ] = None,
+    production: Annotated[
+        Path | None,
+        typer.Option(
+            "--production", metavar="FOLDER", help="What head costs at the inputs that programs in use met, as `record` left them."
+        ),
     ] = None,
     changes: Annotated[
         list[str] | None,
@@ -101,7 +109,16 @@ def predict(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         chosen = options.report_format(form, output_file, _SUFFIXES)
         if output_file:
             output.check(output_file)
-        wanted = _wanted(words, workload, changes or [], of_run=of_run)
+        if production is not None:
+            with waiting.progress(quiet=quiet, verbose=verbose) as progress:
+                compared = _recorded(source, repository, options.cache_folder(cache), config, progress)
+                costs = _in_use(production, compared, seed or 0, progress)
+            from perfdiff.report import production as told_of_use
+
+            output.write(output.told(told_of_use, costs, chosen, output_file), output_file)
+            output.tell(told_of_use.answer(costs), output_file, quiet=quiet)
+            return
+        wanted = _wanted(words or [], workload, changes or [], of_run=of_run)
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             if source is not None and _holds_annotations(Path(source)):
                 prediction = _by_file(Path(source), wanted, seed or 0)
@@ -125,7 +142,7 @@ class _Wanted:
 
 
 def _wanted(words: Sequence[str], workload: str | None, changes: Sequence[str], *, of_run: bool) -> _Wanted:
-    subject = words[0] if "=" not in words[0] or words[0].startswith("operator") else None
+    subject = words[0] if words and "=" not in words[0] else None
     if subject is None and not of_run:
         raise UsageError(
             f"say of which function: `perfdiff predict FUNCTION {' '.join(words)}`, or --run for the run", slug="nothing-to-predict"
@@ -154,6 +171,26 @@ def _recorded(source: str | None, repository: Path, cache: Path, config: Path | 
     if recorded is None:
         raise UsageError("the last comparison measured nothing, so nothing can be learnt from it", slug="nothing-to-predict")
     return recorded
+
+
+def _in_use(production: Path, compared: Recorded, seed: int, progress: Progress) -> InUse:
+    """Weigh a comparison by recordings in a folder; raise UsageError where these have nothing in common with it."""
+    from perfdiff import temporary
+    from perfdiff.analysis.annotations.production import in_use
+    from perfdiff.cli import fleet
+
+    if len(compared.sides) < 2:
+        raise UsageError("recordings in use weigh a comparison, and this is of one version", slug="nothing-to-predict")
+    with temporary.folder() as room:
+        is_of_parts = fleet.is_fleet([production])
+        recorded = fleet.of_one_version(production, room, seed, progress) if is_of_parts else samples.load([place(str(production))])
+        progress.stage("predicting", None)
+        costs = in_use(compared, recorded, seed=seed)
+    if costs is None:
+        raise UsageError(
+            f"what '{production}' holds has no calls of a function that the comparison measured on both sides", slug="nothing-to-predict"
+        )
+    return costs
 
 
 def _by_recording(recorded: Recorded, wanted: _Wanted, seed: int) -> Predicted:

@@ -15,6 +15,7 @@ from perfdiff.report.printable import printable
 from perfdiff.report.terminal import render_blocks
 
 SCHEMA = "perfdiff.prediction/1"
+_LEVERS = 5  # that a text names
 _COLUMNS = (Column(""), Column("expected", right=True), Column(f"{100 * LEVEL:.0f} % of them", right=True), Column("growth"))
 
 
@@ -118,7 +119,7 @@ def _at(predicted: Predicted) -> str:
 def _levers(predicted: Predicted) -> Iterator[str]:
     """Yield what halving the own time of a function saves on the last side, as a share of a run at the last measured point."""
     side = list(predicted.levers)[-1]
-    for lever in predicted.levers[side]:
+    for lever in predicted.levers[side][:_LEVERS]:
         yield printable(f"half the own time of {lever.function} saves {wording.percent(lever.share)} of a run of {side}")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from perfdiff.analysis.compare.clocks import clocks
 from perfdiff.analysis.compare.phases import with_phase
 from perfdiff.analysis.stats.rows import without_features
-from perfdiff.models.annotation import PHASE, Annotation, Levels
+from perfdiff.models.annotation import Annotation, Levels
 from perfdiff.models.digits import six_digits
 from perfdiff.models.fitting import fit
 from perfdiff.models.levels import Calls, calls_of, judged, run_levels, summary
@@ -27,7 +27,11 @@ def annotate(function: str, table: SampleTable, metrics: Sequence[str], *, seed:
 
     No `metrics` means the usual ones without those that tell nothing: a count that is always 0, and own time where it is all the time.
     """
-    table = prepared(table)
+    yield from annotate_prepared(function, prepared(table), metrics, seed=seed)
+
+
+def annotate_prepared(function: str, table: SampleTable, metrics: Sequence[str], *, seed: int) -> Iterator[Annotation]:
+    """Yield the same of calls that are `prepared`."""
     for metric in metrics or telling(table):
         if metric in table.metrics and np.isfinite(table.metrics[metric]).any():
             annotation = fit(table, metric, seed=seed, function=function)
@@ -36,8 +40,6 @@ def annotate(function: str, table: SampleTable, metrics: Sequence[str], *, seed:
 
 def prepared(table: SampleTable) -> SampleTable:
     """Return calls as they are annotated: with the phase of each where they warm up, without features that only count up."""
-    if any(feature.name == PHASE for feature in table.features):
-        return table
     return with_phase(without_features(table, clocks([table])))
 
 

@@ -9,7 +9,7 @@ from typing import NoReturn
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.annotations.annotating import MOST_ROWS, annotate, prepared
+from perfdiff.analysis.annotations.annotating import MOST_ROWS, annotate_prepared, prepared
 from perfdiff.analysis.annotations.runtable import of_runs
 from perfdiff.analysis.annotations.whatif import CostChange, Lever, changed_by, levers
 from perfdiff.analysis.findings import Ratio
@@ -21,7 +21,6 @@ from perfdiff.records.recorded import Recorded
 from perfdiff.records.schema import FunctionInfo, Phase, SampleTable, Side
 
 TIME = "wall_ns"
-MOST_LEVERS = 5  # functions that a prediction names
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ def predicted(recorded: Recorded, asked: PredictionRequest, *, seed: int) -> Pre
     prediction = _of(models, given, asked, _name(asked), seed)
     if asked.function is not None:
         return prediction
-    largest = {side: tuple(levers(recorded.experiment, side, asked.workload, MOST_LEVERS)) for side in tables}
+    largest = {side: levers(recorded.experiment, side, asked.workload) for side in tables}
     changed = {side: _changed(recorded, asked, side, forecast, given, seed) for side, forecast in prediction.sides.items() if forecast}
     return replace(prediction, levers=largest, changed=changed if asked.changes else {})
 
@@ -183,12 +182,15 @@ def _refuse(name: str, inputs: Sequence[str]) -> NoReturn:
 
 
 def modelled(function: str, table: SampleTable, metric: str, given: Sequence[str], seed: int) -> CostModel:
-    """Return what predicts a metric from inputs, of which the given ones alone count where the annotation of all leaves one of them out."""
-    annotation = next(annotate(function, table, (metric,), seed=seed))
+    """Return what predicts a metric of prepared calls from inputs.
+
+    The given ones alone count where the annotation of all leaves one of them out.
+    """
+    annotation = next(annotate_prepared(function, table, (metric,), seed=seed))
     used = set(annotation.features)
     if not set(given) <= used and not used <= set(given):
         others = {feature.name for feature in table.features} - {PHASE, *given}
         nothing = np.zeros((len(table), 0))
-        table = prepared(replace(without_features(table, others), branches=(), executed=nothing, taken=nothing))
-        annotation = next(annotate(function, table, (metric,), seed=seed))
+        table = replace(without_features(table, others), branches=(), executed=nothing, taken=nothing)
+        annotation = next(annotate_prepared(function, table, (metric,), seed=seed))
     return learnt(annotation, table)

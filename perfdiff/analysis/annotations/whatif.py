@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from graphlib import TopologicalSorter
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from perfdiff.analysis.annotations.runtable import of_runs
 from perfdiff.analysis.sums.ledger import Book, Ledger, open_ledger
-from perfdiff.records.schema import Experiment, Floats, Run, SampleTable, Side
-
-_ROUNDS = 200  # of carrying factors down; the deepest call trees without recursion are shallower
+from perfdiff.records.schema import Experiment, Floats, Ints, Run, SampleTable, Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +47,16 @@ def changed_by(experiment: Experiment, side: Side, changes: Sequence[CostChange]
     return of_runs(experiment, runs, added, side) if runs else None
 
 
-def levers(experiment: Experiment, side: Side, workload: str | None, most: int) -> list[Lever]:
-    """Return the functions whose own time is the most of a run at the last point, the largest first."""
+def levers(experiment: Experiment, side: Side, workload: str | None) -> tuple[Lever, ...]:
+    """Return what halving the own time of each function saves of a run at the last point, the largest first."""
     ledger = _ledger(experiment, side, workload)
     if not ledger.points:
-        return []
+        return ()
     book = ledger.books[ledger.points[-1], side]
     run_ns = max(book.cost_ns, float(book.medians["self_ns"].sum()))
     shares = {info.name: book.medians["self_ns"][ledger.place[info.id]] / run_ns / 2 for info in experiment.functions}
-    largest = sorted(shares, key=lambda name: -shares[name])[:most]
-    return [Lever(name, float(shares[name])) for name in largest if shares[name] > 0]
+    largest = sorted(shares, key=lambda name: -shares[name])
+    return tuple(Lever(name, float(shares[name])) for name in largest if shares[name] > 0)
 
 
 def _ledger(experiment: Experiment, side: Side, workload: str | None) -> Ledger:
@@ -89,24 +86,38 @@ def _factor(book: Book, column: int, change: CostChange) -> float:
 def _inherited(book: Book, whole: Floats) -> Floats:
     """Return by how much what functions take (f,) follows from their callers, of which each takes `whole` (f,) times as long with callees.
 
-    A function's calls are as dear as its callers' are, in proportion to the time that they spend in it. Calls within a recursion, which are
-    part of its outermost ones, carry nothing.
+    A function's calls are as dear as its callers' are, in proportion to the time that they spend in it. Functions that call each other are
+    entered from outside; those of them that are not inherit what the entered ones do.
     """
     columns = len(whole)
-    pairs = {pair: float(np.median(ns)) for pair, ns in book.edges_ns.items() if pair[1] < columns and pair[0] != pair[1]}
-    calls = csr_array((np.ones(len(pairs)), ([by for _, by in pairs], [to for to, _ in pairs])), shape=(columns, columns))
-    _, ring = connected_components(calls, directed=True, connection="strong")
-    total = np.zeros(columns)
-    for (to, by), ns in book.edges_ns.items():
-        if to < columns and (by == columns or ring[by] != ring[to]):
-            total[to] += float(np.median(ns))
-    shares = {pair: ns / total[pair[0]] for pair, ns in pairs.items() if ring[pair[0]] != ring[pair[1]] and total[pair[0]] > 0}
-    inherited = np.ones(columns)
-    for _ in range(_ROUNDS):
-        carried = np.ones(columns)
-        for (to, by), share in shares.items():
-            carried[to] += share * (inherited[by] * whole[by] - 1)
-        if np.allclose(carried, inherited, rtol=1e-12):
-            break
-        inherited = carried
-    return inherited
+    times = {pair: float(np.median(ns)) for pair, ns in book.edges_ns.items() if pair[0] < columns}
+    ring = _rings([(by, to) for to, by in times if by < columns], columns)
+    outer: dict[int, dict[int, float]] = {column: {} for column in range(columns)}
+    for (to, by), ns in times.items():
+        if ns > 0 and (by == columns or ring[by] != ring[to]):
+            outer[to][by] = ns
+    members: dict[int, list[int]] = {}
+    for column, number in enumerate(ring.tolist()):
+        members.setdefault(number, []).append(column)
+    above = {number: {int(ring[by]) for to in inside for by in outer[to] if by < columns} for number, inside in members.items()}
+    inherited, passed_on = np.ones(columns + 1), np.append(whole, 1.0)  # the last is the start of a thread
+    for number in TopologicalSorter(above).static_order():
+        entered = [to for to in members[number] if outer[to]]
+        for to in entered:
+            inherited[to] = np.average([inherited[by] * passed_on[by] for by in outer[to]], weights=list(outer[to].values()))
+        weights = [sum(outer[to].values()) for to in entered]
+        within = float(np.average(inherited[entered] * passed_on[entered], weights=weights)) if entered else 1.0
+        for column in members[number]:
+            if not outer[column] and len(members[number]) > 1:
+                inherited[column] = within
+    return inherited[:columns]
+
+
+def _rings(calls: Sequence[tuple[int, int]], columns: int) -> Ints:
+    """Return the ring of functions that call each other, directly or not, which each function (f,) is in; most are alone."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    ends = np.array(calls, dtype=np.int64).reshape(len(calls), 2)
+    graph = csr_array((np.ones(len(calls)), (ends[:, 0], ends[:, 1])), shape=(columns, columns))
+    return np.asarray(connected_components(graph, directed=True, connection="strong")[1], dtype=np.int64)

@@ -1,0 +1,178 @@
+"""What head costs at the inputs that programs in use met: both sides' annotations, weighed by recorded calls.
+
+Of each function that was compared, and that recordings have calls of, both sides' costs at the recorded inputs make a ratio, by which the
+own time that it took in use changes. Recordings vary from host to host, so runs are drawn anew (bootstrap).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfdiff.analysis.annotations.annotating import MOST_ROWS, prepared
+from perfdiff.analysis.annotations.predicting import modelled
+from perfdiff.analysis.findings import Ratio
+from perfdiff.analysis.policy import POLICY
+from perfdiff.analysis.stats.rows import thinned
+from perfdiff.models.extrapolation import DRAWS, CostModel
+from perfdiff.models.observations import columns_of
+from perfdiff.models.population import population
+from perfdiff.records.recorded import Recorded
+from perfdiff.records.schema import Floats, FunctionInfo, SampleTable, Side
+
+METRIC = "self_ns"
+
+
+@dataclass(frozen=True, slots=True)
+class Concentration:
+    """Inputs `above` a value of a feature, which are a share of the `calls`, make a share of what head `added`."""
+
+    feature: str
+    above: float
+    calls: float
+    added: float
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """A share of the `calls` in use has more of a feature than the `largest` that was measured, up to `met`."""
+
+    feature: str
+    largest: float
+    met: float
+    calls: float
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionInUse:
+    """A function at the inputs in use: its `share` of all own time there, head over base, and by what share of all own time head `adds`."""
+
+    name: str
+    file: str
+    share: float
+    ratio: Ratio
+    adds: Ratio
+    concentration: Concentration | None
+    beyond: tuple[Beyond, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InUse:
+    """What head costs in use, over base, for all own time that was recorded; `unknown` is the share of functions that were not compared.
+
+    `runs` were recorded. Functions come in the order of what they add, or save.
+    """
+
+    ratio: Ratio
+    functions: tuple[FunctionInUse, ...]
+    unknown: float
+    runs: int
+
+
+def in_use(compared: Recorded, recorded: Recorded, *, seed: int) -> InUse | None:
+    """Weigh a comparison by recordings of programs in use; None where these have no function in common, or no time."""
+    experiment = recorded.experiment
+    side = recorded.sides[0]
+    of_side = np.isin(experiment.totals.run, [run.id for run in experiment.runs if run.side is side])
+    totals = experiment.totals
+    runs = len(np.unique(totals.run[of_side]))
+    own_ns = {info.id: float(np.nansum(totals.self_ns[of_side & (totals.function == info.id)])) for info in experiment.functions}
+    whole_ns = sum(own_ns.values())
+    if not whole_ns > 0:
+        return None
+    added, functions, asked = np.zeros(DRAWS), [], 0.0
+    for info, same in _pairs(compared, recorded):
+        share = own_ns[info.id] / whole_ns
+        table = recorded.samples(info.id, side)
+        if share < POLICY.least_work or table is None or not len(table):
+            continue
+        drawn = _drawn(compared, same, prepared(thinned(table, MOST_ROWS)), share, seed)
+        if drawn is not None:
+            functions.append(drawn[0])
+            added += drawn[1]
+            asked += share
+    if not functions:
+        return None
+    functions.sort(key=lambda function: -abs(function.adds.value))
+    return InUse(_ratio(1 + added, runs), tuple(functions), max(1.0 - asked, 0.0), runs)
+
+
+def _pairs(compared: Recorded, recorded: Recorded) -> Iterator[tuple[FunctionInfo, FunctionInfo]]:
+    """Yield each recorded function with the compared one of its name, and file where several are of one name."""
+    by_name: dict[str, list[FunctionInfo]] = {}
+    for info in compared.experiment.functions:
+        by_name.setdefault(info.name, []).append(info)
+    for info in recorded.experiment.functions:
+        of_name = by_name.get(info.name, [])
+        same = of_name if len(of_name) == 1 else [other for other in of_name if other.file == info.file]
+        if same:
+            yield info, same[0]
+
+
+def _drawn(compared: Recorded, function: FunctionInfo, calls: SampleTable, share: float, seed: int) -> tuple[FunctionInUse, Floats] | None:
+    """Return a function in use, and what it adds to all own time, by draws (DRAWS,); None where one side has no calls to learn from."""
+    models: dict[Side, CostModel] = {}
+    names = tuple(name for name in columns_of(calls) if name)
+    for side in Side:
+        table = compared.samples(function.id, side)
+        if table is None or METRIC not in table.metrics or not np.isfinite(table.metrics[METRIC]).any():
+            return None
+        table = prepared(thinned(table, MOST_ROWS))
+        shared = tuple(name for name in columns_of(table) if name in names)
+        models[side] = modelled(function.name, table, METRIC, shared, seed)
+    bins = population(calls, models[Side.HEAD].annotation, [name for model in models.values() for name in model.annotation.features])
+    forecasts = [
+        [model.forecast(inputs, seed=seed, version=version) for version, model in enumerate(models.values())] for inputs in bins.inputs
+    ]
+    answered = [place for place, of_bin in enumerate(forecasts) if all(of_bin)]
+    if not answered:
+        return None
+    by_bin = [[forecast.draws for forecast in forecasts[place] if forecast] for place in answered]
+    drawn = {side: np.array([draws[version] for draws in by_bin]) for version, side in enumerate(models)}
+    weights = bins.anew(answered, DRAWS, seed)
+    base, head = (np.einsum("db,bd->d", weights, drawn[side]) for side in Side)
+    ratios = np.divide(head, base, out=np.ones(DRAWS), where=base > 0)
+    runs = bins.weights.shape[1]
+    at_work = FunctionInUse(
+        function.name,
+        function.file,
+        share,
+        _ratio(ratios, runs),
+        _ratio(share * (ratios - 1), runs),
+        _concentration([bins.inputs[place] for place in answered], bins.weights[answered].sum(axis=1), drawn, models[Side.HEAD]),
+        tuple(_beyond(calls, models[Side.HEAD])),
+    )
+    return at_work, share * (ratios - 1)
+
+
+def _ratio(draws: Floats, runs: int) -> Ratio:
+    low, middle, high = np.quantile(draws, (0.025, 0.5, 0.975)).tolist()
+    return Ratio(middle, low, high, runs, runs)
+
+
+def _concentration(inputs: list[dict[str, float]], calls: Floats, drawn: Mapping[Side, Floats], head: CostModel) -> Concentration | None:
+    """Return above which value of head's first feature most of the difference lies; None where it has none, or that tells nothing."""
+    if not head.annotation.features or head.annotation.features[0] not in inputs[0]:
+        return None
+    feature = head.annotation.features[0]
+    values = np.array([of_bin[feature] for of_bin in inputs])
+    apart = calls * np.median(drawn[Side.HEAD] - drawn[Side.BASE], axis=1)
+    order = np.argsort(-values, kind="stable")
+    reached = np.cumsum(apart[order]) / apart.sum() if apart.sum() else np.zeros(len(order))
+    if not (reached >= POLICY.most_work).any():
+        return None
+    last = int(np.argmax(reached >= POLICY.most_work))
+    share = float(calls[order[: last + 1]].sum() / calls.sum())
+    return Concentration(feature, float(values[order[last]]), share, float(reached[last])) if share < reached[last] / 2 else None
+
+
+def _beyond(calls: SampleTable, head: CostModel) -> Iterator[Beyond]:
+    columns = columns_of(calls)
+    for name in head.annotation.features:
+        if name not in columns or name not in head.ranges:
+            continue
+        over = columns[name] > head.ranges[name][1]
+        if over.any():
+            yield Beyond(name, head.ranges[name][1], float(columns[name][over].max()), float(calls.weight[over].sum() / calls.weight.sum()))
