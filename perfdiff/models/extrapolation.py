@@ -28,9 +28,8 @@ from perfdiff.records.schema import Floats, Ints, SampleTable
 DRAWS = 20_000
 LEVEL = 0.95  # of intervals
 # By how much the logarithm of a cost drifts beyond the measured range, a random walk over that of the input: by 0.15 a time is off by a
-# quarter at ten times the range, as where data outgrow a cache. It counts as much as this many ranges that were left out.
+# quarter at ten times the range, as where data outgrow a cache, which shows in no smaller input.
 DRIFT_NOISY, DRIFT_EXACT = 0.15, 0.015
-_KNOWN = 2
 _HALVINGS = 3  # of the measured range, above which inputs are left out
 _FEWEST = 8  # rows below that
 _LEAST_SPAN = math.log(2.0)  # a drift over less than a doubling tells of noise
@@ -310,7 +309,7 @@ def _drift(regime: Regime, terms: tuple[Factors, ...]) -> float:
     prior = DRIFT_NOISY if regime.tolerance.robust else DRIFT_EXACT
     names = dict.fromkeys(name for factors in terms for name, _ in factors) or regime.usable
     errors = [error for name in names for error in _errors(regime.rows, terms, name, regime.tolerance)]
-    return math.sqrt((_KNOWN * prior**2 + sum(error**2 for error in errors)) / (_KNOWN + len(errors)))
+    return math.hypot(prior, math.sqrt(sum(error**2 for error in errors) / max(len(errors), 1)))
 
 
 def _errors(rows: Observations, terms: tuple[Factors, ...], name: str, tolerance: Tolerance) -> Iterator[float]:
