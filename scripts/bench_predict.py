@@ -123,7 +123,7 @@ def measured(case: Case, language: str, room: Path) -> Iterator[tuple[str, float
     farther = [round(lowest[-1] * times) for times in FARTHER]
     if len(set(lowest)) < len(LEARNT) or min(lowest) < FEWEST:
         return
-    values = tuple(float(value) for value in (*lowest, *farther))
+    values = (*lowest, *farther)
     workload = replace(workload, parameters={**workload.parameters, name: values})
     recorded = pipeline.record(replace(asked, config=replace(asked.config, workloads=(workload,))), Silent())
     sizes = {point.id: float(point.parameters[name]) for point in recorded.experiment.points}

@@ -225,6 +225,38 @@ def test_what_runs_would_take_if_functions_took_otherwise(
     assert document["changed"]["head"]["low"] <= then <= document["changed"]["head"]["high"]
 
 
+@pytest.mark.parametrize(
+    ("changes", "share"),
+    [
+        (["inner.time = 0.5 * inner.time"], 0.6),
+        (["other.own = 3 * other.own"], 1.2),
+        (["top.own = 0 * top.own"], 0.9),
+        (["top.time = 0.5 * top.time", "inner.time = 0.5 * inner.time"], 0.3),
+    ],
+)
+def test_what_calls_would_take_if_callees_took_otherwise(
+    nested: Path, capsys: pytest.CaptureFixture[str], changes: list[str], share: float
+) -> None:
+    asked = [word for change in changes for word in ("--set", change)]
+    document = documented(capsys, "top", "n=20000", *asked, "--from", nested)
+    now, then = (document[kind]["base"]["expected"] for kind in ("sides", "changed"))
+    assert then / now == pytest.approx(share, abs=0.03)
+    leaf = documented(capsys, "inner", "n=20000", "--set", "top.own = 9 * top.own", "--from", nested)
+    assert leaf["changed"]["base"]["expected"] == pytest.approx(leaf["sides"]["base"]["expected"], rel=0.01)
+
+
+def test_a_caller_is_told_what_it_is_made_of(nested: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    makeup = documented(capsys, "top", "n=20000", "--from", nested)["makeup"]["head"]
+    assert makeup["own"] == pytest.approx(0.1, abs=0.02)
+    assert [callee["function"] for callee in makeup["callees"]] == ["inner", "other"]
+    assert makeup["callees"][0]["share"] == pytest.approx(0.8, abs=0.02)
+    assert makeup["callees"][0]["calls"] == 10
+    assert predict("top", "n=20000", "--from", nested) == 0
+    said = capsys.readouterr().out
+    assert "80 % is inner, called 10 times" in said
+    assert "not told apart" not in said
+
+
 def test_functions_that_call_each_other_inherit_from_who_enters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     functions = (
         Made("top", lambda side, inputs: 1 * inputs["n"], Change.CHANGED, calls=lambda side, n: {"": 1}),
@@ -283,7 +315,7 @@ def test_annotations_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str
         (("slow", "n=3"), "'slow' is no function with recorded calls; did you mean 'slower'?"),
         (("slower.alloc_count", "--run", "n=3"), "of all calls in a run time is known"),
         (("n=3",), "say of which function"),
-        (("slower", "n=3", "--set", "slower.time=2*slower.time"), "--set tells what runs as a whole would take"),
+        (("slower", "n=3", "--run", "--set", "slower.time=2*slower.time"), "--set tells what calls, or runs as a whole, would take"),
         (("--run", "n=3", "--set", "slower.time=2*steady.time"), "changes no cost"),
         (("--run", "n=3", "--set", "slower.time=fast"), "changes no cost"),
         (("--run", "n=3", "--set", "nobody.time=2ms"), "'nobody' is no function with recorded calls"),

@@ -87,7 +87,7 @@ def predict(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         typer.Option(
             "--set",
             metavar="CHANGE",
-            help="With --run: what if 'parse.time = 0.5 * parse.time', or 'parse.own = 2ms' a call (may be repeated).",
+            help="What if 'parse.time = 0.5 * parse.time', or 'parse.own = 2ms' a call (may be repeated).",
         ),
     ] = None,
     workload: Annotated[
@@ -147,8 +147,6 @@ def _wanted(words: Sequence[str], workload: str | None, changes: Sequence[str], 
         raise UsageError(
             f"say of which function: `perfdiff predict FUNCTION {' '.join(words)}`, or --run for the run", slug="nothing-to-predict"
         )
-    if changes and (subject is not None or not of_run):
-        raise UsageError("--set tells what runs as a whole would take: give --run, and no function", slug="nothing-to-predict")
     inputs: dict[str, str] = {}
     for word in words[1:] if subject else words:
         name, equals, value = word.rpartition("=")
@@ -196,20 +194,22 @@ def _in_use(production: Path, compared: Recorded, seed: int, progress: Progress)
 def _by_recording(recorded: Recorded, wanted: _Wanted, seed: int) -> Predicted:
     from perfdiff.analysis.annotations.predicting import PredictionRequest, predicted
 
+    changes = tuple(_change(text, recorded) for text in wanted.changes)
     if wanted.subject is None:
-        changes = tuple(_change(text, recorded) for text in wanted.changes)
         return predicted(recorded, PredictionRequest(None, _TIME, True, wanted.inputs, wanted.workload, changes), seed=seed)
     info, metric = _function(wanted.subject, recorded)
+    if changes and (wanted.of_run or metric != _TIME):
+        raise UsageError("--set tells what calls, or runs as a whole, would take: leave out --run or the metric", slug="nothing-to-predict")
     if wanted.of_run and metric not in (_TIME, "self_ns"):
         raise UsageError(f"of all calls in a run time is known, not {metric}", slug="unknown-metric")
-    return predicted(recorded, PredictionRequest(info, metric, wanted.of_run, wanted.inputs, wanted.workload), seed=seed)
+    return predicted(recorded, PredictionRequest(info, metric, wanted.of_run, wanted.inputs, wanted.workload, changes), seed=seed)
 
 
 def _by_file(file: Path, wanted: _Wanted, seed: int) -> Predicted:
     from perfdiff.analysis.annotations.predicting import PredictionRequest, by_annotations
 
     rules = check.saved(file)
-    if wanted.subject is None or wanted.of_run or not isinstance(rules, list):
+    if wanted.subject is None or wanted.of_run or wanted.changes or not isinstance(rules, list):
         raise UsageError("a file of annotations predicts calls of a function that it names", slug="nothing-to-predict")
     name, metric = _of_annotations(wanted.subject, rules)
     return by_annotations(rules, PredictionRequest(None, metric, False, wanted.inputs), name, seed=seed)

@@ -95,6 +95,10 @@ class Forecast:
         """Return the ends between which a single new call lies."""
         return _ends(self.calls)
 
+    def times(self, factors: Floats) -> Forecast:
+        """Return the same with each draw so many times as large (DRAWS,)."""
+        return replace(self, draws=self.draws * factors, calls=self.calls * factors)
+
     def plus(self, added: Floats) -> Forecast:
         """Return the same with an amount added to each draw (DRAWS,), down to nothing."""
         return replace(self, draws=np.maximum(self.draws + added, 0.0), calls=np.maximum(self.calls + added, 0.0))

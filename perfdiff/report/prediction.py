@@ -7,6 +7,7 @@ from typing import Any
 
 from perfdiff import units
 from perfdiff.analysis.annotations.predicting import Predicted
+from perfdiff.analysis.annotations.whatif import Makeup
 from perfdiff.models.extrapolation import LEVEL, Forecast
 from perfdiff.records.schema import Side
 from perfdiff.report import wording
@@ -15,7 +16,8 @@ from perfdiff.report.printable import printable
 from perfdiff.report.terminal import render_blocks
 
 SCHEMA = "perfdiff.prediction/1"
-_LEVERS = 5  # that a text names
+_LEVERS = 5  # or callees, that a text names
+_APART = 0.05  # of a call: a smaller share that is not told apart is the clock's
 _COLUMNS = (Column(""), Column("expected", right=True), Column(f"{100 * LEVEL:.0f} % of them", right=True), Column("growth"))
 
 
@@ -52,6 +54,7 @@ def json_document(predicted: Predicted) -> dict[str, Any]:
         "sides": {side.value: _side(predicted.sides.get(side)) for side in Side},
         "changed": {side.value: _side(predicted.changed.get(side)) for side in Side},
         "ratio": dict(zip(("value", "low", "high"), predicted.ratio.figures, strict=True)) if predicted.ratio else None,
+        "makeup": {side.value: _makeup(predicted.makeup.get(side)) for side in Side},
         "levers": {
             side.value: [{"function": lever.function, "share": lever.share} for lever in predicted.levers.get(side, ())] for side in Side
         },
@@ -70,6 +73,13 @@ def _side(forecast: Forecast | None) -> dict[str, Any] | None:
     }
 
 
+def _makeup(makeup: Makeup | None) -> dict[str, Any] | None:
+    if makeup is None:
+        return None
+    callees = [{"function": callee.function, "calls": callee.calls, "share": callee.share} for callee in makeup.callees]
+    return {"own": makeup.own, "callees": callees}
+
+
 def _blocks(predicted: Predicted) -> Iterator[Block]:
     yield Sentence(answer(predicted), Tone.STRONG)
     rows = [_row(predicted, "annotated" if predicted.is_written else side.value, forecast) for side, forecast in predicted.sides.items()]
@@ -77,6 +87,8 @@ def _blocks(predicted: Predicted) -> Iterator[Block]:
     yield Table("", _COLUMNS, tuple(rows))
     if predicted.levers and (largest := list(_levers(predicted))):
         yield Items("What would change it most", tuple(largest))
+    if predicted.makeup:
+        yield Items("What it is made of", tuple(_made_of(predicted)))
     if said := list(_grounds(predicted)):
         yield Items("What this rests on", tuple(said))
 
@@ -121,6 +133,18 @@ def _levers(predicted: Predicted) -> Iterator[str]:
     side = list(predicted.levers)[-1]
     for lever in predicted.levers[side][:_LEVERS]:
         yield printable(f"half the own time of {lever.function} saves {wording.percent(lever.share)} of a run of {side}")
+
+
+def _made_of(predicted: Predicted) -> Iterator[str]:
+    """Yield the shares of a call's time on the last side, at the last measured point, and what they leave."""
+    side = list(predicted.makeup)[-1]
+    makeup = predicted.makeup[side]
+    yield f"{wording.percent(makeup.own)} is its own, in {side} at the last point"
+    for callee in makeup.callees[:_LEVERS]:
+        yield printable(f"{wording.percent(callee.share)} is {callee.function}, called {units.times(callee.calls)} times")
+    left = 1 - makeup.own - sum(callee.share for callee in makeup.callees)
+    if abs(left) >= _APART:
+        yield f"{wording.percent(abs(left))} {'is not told apart' if left > 0 else 'is counted twice, as of calls that wait'}"
 
 
 def _cost(predicted: Predicted, forecast: Forecast) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from perfdiff import units
 from perfdiff.analysis.annotations.annotating import MOST_ROWS, annotate_prepared, prepared
 from perfdiff.analysis.annotations.runtable import of_runs
-from perfdiff.analysis.annotations.whatif import CostChange, Lever, changed_by, levers
+from perfdiff.analysis.annotations.whatif import CostChange, Lever, Makeup, changed_by, levers, makeup
 from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.stats.rows import thinned, without_features
 from perfdiff.errors import UsageError
@@ -27,7 +27,7 @@ TIME = "wall_ns"
 class PredictionRequest:
     """What is to be predicted: a `metric` of calls of a function, of all its calls in a run, or of runs as a whole where it is None.
 
-    Runs are predicted as they would be with `changes`, too.
+    Times are predicted as they would be with `changes`, too.
     """
 
     function: FunctionInfo | None
@@ -43,7 +43,8 @@ class Predicted:
     """A prediction by side, None where no scope of a side holds at these inputs; `ratio` is head's expected cost over base's.
 
     `inputs` are those that were given, `typical` those that annotations use besides. `ranges` are the measured ones. A file of annotations
-    has no sides, and stands as base's. `changed` are runs with the changes that were asked for, `levers` what would change them most.
+    has no sides, and stands as base's. `changed` are costs with the changes that were asked for, `levers` what would change runs most,
+    `makeup` what calls of a function are made of.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Predicted:
     is_written: bool = False
     changed: Mapping[Side, Forecast] = field(default_factory=dict)
     levers: Mapping[Side, tuple[Lever, ...]] = field(default_factory=dict)
+    makeup: Mapping[Side, Makeup] = field(default_factory=dict)
 
 
 def predicted(recorded: Recorded, asked: PredictionRequest, *, seed: int) -> Predicted:
@@ -68,24 +70,34 @@ def predicted(recorded: Recorded, asked: PredictionRequest, *, seed: int) -> Pre
     given = {name: _number(name, text, list(tables.values())) for name, text in asked.inputs.items()}
     models = {side: modelled(_name(asked), table, asked.metric, tuple(given), seed) for side, table in tables.items()}
     prediction = _of(models, given, asked, _name(asked), seed)
-    if asked.function is not None:
+    if asked.changes:
+        changed = {side: _changed(recorded, asked, side, forecast, given, seed) for side, forecast in prediction.sides.items() if forecast}
+        prediction = replace(prediction, changed=changed)
+    if asked.function is None:
+        return replace(prediction, levers={side: levers(recorded.experiment, side, asked.workload) for side in tables})
+    if asked.metric != TIME:
         return prediction
-    largest = {side: levers(recorded.experiment, side, asked.workload) for side in tables}
-    changed = {side: _changed(recorded, asked, side, forecast, given, seed) for side, forecast in prediction.sides.items() if forecast}
-    return replace(prediction, levers=largest, changed=changed if asked.changes else {})
+    made_of = {side: makeup(recorded.experiment, side, asked.function.id, asked.workload) for side in tables}
+    return replace(prediction, makeup={side: parts for side, parts in made_of.items() if parts is not None})
 
 
 def _changed(  # noqa: PLR0913, PLR0917 (what is predicted, and at which inputs)
     recorded: Recorded, asked: PredictionRequest, side: Side, forecast: Forecast, given: Mapping[str, float], seed: int
 ) -> Forecast:
-    """Return a run with the changes: what they add to each run that was measured, or take from it, grows as a cost does."""
-    added = changed_by(recorded.experiment, side, asked.changes, asked.workload)
+    """Return a cost with the changes: what they add to each run that was measured, or take from it, grows as a cost does.
+
+    To calls of a function they add a share of what these take, which follows the parameters of workloads, or is the same at all inputs.
+    """
+    function = asked.function.id if asked.function else None
+    added = changed_by(recorded.experiment, side, asked.changes, asked.workload, function)
     if added is None:
         return forecast
     sign = float(np.sign(np.median(added.metrics[TIME]))) or 1.0
     amounts = replace(added, metrics={TIME: np.maximum(sign * added.metrics[TIME], 0.0)})
-    more = modelled(_name(asked), amounts, TIME, tuple(given), seed).forecast(given, seed=seed)
-    return forecast if more is None else forecast.plus(sign * more.draws)
+    follows = set(given) <= {feature.name for feature in added.features}
+    more = modelled(_name(asked), amounts, TIME, tuple(given), seed).forecast(given, seed=seed) if follows else None
+    draws = np.full(DRAWS, float(np.median(amounts.metrics[TIME]))) if more is None else more.draws
+    return forecast.plus(sign * draws) if function is None else forecast.times(np.maximum(1 + sign * draws, 0.0))
 
 
 def by_annotations(annotations: Sequence[Annotation], asked: PredictionRequest, name: str, *, seed: int) -> Predicted:

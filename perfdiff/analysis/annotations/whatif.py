@@ -35,15 +35,63 @@ class Lever:
     share: float
 
 
-def changed_by(experiment: Experiment, side: Side, changes: Sequence[CostChange], workload: str | None) -> SampleTable | None:
-    """Return what the changes add to each run, in ns, which may be less than nothing; None where no run of the side was timed."""
+@dataclass(frozen=True, slots=True)
+class CalleeShare:
+    """A function that another one calls so often in each of its own calls, and the share of its time that goes there."""
+
+    function: str
+    calls: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Makeup:
+    """What a function's time is made of at the last point that was measured: its `own` share and those of its callees, the largest first.
+
+    They add up to 1 but for what is not told apart, as waiting that callees and callers both count.
+    """
+
+    own: float
+    callees: tuple[CalleeShare, ...]
+
+
+def makeup(experiment: Experiment, side: Side, function: int, workload: str | None) -> Makeup | None:
+    """Return what a function's time is made of, None where it has none."""
+    ledger = _ledger(experiment, side, workload)
+    if not ledger.points:
+        return None
+    book, column = ledger.books[ledger.points[-1], side], ledger.place[function]
+    whole_ns, calls = (float(book.medians[metric][column]) for metric in ("wall_ns", "calls"))
+    if not (whole_ns > 0 and calls > 0):
+        return None
+    names = {ledger.place[info.id]: info.name for info in experiment.functions}
+    callees = [
+        CalleeShare(names[to], float(np.median(book.edges[to, by])) / calls, float(np.median(ns)) / whole_ns)
+        for (to, by), ns in book.edges_ns.items()
+        if by == column and to != column
+    ]
+    return Makeup(float(book.medians["self_ns"][column]) / whole_ns, tuple(sorted(callees, key=lambda callee: -callee.share)))
+
+
+def changed_by(
+    experiment: Experiment, side: Side, changes: Sequence[CostChange], workload: str | None, within: int | None = None
+) -> SampleTable | None:
+    """Return what the changes add to each run, in ns, which may be less than nothing; None where no run of the side was timed.
+
+    `within` a function, it is what they add to its calls, by the time that they take.
+    """
     ledger = _ledger(experiment, side, workload)
     runs: list[Run] = []
     added: list[float] = []
     for point in ledger.points:
         book = ledger.books[point, side]
         runs += book.runs
-        added += _added(book, ledger.place, changes).tolist()
+        if within is None:
+            added += _added(book, ledger.place, changes).tolist()
+        else:
+            column = ledger.place[within]
+            whole_ns = np.maximum(book.wall_ns[:, column], 1.0)
+            added += (_added(_below(book, column), ledger.place, changes) / whole_ns).tolist()
     return of_runs(experiment, runs, added, side) if runs else None
 
 
@@ -73,6 +121,27 @@ def _added(book: Book, place: Mapping[int, int], changes: Sequence[CostChange]) 
         (own if change.own else whole)[column] *= _factor(book, column, change)
     times = own * whole * _inherited(book, whole)
     return np.asarray(book.self_ns @ (times - 1))
+
+
+def _below(book: Book, root: int) -> Book:
+    """Return a point's book with what runs below one function alone, which nobody calls."""
+    columns = book.self_ns.shape[1]
+    shares = np.zeros(columns)
+    shares[root] = 1.0
+    callers = {
+        to: {by: float(np.median(ns)) for (callee, by), ns in book.edges_ns.items() if callee == to and to != root} for to in range(columns)
+    }
+    for _ in range(columns):  # a call tree is no deeper; rings settle before
+        before = shares.copy()
+        for to, times in callers.items():
+            total = sum(ns for by, ns in times.items() if by != to)
+            if total > 0:
+                shares[to] = sum(ns * before[by] for by, ns in times.items() if by < columns and by != to) / total
+        shares[root] = 1.0
+        if np.allclose(before, shares, rtol=1e-9):
+            break
+    edges_ns = {(to, by): ns * shares[by] for (to, by), ns in book.edges_ns.items() if by < columns and to != root and shares[by] > 0}
+    return replace(book, self_ns=book.self_ns * shares, edges_ns=edges_ns)
 
 
 def _factor(book: Book, column: int, change: CostChange) -> float:
