@@ -24,13 +24,16 @@ import numpy as np
 from experiments import Columns, Made, Noise, World
 from perfdiff import pipeline
 from perfdiff.analysis.annotations.annotating import MOST_ROWS, annotate_prepared, prepared
-from perfdiff.analysis.annotations.predicting import modelled
+from perfdiff.analysis.annotations.predicting import Predicted, PredictionRequest, modelled, predicted
+from perfdiff.analysis.annotations.whatif import CostChange
+from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.stats.rows import thinned
+from perfdiff.analysis.sums.ledger import open_ledger
 from perfdiff.errors import PerfdiffError
 from perfdiff.models.extrapolation import Forecast, learnt
 from perfdiff.models.forecast import interval
 from perfdiff.progress import Silent
-from perfdiff.records.schema import Side
+from perfdiff.records.schema import Phase, Side
 from programs import PROGRAMS, PYTHON, Case, cases
 
 FARTHER = (2.0, 10.0)  # times the largest measured input
@@ -191,13 +194,71 @@ def real(only: Sequence[str]) -> None:
             )
 
 
+def happened(case: Case, language: str, room: Path) -> tuple[str, float, float, float] | None:
+    """Return the guilty function of a fixture, what runs take in base and head at the last point, and what they were said to take.
+
+    It is said of base with the function's own time as many times as large as in head. None where nobody is guilty, or is called otherwise.
+    """
+    asked = inputs.request(case.name, room, "base", "head", language=language)
+    asked = replace(asked, config=replace(asked.config, measure=replace(asked.config.measure, thorough=True)))
+    outcome = pipeline.compare(asked, Silent())
+    guilty = [function for function in outcome.findings.functions if function.verdict is Verdict.REGRESSION and function.rank == 1]
+    if not guilty or outcome.experiment is None or outcome.recorded is None:
+        return None
+    experiment, function = outcome.experiment, guilty[0].info
+    ledger = open_ledger(experiment)
+    books, column, last = ledger.pair(ledger.points[-1]), ledger.place[function.id], ledger.points[-1]
+    own, calls = ([float(book.medians[metric][column]) for book in books] for metric in ("self_ns", "calls"))
+    if not all((*own, *calls)) or calls[0] != calls[1]:
+        return None
+    point = next(point for point in experiment.points if point.id == last)
+    inputs_of_run = {name: str(value) for name, value in point.parameters.items()}
+    change = CostChange(function.id, factor=own[1] / own[0], own=True)
+    said = predicted(outcome.recorded, PredictionRequest(None, "wall_ns", True, inputs_of_run, point.workload, (change,)), seed=1)
+    plain = {
+        side: [run.took_ns for run in experiment.runs if (run.phase, run.point, run.side) == (Phase.PLAIN, last, side)] for side in Side
+    }
+    base, head = (float(np.median(plain[side])) for side in Side)
+    return function.name, base, head, base + said.changed[Side.BASE].expected - _expected(said, Side.BASE)
+
+
+def _expected(said: Predicted, side: Side) -> float:
+    forecast = said.sides[side]
+    assert forecast is not None, "the side ran"
+    return forecast.expected
+
+
+def what_if(only: Sequence[str]) -> None:
+    """Hold what runs were said to take if a function took as long as in head against what they take in head."""
+    columns = ("language", "program", "function", "base, ms", "head, ms", "said, ms", "off, of the change")
+    with figures.printed("What if, and what happened", *columns) as table, tempfile.TemporaryDirectory() as room:
+        for language, folder in (("c", PROGRAMS), ("python", PYTHON)):
+            for case in cases(folder):
+                if only and case.name not in only:
+                    continue
+                try:
+                    told = happened(case, language, Path(room) / language / case.name)
+                except PerfdiffError as error:
+                    print(f"{case.name}: {error}", file=sys.stderr)
+                    continue
+                if told is not None:
+                    function, *times = told
+                    base, head, said = times
+                    off = abs(said - head) / max(abs(head - base), 1.0)
+                    table.add(language, case.name, function, *(f"{ns / 1e6:.2f}" for ns in times), f"{100 * off:.0f} %")
+
+
 def main() -> None:
     """Try all classes, or real functions."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--worlds", type=int, default=100, help="experiments of each class (default: 100)")
     parser.add_argument("--real", action="store_true", help="functions of the fixtures, not made-up ones")
+    parser.add_argument("--what-if", action="store_true", help="whether fixtures take as long as a changed function says")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="fixtures (default: all)")
     options = parser.parse_args()
+    if options.what_if:
+        what_if(options.only)
+        return
     if options.real:
         real(options.only)
         return

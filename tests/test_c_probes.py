@@ -98,6 +98,38 @@ def test_assembler_may_stand_beside_probed_sources_in_one_call(runtime: Path, tm
     assert tree.run(tree.compile("gcc", runtime, str(beside)), tmp_path / "out").met == {1}
 
 
+CAPITALS = """
+#include <stdio.h>
+#include <string.h>
+extern unsigned long times;
+void capitalise(char *text)
+{
+    unsigned long i;
+    for (i = 0; i < strlen(text); i++)
+        if (text[i] >= 'a' && text[i] <= 'z' && (i == 0 || text[i - 1] == ' '))
+            text[i] -= 'a' - 'A';
+}
+int main(void)
+{
+    char text[] = "One And Another, a few words of no more than a line";
+    capitalise(text);
+    printf("%lu\\n", times);
+    return 0;
+}
+"""
+STRLEN = """
+unsigned long times;
+unsigned long strlen(const char *text)
+{
+    unsigned long end = 0;
+    times++;
+    while (text[end])
+        end++;
+    return end;
+}
+"""
+
+
 @pytest.mark.integration
 def test_carriage_returns_and_bytes_of_other_encodings_stay(runtime: Path, tmp_path: Path) -> None:
     text = (PROGRAMS / "control.c").read_bytes().replace(b"out:", b"out: /* \xe9 */").replace(b'"yes"', b'"\xff\xe9s"')
@@ -121,6 +153,22 @@ def inserted(tree: Path, source: str, *probes: tuple[int, str, tuple[int, ...], 
     return (tree / "a.c").read_text(), header.read_text()
 
 
+@pytest.mark.integration
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_a_loop_calls_no_less_with_a_probe_than_without(compiler: str, runtime: Path, tmp_path: Path) -> None:
+    """A pure call is not left out because the ways into a body, with a probe on and off, are optimised apart."""
+    plain, strlen = tmp_path / "plain.c", tmp_path / "strlen.o"
+    plain.write_text(CAPITALS)
+    subprocess.run([compiler, "-fno-builtin", "-x", "c", "-c", "-o", strlen, "-"], input=STRLEN.encode(), check=True)
+    flags = ("-O2", "-fno-inline", str(strlen))
+    expected = ran(compiled(compiler, plain, *flags))
+    inserted(tmp_path / "probed", CAPITALS, (1, "capitalise", (0,), ()))
+    header = ("-include", str(tmp_path / "probed/.perfdiff/probes.h"), "-isystem", str(runtime))
+    library = (f"-L{runtime}", f"-Wl,-rpath,{runtime}", "-lperfdiff")
+    outcome = ran(compiled(compiler, tmp_path / "probed/a.c", *flags, *header, libraries=library))
+    assert int(outcome.output) >= int(expected.output) > 50  # the runtime asks for a few lengths of its own
+
+
 def test_only_chosen_features_and_conditions_are_read_with_dense_cells(tmp_path: Path) -> None:
     source = "int f(int a, int b, int c) {if (a) return 1; if (b) return 2; return c?3:4;}\n"
     text, header = inserted(tmp_path, source, (7, "f", (0, 2), (1, 2)))
@@ -128,7 +176,7 @@ def test_only_chosen_features_and_conditions_are_read_with_dense_cells(tmp_path:
         text
         == "int f(int a, int b, int c) {PD_7 if (a) return 1; if (PD_B_7_0 (b) ? 1 : 0)) return 2; return PD_B_7_1 (c) ? 1 : 0)?3:4;}\n"
     )
-    assert "(pd_signed(&pd_frame_, 0, (pd_signed_t)(a)), pd_signed(&pd_frame_, 1, (pd_signed_t)(c)), pd_start(&pd_frame_)) : 0;" in header
+    assert "(pd_signed(&pd_frame_, 0, (pd_signed_t)(a)), pd_signed(&pd_frame_, 1, (pd_signed_t)(c)), pd_start(&pd_frame_)) : 0);" in header
     assert "#define PD_B_7_0 pd_branch(&pd_frame_, 2, 0,\n#define PD_B_7_1 pd_branch(&pd_frame_, 2, 1,\n" in header
 
 
@@ -188,7 +236,7 @@ def test_of_functions_that_one_macro_makes_the_first_probe_stands_for_all(tmp_pa
     assert text == source.replace("{ ", "{PD_4 PD_5  ")
     assert header.count("#define PD_5\n") == 1
     assert 'PD_ENTER(!__builtin_strcmp(__func__, "one") ? 4u : !__builtin_strcmp(__func__, "two") ? 5u : ~0u)' in header
-    assert "((pd_frame_.probe == 4 ? (pd_signed(&pd_frame_, 0, (pd_signed_t)(n)), 0) : 0), pd_start(&pd_frame_)) : 0;" in header
+    assert "((pd_frame_.probe == 4 ? (pd_signed(&pd_frame_, 0, (pd_signed_t)(n)), 0) : 0), pd_start(&pd_frame_)) : 0);" in header
 
 
 def test_functions_of_one_name_that_one_macro_makes_carry_no_probes(tmp_path: Path) -> None:

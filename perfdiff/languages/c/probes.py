@@ -170,8 +170,8 @@ def _macros(place: int, number: str, readers: Sequence[str], conditions: Mapping
             *(f"#define {name} (" for name in conditions),
             "#else",
             f"#define PD_{place} PD_FRAME({number}); \\",
-            f"  int pd_probe_ __attribute__((__unused__)) = PD_ENTER({number}) ? \\",
-            f"    ({', '.join((*readers, 'pd_start(&pd_frame_)'))}) : 0;",
+            f"  int pd_probe_ __attribute__((__unused__)) = pd_entered(PD_ENTER({number}) ? \\",
+            f"    ({', '.join((*readers, 'pd_start(&pd_frame_)'))}) : 0);",
             *(f"#define {name} {text}" for name, text in conditions.items()),
             "#endif\n",
         )
