@@ -207,7 +207,10 @@ def happened(case: Case, language: str, room: Path) -> tuple[str, float, float, 
         return None
     experiment, function = outcome.experiment, guilty[0].info
     ledger = open_ledger(experiment)
-    books, column, last = ledger.pair(ledger.points[-1]), ledger.place[function.id], ledger.points[-1]
+    last = ledger.points[-1]
+    books, column = ledger.pair(last), ledger.place.get(function.id)
+    if column is None:  # folded into its callers
+        return None
     own, calls = ([float(book.medians[metric][column]) for book in books] for metric in ("self_ns", "calls"))
     if not all((*own, *calls)) or calls[0] != calls[1]:
         return None
