@@ -133,3 +133,11 @@ def of_two_kinds(seed: int) -> tuple[Ratio, float]:
 def test_where_few_calls_leave_open_how_much_slower_a_function_is_its_sums_tell() -> None:
     told = [of_two_kinds(seed) for seed in range(20)]
     assert [ratio.value for ratio, truth in told if ratio.value != pytest.approx(truth, rel=0.1)] == []
+
+
+@pytest.mark.parametrize(("overhead", "is_told"), [(-0.8, True), (-0.3, False), (0.5, False)])
+def test_probed_runs_that_take_far_less_than_plain_ones_are_another_program(overhead: float, *, is_told: bool) -> None:
+    notes = {note.kind: note.facts for note in findings(overhead, plain_is_slower=True).notes}
+    assert ("probed-otherwise" in notes) is is_told
+    if is_told:
+        assert notes["probed-otherwise"]["probed_ns"] < 0.5 * notes["probed-otherwise"]["plain_ns"]

@@ -36,7 +36,7 @@ from perfdiff.analysis.verdicts.requests import request_findings, waiting_notes
 from perfdiff.analysis.verdicts.rules import Decision
 from perfdiff.analysis.verdicts.ruling import Ruling, rule
 from perfdiff.analysis.verdicts.volume import volume_note
-from perfdiff.analysis.verdicts.wholeruns import overhead
+from perfdiff.analysis.verdicts.wholeruns import overhead, probed_otherwise
 from perfdiff.config import CompareConfig
 from perfdiff.engines.engine import Engine
 from perfdiff.models.threads import one_thread
@@ -91,6 +91,7 @@ def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and
         *warming_note(cases),
         *disagreement_notes(functions, ends),
         *ways_note(runs, ends, config),
+        *probed_otherwise(experiment.points, experiment.runs),
         *layout_note(runs, ends, config, experiment.environment.flags),
         *few_layouts_note(runs, ends, config),
     )

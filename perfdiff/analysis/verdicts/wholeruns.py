@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.repeats import in_all_points
@@ -105,6 +106,21 @@ def overhead(runs: Sequence[Run]) -> float | None:
     both = [place for place in timed if place in plain]
     bare, probed = np.sum([_cpu_of_both(plain[place], timed[place]) for place in both] or [(0.0, 0.0)], axis=0)
     return float(probed / bare) - 1 if bare > 0 else None
+
+
+def probed_otherwise(points: Sequence[Point], runs: Sequence[Run]) -> tuple[Claim, ...]:
+    """Return a note for the point where runs with probes take the least of plain ones' CPU time, if that is less than most of it.
+
+    Probes add time, and places of code take little away: the compiler has then left out work, and calls are those of another program.
+    """
+    plain, timed = _by_point(runs, Phase.PLAIN), _by_point(runs, Phase.TIMED)
+    labels = {point.id: point.label for point in points}
+    costs = {place: _cpu_of_both(plain[place], timed[place]) for place in timed if place in plain and place[0] in labels}
+    least = min(costs, key=lambda place: costs[place][1] / max(costs[place][0], 1.0), default=None)
+    if least is None or costs[least][1] >= POLICY.most * costs[least][0]:
+        return ()
+    (point, side), (bare_ns, probed_ns) = least, costs[least]
+    return (claim("probed-otherwise", point=labels[point], side=side, plain_ns=bare_ns, probed_ns=probed_ns),)
 
 
 def _end(

@@ -99,6 +99,10 @@ WORDINGS: Mapping[str, Wording] = {
         "the builds as they are: head takes {ratio:ratio} the {cost} of base at {point} ({pairs} pairs); in {layouts} layouts of the same "
         "code that is {mean:ratio} in the mean, and {low:ratio} to {high:ratio} in eight of ten: the place of code in memory makes that"
     ),
+    "probed-otherwise": (
+        "on {side} runs at {point} take {probed_ns:duration} of CPU time with probes and {plain_ns:duration} without: beside probes the "
+        "compiler makes other code, which leaves work out, so that times of calls are too small; whole runs and counts hold"
+    ),
     "few-layouts": (
         "whole runs at {points:listed} are slower in the layouts that were measured, but these are fewer than {known}, and the place of "
         "code in memory may make up to {shift:whole-percent}: raise measure.layouts"
