@@ -34,7 +34,7 @@ from perfdiff.models.extrapolation import Forecast, learnt
 from perfdiff.models.forecast import interval
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Phase, Side
-from programs import PROGRAMS, PYTHON, Case, cases
+from programs import JAVA, PHP, PROGRAMS, PYTHON, Case, cases
 
 FARTHER = (2.0, 10.0)  # times the largest measured input
 SIZES = (1000, 3000, 10_000)
@@ -235,7 +235,7 @@ def what_if(only: Sequence[str]) -> None:
     """Hold what runs were said to take if a function took as long as in head against what they take in head."""
     columns = ("language", "program", "function", "base, ms", "head, ms", "said, ms", "off, of the change")
     with figures.printed("What if, and what happened", *columns) as table, tempfile.TemporaryDirectory() as room:
-        for language, folder in (("c", PROGRAMS), ("python", PYTHON)):
+        for language, folder in (("c", PROGRAMS), ("python", PYTHON), ("java", JAVA), ("php", PHP)):
             for case in cases(folder):
                 if only and case.name not in only:
                     continue
