@@ -183,10 +183,10 @@ def test_both_sides_are_predicted_with_their_ratio(saved: Path, capsys: pytest.C
 
 def test_all_calls_of_a_run_and_runs_as_a_whole(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
     calls = documented(capsys, "slower", "--run", "n=4000", "--from", saved)
-    assert calls["of"] == "run"
+    assert calls["of"] == "calls of a run"
     assert calls["sides"]["base"]["low"] <= 100 * (500 + 20 * 4000) <= calls["sides"]["base"]["high"]
     whole = documented(capsys, "--run", "n=4000", "--from", saved)
-    assert whole["function"] == "run"
+    assert (whole["function"], whole["of"]) == ("run", "run")
     assert whole["sides"]["base"]["expected"] > calls["sides"]["base"]["expected"]
     assert 1.1 < whole["ratio"]["value"] < 1.5
 

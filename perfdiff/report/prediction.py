@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from perfdiff import units
-from perfdiff.analysis.annotations.predicting import Predicted
+from perfdiff.analysis.annotations.predicting import Extent, Predicted
 from perfdiff.analysis.annotations.whatif import Makeup
 from perfdiff.models.extrapolation import LEVEL, Forecast
 from perfdiff.records.schema import Side
@@ -37,7 +37,7 @@ def answer(predicted: Predicted) -> str:
         low, high = units.significant(predicted.ratio.low), units.significant(predicted.ratio.high)
         cost = f"{cost}, {units.ratio(predicted.ratio.value)} [{low}, {high}] of what it was"
     subject = _subject(predicted)
-    return f"{subject[0].upper()}{subject[1:]}{_at(predicted)} {'take' if subject.startswith('all') else 'takes'} {cost}."
+    return f"{subject[0].upper()}{subject[1:]}{_at(predicted)} {'take' if predicted.extent is Extent.CALLS else 'takes'} {cost}."
 
 
 def json_document(predicted: Predicted) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def json_document(predicted: Predicted) -> dict[str, Any]:
         "schema": SCHEMA,
         "function": predicted.name,
         "metric": predicted.metric,
-        "of": "run" if predicted.of_run else "call",
+        "of": predicted.extent.value,
         "level": LEVEL,
         "inputs": dict(predicted.shown),
         "typical": dict(predicted.typical),
@@ -119,9 +119,13 @@ def _grounds(predicted: Predicted) -> Iterator[str]:
 def _subject(predicted: Predicted) -> str:
     name = printable(predicted.name)
     metric = "" if predicted.metric == "wall_ns" else f" ({wording.metric_says(predicted.metric)})"
-    if predicted.of_run:
-        return f"a run{metric}" if predicted.name == "run" else f"all calls of {name} in a run{metric}"
-    return f"a call of {name}{metric}"
+    match predicted.extent:
+        case Extent.RUN:
+            return f"a run{metric}"
+        case Extent.CALLS:
+            return f"all calls of {name} in a run{metric}"
+        case _:
+            return f"a call of {name}{metric}"
 
 
 def _at(predicted: Predicted) -> str:

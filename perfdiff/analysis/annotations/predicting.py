@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import NoReturn
 
 import numpy as np
@@ -23,9 +24,17 @@ from perfdiff.records.schema import FunctionInfo, Phase, SampleTable, Side
 TIME = "wall_ns"
 
 
+class Extent(StrEnum):
+    """What a cost is of: one call of a function, all its calls in a run, or a run as a whole."""
+
+    CALL = "call"
+    CALLS = "calls of a run"
+    RUN = "run"
+
+
 @dataclass(frozen=True, slots=True)
 class PredictionRequest:
-    """What is to be predicted: a `metric` of calls of a function, of all its calls in a run, or of runs as a whole where it is None.
+    """What is to be predicted: a `metric` of calls of a function, or with `of_run` of all its calls in a run; of runs where it is None.
 
     Times are predicted as they would be with `changes`, too.
     """
@@ -36,6 +45,11 @@ class PredictionRequest:
     inputs: Mapping[str, str]
     workload: str | None = None
     changes: tuple[CostChange, ...] = ()
+
+    @property
+    def extent(self) -> Extent:
+        """Return what the cost is of."""
+        return Extent.RUN if self.function is None else Extent.CALLS if self.of_run else Extent.CALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +63,7 @@ class Predicted:
 
     name: str
     metric: str
-    of_run: bool
+    extent: Extent
     inputs: Mapping[str, float]
     shown: Mapping[str, str]
     typical: Mapping[str, float]
@@ -117,14 +131,14 @@ def by_annotations(annotations: Sequence[Annotation], asked: PredictionRequest, 
         if feature not in annotation.features:
             _refuse(feature, annotation.features)
         given[feature] = labels[text] if text in labels else _finite(feature, text)
-    return replace(_of({Side.BASE: written(annotation)}, given, asked, name, seed), is_written=True)
+    return replace(_of({Side.BASE: written(annotation)}, given, asked, name, seed), extent=Extent.CALL, is_written=True)
 
 
 def _of(models: Mapping[Side, CostModel], given: Mapping[str, float], asked: PredictionRequest, name: str, seed: int) -> Predicted:
     sides = {side: model.forecast(given, seed=seed, version=place) for place, (side, model) in enumerate(models.items())}
     typical = {other: value for model in models.values() for other, value in model.annotation.typical.items() if other not in given}
     ranges = {other: ends for model in models.values() for other, ends in model.ranges.items() if other in given}
-    return Predicted(name, asked.metric, asked.of_run, given, dict(asked.inputs), typical, ranges, sides, _ratio(sides))
+    return Predicted(name, asked.metric, asked.extent, given, dict(asked.inputs), typical, ranges, sides, _ratio(sides))
 
 
 def _ratio(sides: Mapping[Side, Forecast | None]) -> Ratio | None:
