@@ -319,7 +319,7 @@ def test_annotations_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str
         (("--run", "n=3", "--set", "slower.time=2*steady.time"), "changes no cost"),
         (("--run", "n=3", "--set", "slower.time=fast"), "changes no cost"),
         (("--run", "n=3", "--set", "nobody.time=2ms"), "'nobody' is no function with recorded calls"),
-        (("slower", "n=3", "--workload", "other", "--run"), "was not measured"),
+        (("slower", "n=3", "--workload", "other", "--run"), "compare with --thorough"),
     ],
 )
 def test_what_cannot_be_predicted_is_said(saved: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str) -> None:

@@ -80,7 +80,10 @@ def predicted(recorded: Recorded, asked: PredictionRequest, *, seed: int) -> Pre
     """Predict by what was recorded; raise UsageError where an input is none of what was asked for, or nothing was recorded of it."""
     tables = {side: table for side in recorded.sides if (table := _table(recorded, asked, side)) is not None and len(table)}
     if not tables:
-        raise UsageError(f"{_name(asked)} was not measured: no cost can be learnt from it", slug="nothing-to-predict")
+        raise UsageError(
+            f"no {asked.extent} of {_name(asked)} was timed: compare with --thorough, which times calls in any case",
+            slug="nothing-to-predict",
+        )
     given = {name: _number(name, text, list(tables.values())) for name, text in asked.inputs.items()}
     models = {side: modelled(_name(asked), table, asked.metric, tuple(given), seed) for side, table in tables.items()}
     prediction = _of(models, given, asked, _name(asked), seed)
