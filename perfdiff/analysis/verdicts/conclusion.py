@@ -298,7 +298,9 @@ RESERVATIONS = (
     Reservation("nothing-ran", "no regression, or open, and nothing that changed ran?", _of_what_ran),
     Reservation("points-not-run", "good news, and there was no time for runs at some points?", _of_all_points),
     Reservation("tasks-apart", "no regression, and tasks of a program hardly met?", _of_what_met),
-    Reservation("unlike-start", "good news, and runs read what builds or runs wrote outside of their trees?", _of_a_like_start),
+    Reservation(
+        "unlike-start", "good news, and runs read outside of their trees what builds or runs wrote, or the checkout has?", _of_a_like_start
+    ),
     Reservation("other-work", "good news, and head may do less work?", _of_same_work),
 )
 

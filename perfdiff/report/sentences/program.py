@@ -122,7 +122,8 @@ WORDINGS: Mapping[str, Wording] = {
     "points-not-run": "there was no time for runs at {points:three}",
     "opened": "Inconclusive: {why}; by time alone: {by_time:lowered}",
     "unlike-start": (
-        "runs read {files:few}, outside of their trees, which a build or an earlier run wrote, so that base and head did not start alike"
+        "runs read {files:few}, outside of their trees, which a build or an earlier run wrote, or which the checkout has for both sides, "
+        "so that base and head did not start alike"
     ),
     "tasks-apart": (
         "threads or processes of {points:three} had {ran:significant} of the {wanted:significant} CPUs that they could use at the same "
