@@ -193,7 +193,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One execution of one point on one side; `wall_ns` is without what its process waited for a CPU, as far as that is known.
+    """One execution of one point on one side; `wall_ns` is without `delay_ns`, which its process waited for a CPU as far as that is known.
 
     `load`: CPUs busy with other processes; `steal`: share of time stolen by the host; `waited`: share of the run's time in which some
     process of the machine, its own ones included, waited for a CPU. `layout`: in which layout of its side's plain build it was made, 0
@@ -224,6 +224,7 @@ class Run:
     machine: int = 0
     behaviour: Behaviour | None = None
     concurrency: Concurrency | None = None
+    delay_ns: float = 0.0
 
     @property
     def took_ns(self) -> float:

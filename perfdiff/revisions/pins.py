@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -204,12 +205,22 @@ def _snapshot(repository: Repository, snapshots: Path, apart: Sequence[str]) -> 
             shutil.copy2(repository.git_dir / "index", index)
         # The user's objects stay out of sight: git would give those that it meets again a new time of change.
         environment = {"GIT_INDEX_FILE": str(index), "GIT_OBJECT_DIRECTORY": str(snapshots / "objects")}
+        _look_at_all(repository, repository.top, environment)
         repository.tell("add", "--all", environment=environment)
         for name in apart:
             mode, kind, known = (repository.tell("ls-tree", "-z", "HEAD", "--", name).partition("\t")[0].split() or ["", "", ""])[:3]
             change = ["--add", "--cacheinfo", f"{mode},{known},{name}"] if kind == "blob" else ["--force-remove", "--", name]
             repository.tell("update-index", *change, environment=environment)
         return repository.tell("write-tree", "--missing-ok", environment=environment).strip()
+
+
+def _look_at_all(repository: Repository, top: Path | None, environment: Mapping[str, str]) -> None:
+    """Have git look at the files of an index that it was told to take for unchanged; absent ones may be so in a sparse checkout."""
+    entries = repository.tell("ls-files", "-v", "-z", environment=environment).split("\0")[:-1]
+    unseen = [name for tag, _, name in (entry.partition(" ") for entry in entries) if tag == "S" or tag.islower()]
+    present = "\0".join(name for name in unseen if top is not None and os.path.lexists(top / name))
+    for flag in ("--no-assume-unchanged", "--no-skip-worktree") if present else ():
+        repository.pipe("update-index", flag, "-z", "--stdin", data=os.fsencode(present), environment=environment)
 
 
 def _dirty_submodules(repository: Repository) -> tuple[Note, ...]:

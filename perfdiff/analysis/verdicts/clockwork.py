@@ -1,0 +1,40 @@
+"""Whole runs that a clock ends: they last as long whatever they get of a CPU, so that what they take tells nothing of the program.
+
+What a program does with given inputs takes its CPU time, and what it waits for a CPU is added to that: how long runs last varies by no
+less than what they compute. Where a clock ends runs, a longer wait for a CPU leaves as much less to compute, and how long they last hardly
+varies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from perfdiff.analysis.policy import POLICY
+from perfdiff.records.schema import Phase, Run
+
+FEWEST_RUNS = 6  # of a side: that as many waits make up for what was computed is no chance
+# The deviation of how long runs last is at most this part of that of their CPU time. Of waits that know nothing of a run's CPU time it is
+# at least as large: that six of them cancel nine tenths of it by chance, pairs of normal deviates, was seen in none of 100,000 cases.
+_STEADIER = 0.2
+_LEAST = 0.02  # of CPU time must vary: below, clocks and ticks make it
+
+
+def points_ended_by_a_clock(runs: Sequence[Run]) -> frozenset[int]:
+    """Return the points at which the plain runs of a side last as long whatever they have of a CPU."""
+    by_side: dict[tuple[int, str], list[Run]] = {}
+    for run in runs:
+        if run.phase is Phase.PLAIN and not run.requests:
+            by_side.setdefault((run.point, run.side.value), []).append(run)
+    return frozenset(point for (point, _), alike in by_side.items() if _last_as_long(alike))
+
+
+def _last_as_long(runs: Sequence[Run]) -> bool:
+    """Return whether runs keep a CPU busy whenever they have one, and last as long whatever they have of it."""
+    if len(runs) < FEWEST_RUNS:
+        return False
+    cpu_ns, wall_ns, delay_ns = np.array([[run.cpu_ns, run.wall_ns, run.delay_ns] for run in runs]).T
+    if not delay_ns.any() or (np.abs(wall_ns - cpu_ns) > POLICY.waits * (wall_ns + delay_ns)).any():
+        return False
+    return float(np.std(cpu_ns)) > max(float(np.std(wall_ns + delay_ns)) / _STEADIER, _LEAST * float(cpu_ns.mean()))
