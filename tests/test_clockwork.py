@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from perfdiff.analysis.findings import PointStanding
-from perfdiff.analysis.verdicts.clockwork import FEWEST_RUNS, points_ended_by_a_clock
+from perfdiff.analysis.policy import POLICY
+from perfdiff.analysis.verdicts.clockwork import points_ended_by_a_clock
 from perfdiff.analysis.verdicts.wholeruns import whole_runs
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Phase, Point, Run, Side
 
 LASTS_NS = 1e8
+FEWEST_RUNS = POLICY.clockwork_runs
 
 
 def runs(cpu_ns: np.ndarray, delay_ns: np.ndarray, asleep_ns: float = 0.0) -> list[Run]:

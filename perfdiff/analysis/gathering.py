@@ -186,6 +186,7 @@ def gathered(of: Known, studies: Sequence[Study], lines: MatchedLines | None = N
         _unrun(experiment, of.runs),
         experiment.endless,
         experiment.ended_by,
+        experiment.uncompared,
     )
     return Gathered(cases, q_values, own, attribution, of.counted, of.runs, evidence, Machines(of.names, _q_of_machines(studies)))
 

@@ -14,12 +14,6 @@ import numpy as np
 from perfdiff.analysis.policy import POLICY
 from perfdiff.records.schema import Phase, Run
 
-FEWEST_RUNS = 6  # of a side: that as many waits make up for what was computed is no chance
-# The deviation of how long runs last is at most this part of that of their CPU time. Of waits that know nothing of a run's CPU time it is
-# at least as large: that six of them cancel nine tenths of it by chance, pairs of normal deviates, was seen in none of 100,000 cases.
-_STEADIER = 0.2
-_LEAST = 0.02  # of CPU time must vary: below, clocks and ticks make it
-
 
 def points_ended_by_a_clock(runs: Sequence[Run]) -> frozenset[int]:
     """Return the points at which the plain runs of a side last as long whatever they have of a CPU."""
@@ -32,9 +26,10 @@ def points_ended_by_a_clock(runs: Sequence[Run]) -> frozenset[int]:
 
 def _last_as_long(runs: Sequence[Run]) -> bool:
     """Return whether runs keep a CPU busy whenever they have one, and last as long whatever they have of it."""
-    if len(runs) < FEWEST_RUNS:
+    if len(runs) < POLICY.clockwork_runs:
         return False
     cpu_ns, wall_ns, delay_ns = np.array([[run.cpu_ns, run.wall_ns, run.delay_ns] for run in runs]).T
     if not delay_ns.any() or (np.abs(wall_ns - cpu_ns) > POLICY.waits * (wall_ns + delay_ns)).any():
         return False
-    return float(np.std(cpu_ns)) > max(float(np.std(wall_ns + delay_ns)) / _STEADIER, _LEAST * float(cpu_ns.mean()))
+    lasting, computed = float(np.std(wall_ns + delay_ns)), float(np.std(cpu_ns))
+    return lasting < POLICY.clockwork * computed and computed > POLICY.clockwork_noise * float(cpu_ns.mean())

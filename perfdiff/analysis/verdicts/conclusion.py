@@ -21,6 +21,7 @@ from perfdiff.config import CompareConfig
 from perfdiff.records.endless import EndlessCase
 from perfdiff.records.reach import Reach
 from perfdiff.records.schema import Run
+from perfdiff.records.uncompared import Difference, Uncompared
 from perfdiff.statistics.pairs import MOST_PAIRS
 
 SUSPECTS = 2  # named in a sentence
@@ -35,7 +36,8 @@ class Evidence:
     `reach` is how much of what changed ran, None where that is not known; `met` are files that differ and that slower runs meet.
     `outside` are files outside of the trees that runs read and that builds or earlier runs wrote. `witnessed` is what whole runs did, point
     by point, and `counted_runs` are those that were counted. At the points `unrun` there was no time for runs of both sides.
-    `endless` are cases that do not end on head. `ended_by` is what ended measuring before it was complete, None where nothing did.
+    `endless` are cases that do not end on head, `uncompared` is what differs where users run the program, and not here. `ended_by` is what
+    ended measuring before it was complete, None where nothing did.
     """
 
     runs: WholeRuns = field(default_factory=WholeRuns)
@@ -53,6 +55,7 @@ class Evidence:
     unrun: tuple[str, ...] = ()
     endless: tuple[EndlessCase, ...] = ()
     ended_by: str | None = None
+    uncompared: tuple[Difference, ...] = ()
 
     @property
     def where(self) -> Claim | None:
@@ -290,6 +293,15 @@ def _of_a_like_start(conclusion: Conclusion, program: Program) -> Conclusion:
     return conclusion.opened(claim("unlike-start", files=files))
 
 
+def _of_all_that_differs(conclusion: Conclusion, program: Program) -> Conclusion:
+    """Return a conclusion that says nothing of what differs and was not compared."""
+    for difference in program.evidence.uncompared:
+        if conclusion.verdict in (Verdict.UNCHANGED, Verdict.IMPROVEMENT):
+            is_build = difference.why is Uncompared.BUILD
+            return conclusion.opened(claim("uncompared-build" if is_build else "uncompared-submodule", names=difference.names))
+    return conclusion
+
+
 def _of_same_work(conclusion: Conclusion, program: Program) -> Conclusion:
     return weighed(conclusion, program.evidence.witnessed, program.config)
 
@@ -301,6 +313,7 @@ RESERVATIONS = (
     Reservation(
         "unlike-start", "good news, and runs read outside of their trees what builds or runs wrote, or the checkout has?", _of_a_like_start
     ),
+    Reservation("uncompared", "good news, and a part of what differs was not compared?", _of_all_that_differs),
     Reservation("other-work", "good news, and head may do less work?", _of_same_work),
 )
 

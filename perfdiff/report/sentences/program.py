@@ -125,6 +125,11 @@ WORDINGS: Mapping[str, Wording] = {
         "runs read {files:few}, outside of their trees, which a build or an earlier run wrote, or which the checkout has for both sides, "
         "so that base and head did not start alike"
     ),
+    "uncompared-build": (
+        "the build command was guessed, and decides what base and head say otherwise in {names:few}: write what builds the program into "
+        "`[build] command`, or name it with --build"
+    ),
+    "uncompared-submodule": "{names:few} has changes that are in no commit, and were not compared: commit them in the submodule",
     "tasks-apart": (
         "threads or processes of {points:three} had {ran:significant} of the {wanted:significant} CPUs that they could use at the same "
         "time, so that what they wait for each other, for locks or lines of the cache, is not excluded: a quieter machine would tell"
