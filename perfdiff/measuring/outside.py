@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from perfdiff.build.jobs import OUTCOME
-from perfdiff.collect.trees.differences import elsewhere
+from perfdiff.collect.trees.differences import elsewhere, inside
 from perfdiff.languages import kept_files
 from perfdiff.languages.tree_files import all_differing
 from perfdiff.measuring import unaltered
@@ -24,26 +24,28 @@ _OF_GIT = ".git/"  # a tree borrows the checkout's objects
 LONGEST_S = 10.0  # whose shortest runs take longer are not run again for this
 
 
-def read_outside(bench: Bench, site: Site, made: list[Run]) -> tuple[str, ...]:
-    """Return the files outside of the trees that runs read and that were written for them, by one run of each side of the shortest point.
+def read_outside(bench: Bench, site: Site, made: list[Run]) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Return the files outside of the trees that runs read for both sides, and those of the trees that they met.
 
-    These are files that both sides open, and that were written while the last of their builds ran, files that head's runs alone open,
-    and that were written since, and files of the user's checkout in whose place the revisions have others than each other. None where a run
-    fails, or what it opens is not known.
+    One run of each side of the shortest point tells. The former are files that both sides open, and that were written while the last of
+    their builds ran, files that head's runs alone open, and that were written since, and files of the user's checkout in whose place the
+    revisions have others than each other. None of either where a run fails, or what it opens is not known.
     """
     plain = [run for run in made if run.phase is Phase.PLAIN]
     if not plain or not unaltered.may_be_watched(bench):
-        return ()
+        return (), frozenset()
     shortest = min(plain, key=lambda run: run.took_ns)
     if shortest.took_ns > 1e9 * LONGEST_S:
-        return ()
+        return (), frozenset()
     point = next(point for point in bench.points if point.id == shortest.point)
     opened: dict[Side, dict[str, float]] = {}
     foreign: set[str] = set()
+    met: set[str] = set()
     began = time.time()
     for slot, accesses in unaltered.watched(bench, site, [point]):
         if accesses is None:
-            return ()
+            return (), frozenset()
+        met |= inside(site.plain[slot.side], accesses)
         files = [path for path in elsewhere(site.plain[slot.side], accesses) if not _is_kept_for_all(path, bench)]
         foreign |= _of_the_checkout(files, bench, site)
         times = _times(files)
@@ -52,7 +54,7 @@ def read_outside(bench: Bench, site: Site, made: list[Run]) -> tuple[str, ...]:
     start, end = max((_window(site, side) for side in Side), key=lambda window: window[1])
     by_builds = {path for path in opened[Side.BASE].keys() & opened[Side.HEAD] if start <= opened[Side.HEAD][path] <= end}
     by_runs = {path for path, written in opened[Side.HEAD].items() if path not in opened[Side.BASE] and written > end}
-    return tuple(sorted(by_builds | by_runs | foreign))
+    return tuple(sorted(by_builds | by_runs | foreign)), frozenset(met)
 
 
 def _of_the_checkout(paths: Iterable[str], bench: Bench, site: Site) -> frozenset[str]:

@@ -295,8 +295,8 @@ class Rounds:
     def look_outside(self) -> None:
         """Find which files outside of the trees runs read for both sides, so that they did not start alike, and what is not compared."""
         self.bench.progress.stage("looking what runs read elsewhere", None)
-        self._outside = read_outside(self.bench, self.site, self.runs)
-        self._uncompared = tuple(uncompared(self.bench, self.site))
+        self._outside, met = read_outside(self.bench, self.site, self.runs)
+        self._uncompared = tuple(uncompared(self.bench, self.site, met))
 
     @property
     def ask_for_lines(self) -> bool:

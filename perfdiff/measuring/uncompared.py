@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from perfdiff.build.decided import decided
 from perfdiff.measuring.bench import Bench
@@ -11,10 +11,12 @@ from perfdiff.records.schema import Side
 from perfdiff.records.uncompared import Difference, Uncompared
 
 
-def uncompared(bench: Bench, site: Site) -> Iterator[Difference]:
-    """Yield what differs and is not compared, where there is any."""
+def uncompared(bench: Bench, site: Site, met: Collection[str]) -> Iterator[Difference]:
+    """Yield what differs and is not compared, where there is any; `met` are files of the trees that runs met."""
     if dirty := bench.pins.dirty:
         yield Difference(Uncompared.SUBMODULE, dirty)
+    if names := bench.packs.absent(site.plain[Side.BASE], site.plain[Side.HEAD], met):
+        yield Difference(Uncompared.ABSENT, names)
     guessed_from = bench.request.config.build_guessed_from
     if guessed_from and (files := decided(guessed_from, [site.plain[side].tree for side in Side])):
         yield Difference(Uncompared.BUILD, files)

@@ -10,6 +10,7 @@ class Uncompared(StrEnum):
     """Why a difference is not compared."""
 
     BUILD = "build"  # a build command that was guessed decides it
+    ABSENT = "absent"  # what it uses is there by hand, and in no build
     SUBMODULE = "submodule"  # changes within a submodule are in no commit
 
 

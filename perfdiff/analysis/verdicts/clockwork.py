@@ -11,8 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from perfdiff.analysis.blame.attribution import Attribution
 from perfdiff.analysis.policy import POLICY
-from perfdiff.records.schema import Phase, Run
+from perfdiff.analysis.sums.ledger import Ledger
+from perfdiff.config import CompareConfig
+from perfdiff.records.schema import Floats, Phase, Run
 
 
 def points_ended_by_a_clock(runs: Sequence[Run]) -> frozenset[int]:
@@ -24,12 +27,29 @@ def points_ended_by_a_clock(runs: Sequence[Run]) -> frozenset[int]:
     return frozenset(point for (point, _), alike in by_side.items() if _last_as_long(alike))
 
 
+def repeating(attribution: Attribution, ledger: Ledger, config: CompareConfig) -> tuple[str, ...]:
+    """Return the points at which a clock ends runs, and calls do not tell whether what they repeat is slower.
+
+    Larger inputs make each repetition take longer, and it does less for that or more; of unchanged functions alone nobody asks whether they
+    are slower, as whole runs would show it.
+    """
+    is_changed = any(attribution.web.functions[function].change.is_suspect for function in attribution.web.ran)
+    costs = zip(attribution.points, attribution.workload, attribution.run_ns, strict=True)
+    grown = {point for point, more, run_ns in costs if more > ledger.judging(config, [point]).min_effect * run_ns}
+    return tuple(ledger.labels[point] for point in ledger.points if point in ledger.clocked and (point in grown or not is_changed))
+
+
 def _last_as_long(runs: Sequence[Run]) -> bool:
-    """Return whether runs keep a CPU busy whenever they have one, and last as long whatever they have of it."""
+    """Return whether most runs keep a CPU busy whenever they have one, and last as long whatever they have of it."""
     if len(runs) < POLICY.clockwork_runs:
         return False
     cpu_ns, wall_ns, delay_ns = np.array([[run.cpu_ns, run.wall_ns, run.delay_ns] for run in runs]).T
-    if not delay_ns.any() or (np.abs(wall_ns - cpu_ns) > POLICY.waits * (wall_ns + delay_ns)).any():
+    if not delay_ns.any() or np.median(np.abs(wall_ns - cpu_ns) / (wall_ns + delay_ns)) > POLICY.waits:
         return False
-    lasting, computed = float(np.std(wall_ns + delay_ns)), float(np.std(cpu_ns))
-    return lasting < POLICY.clockwork * computed and computed > POLICY.clockwork_noise * float(cpu_ns.mean())
+    lasting, computed = _deviation(wall_ns + delay_ns), _deviation(cpu_ns)
+    return lasting < POLICY.clockwork * computed and computed > POLICY.clockwork_noise * float(np.median(cpu_ns))
+
+
+def _deviation(values: Floats) -> float:
+    """Return by how much most values (n,) differ from their median at most: a few runs are disturbed by more."""
+    return float(np.quantile(np.abs(values - np.median(values)), POLICY.clockwork_most))

@@ -15,13 +15,14 @@ from perfdiff.analysis.trends.lines import MatchedLines
 from perfdiff.analysis.verdicts.behaviour import weighed
 from perfdiff.analysis.verdicts.parallel import allowed, apart_in_time, of_fewer_tasks
 from perfdiff.analysis.verdicts.rules import Conclusion
+from perfdiff.analysis.verdicts.uncompared import of_what_was_compared
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.analysis.witnessed import PointBehaviour
 from perfdiff.config import CompareConfig
 from perfdiff.records.endless import EndlessCase
 from perfdiff.records.reach import Reach
 from perfdiff.records.schema import Run
-from perfdiff.records.uncompared import Difference, Uncompared
+from perfdiff.records.uncompared import Difference
 from perfdiff.statistics.pairs import MOST_PAIRS
 
 SUSPECTS = 2  # named in a sentence
@@ -37,7 +38,8 @@ class Evidence:
     `outside` are files outside of the trees that runs read and that builds or earlier runs wrote. `witnessed` is what whole runs did, point
     by point, and `counted_runs` are those that were counted. At the points `unrun` there was no time for runs of both sides.
     `endless` are cases that do not end on head, `uncompared` is what differs where users run the program, and not here. `ended_by` is what
-    ended measuring before it was complete, None where nothing did.
+    ended measuring before it was complete, None where nothing did. At the points `repeating` a clock ends runs, and what they repeat takes
+    longer with larger inputs, or nothing that changed is known to be repeated.
     """
 
     runs: WholeRuns = field(default_factory=WholeRuns)
@@ -56,6 +58,7 @@ class Evidence:
     endless: tuple[EndlessCase, ...] = ()
     ended_by: str | None = None
     uncompared: tuple[Difference, ...] = ()
+    repeating: tuple[str, ...] = ()
 
     @property
     def where(self) -> Claim | None:
@@ -216,7 +219,7 @@ def _same_counts(program: Program) -> Claim | None:
 
 
 def _no_function_slower(program: Program) -> Claim | None:
-    if program.of(Verdict.INCONCLUSIVE):
+    if program.of(Verdict.INCONCLUSIVE) or program.evidence.repeating:
         return None
     suspects = sum(each.info.change.is_suspect for each in program.functions)
     looked_at = claim("none-slower", compared=suspects) if suspects else claim("nothing-changed-ran")
@@ -224,7 +227,8 @@ def _no_function_slower(program: Program) -> Claim | None:
 
 
 def _function_open(program: Program) -> Claim:
-    return _undecided(program.of(Verdict.INCONCLUSIVE)[0].headline, program)
+    opened = program.of(Verdict.INCONCLUSIVE)
+    return _undecided(opened[0].headline if opened else claim("clocked-more", points=program.evidence.repeating), program)
 
 
 def _no_regression(program: Program, by: Claim, beside: Claim | None) -> Claim:
@@ -294,12 +298,7 @@ def _of_a_like_start(conclusion: Conclusion, program: Program) -> Conclusion:
 
 
 def _of_all_that_differs(conclusion: Conclusion, program: Program) -> Conclusion:
-    """Return a conclusion that says nothing of what differs and was not compared."""
-    for difference in program.evidence.uncompared:
-        if conclusion.verdict in (Verdict.UNCHANGED, Verdict.IMPROVEMENT):
-            is_build = difference.why is Uncompared.BUILD
-            return conclusion.opened(claim("uncompared-build" if is_build else "uncompared-submodule", names=difference.names))
-    return conclusion
+    return of_what_was_compared(conclusion, program.evidence.uncompared)
 
 
 def _of_same_work(conclusion: Conclusion, program: Program) -> Conclusion:

@@ -116,6 +116,10 @@ WORDINGS: Mapping[str, Wording] = {
         "whole runs at {points:listed} end by the clock, and which function they repeat is not known: "
         "have them repeat it a fixed number of times"
     ),
+    "clocked-more": (
+        "runs at {points:three} end by the clock, and what they repeat takes longer with larger inputs, or is nothing that changed: have "
+        "them repeat it a fixed number of times"
+    ),
     "not-of-the-program": "what whole runs take is a matter of the clock, of services or of larger inputs, not of the program",
     "no-runs": "no whole runs were made",
     "nothing-ran": _nothing_ran,
@@ -128,6 +132,10 @@ WORDINGS: Mapping[str, Wording] = {
     "uncompared-build": (
         "the build command was guessed, and decides what base and head say otherwise in {names:few}: write what builds the program into "
         "`[build] command`, or name it with --build"
+    ),
+    "uncompared-absent": (
+        "files that differ use {names:few}, which you have by hand, and what runs are given has not: list what they need among the "
+        "requirements"
     ),
     "uncompared-submodule": "{names:few} has changes that are in no commit, and were not compared: commit them in the submodule",
     "tasks-apart": (
