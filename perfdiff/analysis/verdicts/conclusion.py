@@ -207,7 +207,7 @@ def _runs_open(program: Program) -> Claim | None:
 
 
 def _function_faster(program: Program) -> Claim | None:
-    improved = program.of(Verdict.IMPROVEMENT)
+    improved = [] if program.evidence.repeating else program.of(Verdict.IMPROVEMENT)
     may_be_slower = any(end.high > end.smallest(program.config) and end.ratio and end.ratio.value > 1 for end in program.runs.ends)
     return claim("improvement", by=improved[0].headline, beside=None) if improved and not may_be_slower else None
 
