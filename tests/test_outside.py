@@ -88,6 +88,15 @@ def test_what_both_revisions_have_alike_may_be_read_from_the_checkout(tmp_path: 
 
 
 @pytest.mark.integration
+def test_inputs_are_read_from_the_checkout_by_intent(tmp_path: Path) -> None:
+    job = ALONE.replace('"words.txt"', "sys.argv[2]")
+    toml = TOML.replace("{n}", "{n} {input}").replace("parameters.n", 'inputs = ["words.txt"]\nparameters.n')
+    found = compared(tmp_path, {"job.py": job, "build.sh": "true\n", "perfdiff.toml": toml}, {"words.txt": "one two three\n"})
+    assert found.verdict is Verdict.UNCHANGED
+    assert found.outside == ()
+
+
+@pytest.mark.integration
 def test_an_empty_file_says_nothing_to_who_opens_it(tmp_path: Path) -> None:
     twice = ALONE.replace("    print(", "    work(n * len(words))\n    print(")
     locking = ALONE.replace("    print(", '    open(f"{PLACE}/lock", "a").close()\n    print(')

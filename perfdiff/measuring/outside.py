@@ -47,7 +47,7 @@ def read_outside(bench: Bench, site: Site, made: list[Run]) -> tuple[tuple[str, 
             return (), frozenset()
         met |= inside(site.plain[slot.side], accesses)
         files = [path for path in elsewhere(site.plain[slot.side], accesses) if not _is_kept_for_all(path, bench)]
-        foreign |= _of_the_checkout(files, bench, site)
+        foreign |= _of_the_checkout(files, bench, site, point.workload)
         times = _times(files)
         opened[slot.side] = {path: written for path, written in times.items() if written < began}
         began = time.time()
@@ -57,8 +57,13 @@ def read_outside(bench: Bench, site: Site, made: list[Run]) -> tuple[tuple[str, 
     return tuple(sorted(by_builds | by_runs | foreign)), frozenset(met)
 
 
-def _of_the_checkout(paths: Iterable[str], bench: Bench, site: Site) -> frozenset[str]:
-    """Return which files stand in the user's checkout where base's and head's trees have different ones: who reads them runs neither."""
+def _of_the_checkout(paths: Iterable[str], bench: Bench, site: Site, workload: str) -> frozenset[str]:
+    """Return which files stand in the user's checkout where base's and head's trees have different ones: who reads them runs neither.
+
+    Inputs are read there by intent, and so is what stands beside them.
+    """
+    if any(other.inputs for other in bench.request.config.workloads if other.name == workload):
+        return frozenset()
     top = bench.pins.head.repository.top
     inside = {path: Path(path).relative_to(top.resolve()).as_posix() for path in paths if top and Path(path).is_relative_to(top.resolve())}
     if not inside or site.code is None:
