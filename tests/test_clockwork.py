@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
 from perfdiff.analysis.findings import PointStanding
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.verdicts.clockwork import points_ended_by_a_clock
+from perfdiff.analysis.verdicts.clockwork import points_ended_by_a_clock, repeating
 from perfdiff.analysis.verdicts.wholeruns import whole_runs
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Phase, Point, Run, Side
+from perfdiff.records.schema import Change, Phase, Point, Run, Side
 
 LASTS_NS = 1e8
 FEWEST_RUNS = POLICY.clockwork_runs
@@ -40,6 +43,41 @@ def test_runs_that_last_as_long_whatever_they_get_of_a_cpu_exclude_nothing() -> 
     (end,) = whole_runs([Point(0, "w", {}, "")], made, CompareConfig()).ends
     assert end.standing is PointStanding.CLOCKED
     assert points_ended_by_a_clock(made) == {0}
+
+
+def told(base: list[int], head: list[int], *, wall_ns: float = 0.4 * LASTS_NS) -> tuple[str, ...]:
+    """Return at which points calls of an unchanged function, so many in each run, leave open whether it is slower."""
+    info = SimpleNamespace(change=Change.CHANGED)
+    books = [
+        SimpleNamespace(
+            runs=[SimpleNamespace(cpu_ns=LASTS_NS) for _ in calls],
+            calls=np.array([calls], dtype=float).T,
+            wall_ns=np.full((len(calls), 1), wall_ns),
+        )
+        for calls in (base, head)
+    ]
+    web = SimpleNamespace(functions={1: info}, ran={1})
+    attribution: Any = SimpleNamespace(points=(0,), workload=np.zeros(1), run_ns=np.full(1, LASTS_NS), web=web)
+    config = CompareConfig()
+    ledger: Any = SimpleNamespace(points=(0,), clocked=frozenset(), labels={0: "w"}, pair=lambda _: books, judging=lambda *_: config)
+    return repeating(attribution, ledger, config)
+
+
+def test_fewer_calls_of_a_number_that_varies_may_be_why_runs_take_no_longer() -> None:
+    assert told([195, 243, 260, 325], [110, 131, 153, 201]) == ("w",)
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "wall_ns"),
+    [
+        ([200, 200, 200, 200], [100, 100, 100, 100], 4e7),  # another batch of given work
+        ([195, 243, 260, 325], [190, 240, 262, 320], 4e7),
+        ([110, 131, 153, 201], [195, 243, 260, 325], 4e7),
+        ([195, 243, 260, 325], [110, 131, 153, 201], 1e7),  # a small part of the run
+    ],
+)
+def test_calls_of_a_given_number_or_no_fewer_or_of_little_leave_nothing_open(base: list[int], head: list[int], wall_ns: float) -> None:
+    assert told(base, head, wall_ns=wall_ns) == ()
 
 
 def test_few_runs_are_chance() -> None:

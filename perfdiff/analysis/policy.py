@@ -86,6 +86,8 @@ class Policy:
     clockwork_most: float = 0.75
     clockwork: float = 0.2
     clockwork_noise: float = 0.02
+    # From this part of a run on, fewer calls of a number that varies may be why it takes no longer; of a JVM's short runs most is its own.
+    clockwork_part: float = 0.25
     # A run that takes so many times its side's median is no noise: in CPU time, 9 of 19,900 runs of 10 ms and more did by chance, and 62 of
     # 7,500 shorter ones (load 2 to 13 on two CPUs). What base's add is little beside head's where it is less than a third.
     seldom: float = 2.0

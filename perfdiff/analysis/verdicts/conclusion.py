@@ -198,8 +198,8 @@ def _faster(program: Program) -> Claim | None:
 
 
 def _not_slower(program: Program) -> Claim | None:
-    runs = program.runs
-    return _no_regression(program, _excluded(runs, program.config), None) if runs.are_not_slower else None
+    runs, repeats_less = program.runs, program.runs.are_as_fast and program.evidence.repeating
+    return _no_regression(program, _excluded(runs, program.config), None) if runs.are_not_slower and not repeats_less else None
 
 
 def _runs_open(program: Program) -> Claim | None:
