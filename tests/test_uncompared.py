@@ -84,6 +84,18 @@ def test_a_build_type_that_a_guessed_command_decides_is_not_called_harmless(tmp_
 
 
 @pytest.mark.integration
+def test_runs_that_ask_for_the_commit_of_the_same_files_are_not_called_harmless(tmp_path: Path) -> None:
+    makefile = "prog: prog.c\n\t$(CC) -O2 -o prog prog.c\n"
+    toml = TOML.replace("./{where}prog", "git log -1 --format=%s && ./prog")
+    request = first_two(tmp_path, ({"prog.c": PROGRAM, "Makefile": makefile, "perfdiff.toml": toml}, {"README": "head\n"}))
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b")
+    subprocess.run(["git", *identity, "commit", "-q", "--allow-empty", "-m", "slow"], cwd=request.repository, check=True)
+    found = pipeline.compare(dataclasses.replace(request, revisions=("HEAD~1", "HEAD")), Silent()).findings
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert "runs ask git for their commit" in say(found.sentence)
+
+
+@pytest.mark.integration
 def test_changes_in_a_submodule_that_no_commit_has_are_not_called_harmless(tmp_path: Path) -> None:
     toml = TOML.replace("{where}", "")
     makefile = "prog: prog.c\n\t$(CC) -O2 -o prog prog.c\n"

@@ -23,5 +23,7 @@ def _claimed(difference: Difference) -> Claim:
             return claim("uncompared-build", names=difference.names)
         case Uncompared.ABSENT:
             return claim("uncompared-absent", names=difference.names)
+        case Uncompared.COMMIT:
+            return claim("uncompared-commit")
         case Uncompared.SUBMODULE:
             return claim("uncompared-submodule", names=difference.names)

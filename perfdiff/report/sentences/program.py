@@ -137,6 +137,7 @@ WORDINGS: Mapping[str, Wording] = {
         "files that differ use {names:few}, which you have by hand, and what runs are given has not: list what they need among the "
         "requirements"
     ),
+    "uncompared-commit": "base and head hold the same files, and runs ask git for their commit, for which there is one build",
     "uncompared-submodule": "{names:few} has changes that are in no commit, and were not compared: commit them in the submodule",
     "tasks-apart": (
         "threads or processes of {points:three} had {ran:significant} of the {wanted:significant} CPUs that they could use at the same "
