@@ -93,6 +93,7 @@ def experiment_key(request: Request, pins: PinnedPair, sides: tuple[Side, ...] =
         machine.cpu(),
         machine.cores(),
         *sides,
+        *pins.dirty,
         *sorted(request.followed),
         *(["counted"] if request.is_counted else []),
         *(["cluster", config.cluster.address] if config.cluster.address and len(sides) > 1 else []),

@@ -293,6 +293,23 @@ def test_static_functions_of_one_name_are_told_apart_by_their_file(tmp_path: Pat
     assert all(is_same for (name, _), is_same in told.items() if name != "step")
 
 
+CLONED = """__attribute__((noinline)) static unsigned steps(unsigned x, int n) {
+    for (int i = 0; i < n; i++) x = x * 31 + (x >> 3) + i;
+    return x;
+}
+static unsigned between(unsigned x, int n) { return steps(x, n) ^ 1; }
+int main(int argc, char **argv) { return between(argc, %d) > 3; }
+int other(int x) { return x * 3; }
+"""
+
+
+def test_who_gives_a_clone_another_constant_is_not_cleared_though_its_code_is_the_same(tmp_path: Path) -> None:
+    base, head = (build(tmp_path / side, {"a.c": CLONED % steps}) for side, steps in (("base", 20_000), ("head", 34_000)))
+    found = compared(base, head)
+    assert found.unlike() == {"main", "between", "steps"}
+    assert found.same() == {"other"}
+
+
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_swapped_callees_at_the_same_distances_are_seen(tmp_path: Path, compiler: str) -> None:
     callee = "__attribute__((noinline)) static int %s(int x) { return x * %d; }\n"

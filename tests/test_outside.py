@@ -72,6 +72,31 @@ def test_good_news_of_sides_that_did_not_start_alike_is_none(
 
 
 @pytest.mark.integration
+def test_good_news_of_sides_that_read_the_checkout_is_none(tmp_path: Path) -> None:
+    room = tmp_path / "project"
+    found = compared(tmp_path, {"job.py": JOB.replace("{PLACE}", str(room)), "build.sh": "true\n"}, {"words.txt": "one two three\n"})
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.outside == (str(room / "words.txt"),)
+
+
+@pytest.mark.integration
+def test_what_both_revisions_have_alike_may_be_read_from_the_checkout(tmp_path: Path) -> None:
+    job = JOB.replace("{PLACE}", str(tmp_path / "project"))
+    found = compared(tmp_path, {"job.py": job, "build.sh": "true\n", "other.txt": "one\n"}, {"other.txt": "two\n"})
+    assert found.verdict is Verdict.UNCHANGED
+    assert found.outside == ()
+
+
+@pytest.mark.integration
+def test_inputs_are_read_from_the_checkout_by_intent(tmp_path: Path) -> None:
+    job = ALONE.replace('"words.txt"', "sys.argv[2]")
+    toml = TOML.replace("{n}", "{n} {input}").replace("parameters.n", 'inputs = ["words.txt"]\nparameters.n')
+    found = compared(tmp_path, {"job.py": job, "build.sh": "true\n", "perfdiff.toml": toml}, {"words.txt": "one two three\n"})
+    assert found.verdict is Verdict.UNCHANGED
+    assert found.outside == ()
+
+
+@pytest.mark.integration
 def test_an_empty_file_says_nothing_to_who_opens_it(tmp_path: Path) -> None:
     twice = ALONE.replace("    print(", "    work(n * len(words))\n    print(")
     locking = ALONE.replace("    print(", '    open(f"{PLACE}/lock", "a").close()\n    print(')

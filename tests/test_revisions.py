@@ -115,6 +115,19 @@ def test_one_revision_is_compared_with_the_working_tree(project: Path, tmp_path:
     }
 
 
+@pytest.mark.parametrize("flag", ["--skip-worktree", "--assume-unchanged"])
+def test_files_that_git_takes_for_unchanged_are_in_the_working_tree_as_they_are(project: Path, tmp_path: Path, flag: str) -> None:
+    commit(project, "third", {"absent.c": "int absent;\n"})
+    git(project, "update-index", flag, "main.c", "absent.c")
+    (project / "main.c").write_text("int main(void) { return 4; }\n")
+    (project / "absent.c").unlink()
+    before = fingerprint(project)
+    lay_out(pinned(project, "v1").head, tmp_path / "tree")
+    assert contents(tmp_path / "tree")["main.c"] == "int main(void) { return 4; }\n"
+    assert contents(tmp_path / "tree")["absent.c"] == "int absent;\n"
+    assert fingerprint(project) == before
+
+
 def test_changes_that_no_side_has_are_told_where_a_side_is_what_is_checked_out(project: Path) -> None:
     def told(*specification: str) -> list[str]:
         pins = pinned(project, *specification)

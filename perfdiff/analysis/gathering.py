@@ -32,6 +32,7 @@ from perfdiff.analysis.telling.metric import Machines, finding, of_one_side, spo
 from perfdiff.analysis.trends.lines import MatchedLines
 from perfdiff.analysis.verdicts.behaviour import behaviours
 from perfdiff.analysis.verdicts.case import Case
+from perfdiff.analysis.verdicts.clockwork import repeating
 from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
 from perfdiff.analysis.verdicts.disagreement import disagreeing, settled
 from perfdiff.analysis.verdicts.requests import without_waiting
@@ -186,6 +187,8 @@ def gathered(of: Known, studies: Sequence[Study], lines: MatchedLines | None = N
         _unrun(experiment, of.runs),
         experiment.endless,
         experiment.ended_by,
+        experiment.uncompared,
+        repeating(attribution, of.ledger, config),
     )
     return Gathered(cases, q_values, own, attribution, of.counted, of.runs, evidence, Machines(of.names, _q_of_machines(studies)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,6 +92,11 @@ class Packs:
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
         """Return what else a reader must know of how two builds differ."""
         return tuple(note for pack in self._all for note in pack.told(base, head))
+
+    def absent(self, base: PlainBuild, head: PlainBuild, met: Collection[str]) -> tuple[str, ...]:
+        """Return what files that differ, and that runs `met`, use where there is any, where the user has it and the builds have not."""
+        differing = {name: places for name, places in all_differing(base.tree, head.tree) if name in met}
+        return tuple(name for pack in self._serving(head) for name in pack.absent(base, head, differing))
 
     def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
         """Compare the code of two plain builds whose functions are `pairs`, as it is run."""

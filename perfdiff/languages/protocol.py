@@ -367,6 +367,10 @@ class Language(Protocol):
         """Return what else a reader must know of how two builds differ, such as versions of what they use."""
         return ()
 
+    def absent(self, base: PlainBuild, head: PlainBuild, differing: Mapping[str, Mapping[int, Path]]) -> tuple[str, ...]:
+        """Return what `differing` files use where there is any, and that the user has by hand and the builds have not."""
+        return ()
+
     def same_code(
         self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], differing: Mapping[str, Mapping[int, Path]]
     ) -> CodeComparison:

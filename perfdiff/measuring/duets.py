@@ -33,6 +33,7 @@ DOES_LESS, DOES_ALL, LASTS_AS_LONG = 0.75, 0.9, 1.25
 SIGNS = 3
 SEVERAL_SIGNS = 2  # runs that show several tasks at work
 _SHARES = "they seem to share something outside their trees"
+_CLOCKED = ("takes much less CPU time", "it seems to end by the clock")
 
 
 @dataclass(slots=True)
@@ -43,8 +44,8 @@ class Duets:
     that compile, are none of the program: a run with `Target.calm` tells whether it has others, and what a machine that is busy makes it
     wait is no waiting. Where runs are made of requests, both sides' are sent in turns: a server may wait, as nobody uses the CPU meanwhile.
     Runs that fail together, or print what they did not print before, share something outside their trees, and what takes much less CPU time
-    several times ends by the clock: the workload's further runs are made apart, in the latter case marked so, and a note tells. They are
-    made apart as well where runs leave processes of which nobody can tell whose they are.
+    several times, or once where it prints something else, ends by the clock: the workload's further runs are made apart, in the latter case
+    marked so, and a note tells. They are made apart as well where runs leave processes of which nobody can tell whose they are.
     """
 
     collector: Collector
@@ -72,7 +73,7 @@ class Duets:
         if together and self._seems_clocked(pair, together, [run for run, _ in apart]):
             self._clocks[name] = self._clocks.get(name, 0) + 1
             if self._clocks[name] == SIGNS:
-                self._part(pair[0], "takes much less CPU time", "it seems to end by the clock")
+                self._part(pair[0], *_CLOCKED)
         return [(replace(run, clocked=self._clocks.get(name, 0) == SIGNS), kept) for run, kept in apart]
 
     def _may_run_together(self, pair: Sequence[Slot], before: Sequence[Run], runs: Sequence[Run]) -> bool:
@@ -152,7 +153,10 @@ class Duets:
             return None
         plain = [(run, [each for each in before if each.side is run.side]) for run, _ in made if run.phase is Phase.PLAIN]
         if any(prints_otherwise(run, alone) for run, alone in plain):
-            self._part(pair[0], "prints something else", _SHARES)
+            is_clocked = self._seems_clocked(pair, made, before)
+            if is_clocked:  # what it prints is how often it did its work
+                self._clocks[pair[0].point.workload] = SIGNS
+            self._part(pair[0], *(_CLOCKED if is_clocked else ("prints something else", _SHARES)))
             return None
         return made
 

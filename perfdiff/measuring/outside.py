@@ -1,7 +1,7 @@
-"""Files outside of the trees that builds or earlier runs wrote and that runs read: base and head may have used one and the same.
+"""Files outside of the trees that runs read, where base and head may have used one and the same.
 
 Each side has a tree of its own, which is put back before each run; its home, the folder for temporary files and where it installs to are
-the other side's as well.
+the other side's as well, and so is the user's checkout, which a workload may name by its path.
 """
 
 from __future__ import annotations
@@ -12,41 +12,64 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from perfdiff.build.jobs import OUTCOME
-from perfdiff.collect.trees.differences import elsewhere
+from perfdiff.collect.trees.differences import elsewhere, inside
 from perfdiff.languages import kept_files
+from perfdiff.languages.tree_files import all_differing
 from perfdiff.measuring import unaltered
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.site import Site
 from perfdiff.records.schema import Phase, Run, Side
 
+_OF_GIT = ".git/"  # a tree borrows the checkout's objects
 LONGEST_S = 10.0  # whose shortest runs take longer are not run again for this
 
 
-def read_outside(bench: Bench, site: Site, made: list[Run]) -> tuple[str, ...]:
-    """Return the files outside of the trees that runs read and that were written for them, by one run of each side of the shortest point.
+def read_outside(bench: Bench, site: Site, made: list[Run]) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Return the files outside of the trees that runs read for both sides, and those of the trees that they met.
 
-    These are files that both sides open, and that were written while the last of their builds ran, and files that head's runs alone open,
-    and that were written since. None where a run fails, or what it opens is not known.
+    One run of each side of the shortest point tells. The former are files that both sides open, and that were written while the last of
+    their builds ran, files that head's runs alone open, and that were written since, and files of the user's checkout in whose place the
+    revisions have others than each other. None of either where a run fails, or what it opens is not known.
     """
     plain = [run for run in made if run.phase is Phase.PLAIN]
     if not plain or not unaltered.may_be_watched(bench):
-        return ()
+        return (), frozenset()
     shortest = min(plain, key=lambda run: run.took_ns)
     if shortest.took_ns > 1e9 * LONGEST_S:
-        return ()
+        return (), frozenset()
     point = next(point for point in bench.points if point.id == shortest.point)
     opened: dict[Side, dict[str, float]] = {}
+    foreign: set[str] = set()
+    met: set[str] = set()
     began = time.time()
     for slot, accesses in unaltered.watched(bench, site, [point]):
         if accesses is None:
-            return ()
-        times = _times(path for path in elsewhere(site.plain[slot.side], accesses) if not _is_kept_for_all(path, bench))
+            return (), frozenset()
+        met |= inside(site.plain[slot.side], accesses)
+        files = [path for path in elsewhere(site.plain[slot.side], accesses) if not _is_kept_for_all(path, bench)]
+        foreign |= _of_the_checkout(files, bench, site, point.workload)
+        times = _times(files)
         opened[slot.side] = {path: written for path, written in times.items() if written < began}
         began = time.time()
     start, end = max((_window(site, side) for side in Side), key=lambda window: window[1])
     by_builds = {path for path in opened[Side.BASE].keys() & opened[Side.HEAD] if start <= opened[Side.HEAD][path] <= end}
     by_runs = {path for path, written in opened[Side.HEAD].items() if path not in opened[Side.BASE] and written > end}
-    return tuple(sorted(by_builds | by_runs))
+    return tuple(sorted(by_builds | by_runs | foreign)), frozenset(met)
+
+
+def _of_the_checkout(paths: Iterable[str], bench: Bench, site: Site, workload: str) -> frozenset[str]:
+    """Return which files stand in the user's checkout where base's and head's trees have different ones: who reads them runs neither.
+
+    Inputs are read there by intent, and so is what stands beside them.
+    """
+    if any(other.inputs for other in bench.request.config.workloads if other.name == workload):
+        return frozenset()
+    top = bench.pins.head.repository.top
+    inside = {path: Path(path).relative_to(top.resolve()).as_posix() for path in paths if top and Path(path).is_relative_to(top.resolve())}
+    if not inside or site.code is None:
+        return frozenset()
+    names = dict(all_differing(*(site.plain[side].tree for side in Side)))
+    return frozenset(path for path, name in inside.items() if name in names and not name.startswith(_OF_GIT))
 
 
 def _is_kept_for_all(path: str, bench: Bench) -> bool:

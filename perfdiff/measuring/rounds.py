@@ -23,10 +23,12 @@ from perfdiff.measuring.making import Makers, OwnMachine, PairMaker
 from perfdiff.measuring.outside import read_outside
 from perfdiff.measuring.site import Site
 from perfdiff.measuring.surveying import Places, surveyed
+from perfdiff.measuring.uncompared import uncompared
 from perfdiff.measuring.wholepairs import CONFIRMED_S, WholePairs
 from perfdiff.records import store
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.schema import Experiment, Note, Phase, Point, Run, Side, Totals
+from perfdiff.records.uncompared import Difference
 
 SHOWN_POINTS = 3  # that a sentence lists before it only counts
 FEWEST_TO_CHOOSE = 1 + 1 + counting.LEAST_ROUNDS  # one that counts calls, one that times them, and what makes use of the choice
@@ -52,6 +54,7 @@ class Rounds:
     _lines: PlaceExperiment | None = None
     _met: tuple[str, ...] = ()
     _outside: tuple[str, ...] = ()
+    _uncompared: tuple[Difference, ...] = ()
 
     def __post_init__(self, makers: Makers) -> None:
         self._telling = self.bench.points
@@ -290,9 +293,10 @@ class Rounds:
         return self.site.same_code or self._look().verdict in (Verdict.UNCHANGED, Verdict.IMPROVEMENT)
 
     def look_outside(self) -> None:
-        """Find which files outside of the trees runs read that were written for them: then base and head did not start alike."""
+        """Find which files outside of the trees runs read for both sides, so that they did not start alike, and what is not compared."""
         self.bench.progress.stage("looking what runs read elsewhere", None)
-        self._outside = read_outside(self.bench, self.site, self.runs)
+        self._outside, met = read_outside(self.bench, self.site, self.runs)
+        self._uncompared = tuple(uncompared(self.bench, self.site, met))
 
     @property
     def ask_for_lines(self) -> bool:
@@ -344,6 +348,7 @@ class Rounds:
             met=self._met,
             outside=self._outside,
             endless=site.endless,
+            uncompared=self._uncompared,
             build=bench.request.config.build.command,
             ended_by=bench.request.deadline.ended_by,
         )

@@ -18,6 +18,7 @@ from perfdiff.records.endless import EndlessCase
 from perfdiff.records.exchanges import Exchanges
 from perfdiff.records.reach import Reach
 from perfdiff.records.requests import RequestTimes
+from perfdiff.records.uncompared import Difference
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -193,7 +194,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One execution of one point on one side; `wall_ns` is without what its process waited for a CPU, as far as that is known.
+    """One execution of one point on one side; `wall_ns` is without `delay_ns`, which its process waited for a CPU as far as that is known.
 
     `load`: CPUs busy with other processes; `steal`: share of time stolen by the host; `waited`: share of the run's time in which some
     process of the machine, its own ones included, waited for a CPU. `layout`: in which layout of its side's plain build it was made, 0
@@ -224,6 +225,7 @@ class Run:
     machine: int = 0
     behaviour: Behaviour | None = None
     concurrency: Concurrency | None = None
+    delay_ns: float = 0.0
 
     @property
     def took_ns(self) -> float:
@@ -399,7 +401,8 @@ class Experiment:
     measuring took. `machines` are those of the runs where several measured, whose numbers are their places here; where there are none,
     `environment`'s did. `reach` tells how much of what changed ran, None where that is not known. `met` are files that differ and that
     slower runs open, list or ask after, `outside` those outside of the trees that runs read and that builds or earlier runs wrote.
-    `endless` are cases that are not among the points, as they do not end on head. `build` is the command that built, with options that
+    `endless` are cases that are not among the points, as they do not end on head, `uncompared` is what differs where users run the program,
+    and not here. `build` is the command that built, with options that
     nobody asked for; None where it is not known. `ended_by` is what ended measuring before it was complete: `time`, or a signal.
     """
 
@@ -425,5 +428,6 @@ class Experiment:
     met: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
     endless: tuple[EndlessCase, ...] = ()
+    uncompared: tuple[Difference, ...] = ()
     build: str | None = None
     ended_by: str | None = None

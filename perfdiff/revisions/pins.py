@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,11 +36,15 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class PinnedPair:
-    """The two sides of a comparison. They may be the same revision."""
+    """The two sides of a comparison. They may be the same revision.
+
+    `dirty` are submodules with changes that are in no commit, where a side is the working tree.
+    """
 
     base: Pin
     head: Pin
     notes: tuple[Note, ...] = ()
+    dirty: tuple[str, ...] = ()
 
 
 def resolve(repository: Repository, specification: Sequence[str], *, snapshots: Path, apart: Sequence[Path] = ()) -> PinnedPair:
@@ -70,8 +75,8 @@ def resolve_one(repository: Repository, name: str | None, *, snapshots: Path, ap
     if name is not None:
         pin = _pin_commit(repository, name)
         return PinnedPair(pin, pin)
-    pin, notes = pin_working_tree(repository, snapshots=snapshots, apart=apart)
-    return PinnedPair(pin, pin, notes)
+    pin, dirty = pin_working_tree(repository, snapshots=snapshots, apart=apart)
+    return PinnedPair(pin, pin, _told(dirty), dirty)
 
 
 def split_range(repository: Repository, word: str) -> tuple[str, str, str] | None:
@@ -88,8 +93,8 @@ def _resolve_single(repository: Repository, specification: str, snapshots: Path,
         base, head = _pin_commit(repository, ends[0]), _pin_commit(repository, ends[2])
         return PinnedPair(_merge_base(repository, base, head) if ends[1] == "..." else base, head)
     base = _pin_commit(repository, specification)
-    head, notes = pin_working_tree(repository, snapshots=snapshots, apart=apart)
-    return PinnedPair(base, head, notes)
+    head, dirty = pin_working_tree(repository, snapshots=snapshots, apart=apart)
+    return PinnedPair(base, head, _told(dirty), dirty)
 
 
 def _parse(repository: Repository, name: str) -> str | None:
@@ -160,7 +165,7 @@ def _merge_base(repository: Repository, base: Pin, head: Pin) -> Pin:
     raise RevisionError(f"{names} have no common ancestor; name the two revisions as 'BASE HEAD'", slug="no-merge-base")
 
 
-def pin_working_tree(repository: Repository, *, snapshots: Path, apart: Sequence[Path] = ()) -> tuple[Pin, tuple[Note, ...]]:
+def pin_working_tree(repository: Repository, *, snapshots: Path, apart: Sequence[Path] = ()) -> tuple[Pin, tuple[str, ...]]:
     """Pin the checkout as it stands: HEAD, uncommitted changes, and untracked files that git does not ignore; as `resolve` does."""
     if repository.top is None:
         raise RevisionError(f"{repository.git_dir} is a bare repository without a working tree; name two revisions", slug="bare-repository")
@@ -204,6 +209,7 @@ def _snapshot(repository: Repository, snapshots: Path, apart: Sequence[str]) -> 
             shutil.copy2(repository.git_dir / "index", index)
         # The user's objects stay out of sight: git would give those that it meets again a new time of change.
         environment = {"GIT_INDEX_FILE": str(index), "GIT_OBJECT_DIRECTORY": str(snapshots / "objects")}
+        _look_at_all(repository, repository.top, environment)
         repository.tell("add", "--all", environment=environment)
         for name in apart:
             mode, kind, known = (repository.tell("ls-tree", "-z", "HEAD", "--", name).partition("\t")[0].split() or ["", "", ""])[:3]
@@ -212,12 +218,22 @@ def _snapshot(repository: Repository, snapshots: Path, apart: Sequence[str]) -> 
         return repository.tell("write-tree", "--missing-ok", environment=environment).strip()
 
 
-def _dirty_submodules(repository: Repository) -> tuple[Note, ...]:
+def _look_at_all(repository: Repository, top: Path | None, environment: Mapping[str, str]) -> None:
+    """Have git look at the files of an index that it was told to take for unchanged; absent ones may be so in a sparse checkout."""
+    entries = repository.tell("ls-files", "-v", "-z", environment=environment).split("\0")[:-1]
+    unseen = [name for tag, _, name in (entry.partition(" ") for entry in entries) if tag == "S" or tag.islower()]
+    present = "\0".join(name for name in unseen if top is not None and os.path.lexists(top / name))
+    for flag in ("--no-assume-unchanged", "--no-skip-worktree") if present else ():
+        repository.pipe("update-index", flag, "-z", "--stdin", data=os.fsencode(present), environment=environment)
+
+
+def _dirty_submodules(repository: Repository) -> tuple[str, ...]:
     status = repository.tell("status", "--porcelain=v2", "-z", "--untracked-files=no", "--ignore-submodules=none")
-    notes = []
-    for entry in status.split("\0"):
-        match = re.match(r"[12] \S+ S.(M.|.U) (?:\S+ ){5}(?:R\d+ |C\d+ )?(.*)", entry)
-        if match:
-            text = f"submodule {match[2]} has uncommitted changes, which are not compared; commit them in the submodule"
-            notes.append(Note(slug="submodule-dirty", text=text))
-    return tuple(notes)
+    matches = (re.match(r"[12] \S+ S.(M.|.U) (?:\S+ ){5}(?:R\d+ |C\d+ )?(.*)", entry) for entry in status.split("\0"))
+    return tuple(match[2] for match in matches if match)
+
+
+def _told(dirty: Sequence[str]) -> tuple[Note, ...]:
+    """Return notes on submodules with changes that are in no commit."""
+    texts = (f"submodule {name} has uncommitted changes, which are not compared; commit them in the submodule" for name in dirty)
+    return tuple(Note(slug="submodule-dirty", text=text) for text in texts)

@@ -15,12 +15,14 @@ from perfdiff.analysis.trends.lines import MatchedLines
 from perfdiff.analysis.verdicts.behaviour import weighed
 from perfdiff.analysis.verdicts.parallel import allowed, apart_in_time, of_fewer_tasks
 from perfdiff.analysis.verdicts.rules import Conclusion
+from perfdiff.analysis.verdicts.uncompared import of_what_was_compared
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.analysis.witnessed import PointBehaviour
 from perfdiff.config import CompareConfig
 from perfdiff.records.endless import EndlessCase
 from perfdiff.records.reach import Reach
 from perfdiff.records.schema import Run
+from perfdiff.records.uncompared import Difference
 from perfdiff.statistics.pairs import MOST_PAIRS
 
 SUSPECTS = 2  # named in a sentence
@@ -35,7 +37,9 @@ class Evidence:
     `reach` is how much of what changed ran, None where that is not known; `met` are files that differ and that slower runs meet.
     `outside` are files outside of the trees that runs read and that builds or earlier runs wrote. `witnessed` is what whole runs did, point
     by point, and `counted_runs` are those that were counted. At the points `unrun` there was no time for runs of both sides.
-    `endless` are cases that do not end on head. `ended_by` is what ended measuring before it was complete, None where nothing did.
+    `endless` are cases that do not end on head, `uncompared` is what differs where users run the program, and not here. `ended_by` is what
+    ended measuring before it was complete, None where nothing did. At the points `repeating` a clock ends runs, and what they repeat takes
+    longer with larger inputs, or nothing that changed is known to be repeated.
     """
 
     runs: WholeRuns = field(default_factory=WholeRuns)
@@ -53,6 +57,8 @@ class Evidence:
     unrun: tuple[str, ...] = ()
     endless: tuple[EndlessCase, ...] = ()
     ended_by: str | None = None
+    uncompared: tuple[Difference, ...] = ()
+    repeating: tuple[str, ...] = ()
 
     @property
     def where(self) -> Claim | None:
@@ -192,8 +198,8 @@ def _faster(program: Program) -> Claim | None:
 
 
 def _not_slower(program: Program) -> Claim | None:
-    runs = program.runs
-    return _no_regression(program, _excluded(runs, program.config), None) if runs.are_not_slower else None
+    runs, repeats_less = program.runs, program.runs.are_as_fast and program.evidence.repeating
+    return _no_regression(program, _excluded(runs, program.config), None) if runs.are_not_slower and not repeats_less else None
 
 
 def _runs_open(program: Program) -> Claim | None:
@@ -201,7 +207,7 @@ def _runs_open(program: Program) -> Claim | None:
 
 
 def _function_faster(program: Program) -> Claim | None:
-    improved = program.of(Verdict.IMPROVEMENT)
+    improved = [] if program.evidence.repeating else program.of(Verdict.IMPROVEMENT)
     may_be_slower = any(end.high > end.smallest(program.config) and end.ratio and end.ratio.value > 1 for end in program.runs.ends)
     return claim("improvement", by=improved[0].headline, beside=None) if improved and not may_be_slower else None
 
@@ -213,7 +219,7 @@ def _same_counts(program: Program) -> Claim | None:
 
 
 def _no_function_slower(program: Program) -> Claim | None:
-    if program.of(Verdict.INCONCLUSIVE):
+    if program.of(Verdict.INCONCLUSIVE) or program.evidence.repeating:
         return None
     suspects = sum(each.info.change.is_suspect for each in program.functions)
     looked_at = claim("none-slower", compared=suspects) if suspects else claim("nothing-changed-ran")
@@ -221,7 +227,8 @@ def _no_function_slower(program: Program) -> Claim | None:
 
 
 def _function_open(program: Program) -> Claim:
-    return _undecided(program.of(Verdict.INCONCLUSIVE)[0].headline, program)
+    opened = program.of(Verdict.INCONCLUSIVE)
+    return _undecided(opened[0].headline if opened else claim("clocked-more", points=program.evidence.repeating), program)
 
 
 def _no_regression(program: Program, by: Claim, beside: Claim | None) -> Claim:
@@ -290,6 +297,10 @@ def _of_a_like_start(conclusion: Conclusion, program: Program) -> Conclusion:
     return conclusion.opened(claim("unlike-start", files=files))
 
 
+def _of_all_that_differs(conclusion: Conclusion, program: Program) -> Conclusion:
+    return of_what_was_compared(conclusion, program.evidence.uncompared)
+
+
 def _of_same_work(conclusion: Conclusion, program: Program) -> Conclusion:
     return weighed(conclusion, program.evidence.witnessed, program.config)
 
@@ -298,7 +309,10 @@ RESERVATIONS = (
     Reservation("nothing-ran", "no regression, or open, and nothing that changed ran?", _of_what_ran),
     Reservation("points-not-run", "good news, and there was no time for runs at some points?", _of_all_points),
     Reservation("tasks-apart", "no regression, and tasks of a program hardly met?", _of_what_met),
-    Reservation("unlike-start", "good news, and runs read what builds or runs wrote outside of their trees?", _of_a_like_start),
+    Reservation(
+        "unlike-start", "good news, and runs read outside of their trees what builds or runs wrote, or the checkout has?", _of_a_like_start
+    ),
+    Reservation("uncompared", "good news, and a part of what differs was not compared?", _of_all_that_differs),
     Reservation("other-work", "good news, and head may do less work?", _of_same_work),
 )
 

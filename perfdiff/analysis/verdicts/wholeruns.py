@@ -12,6 +12,7 @@ from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.repeats import in_all_points
+from perfdiff.analysis.verdicts.clockwork import points_ended_by_a_clock
 from perfdiff.analysis.verdicts.seldom import points_slower_at_times
 from perfdiff.analysis.verdicts.waiting import points_where_head_waits, waits
 from perfdiff.analysis.verdicts.ways import Runs, ways_apart
@@ -77,7 +78,7 @@ def whole_runs(points: Sequence[Point], runs: Sequence[Run], config: CompareConf
     plain, timed = _by_point(runs, Phase.PLAIN), _by_point(runs, Phase.TIMED)
     both = [point for point in points if all(plain.get((point.id, side)) for side in Side)]
     judge = _Judge(config, len(both), machines, points_where_head_waits(both, runs, config))
-    clocked = in_all_points({run.point for run in runs if run.clocked}, points)
+    clocked = in_all_points({run.point for run in runs if run.clocked} | points_ended_by_a_clock(runs), points)
     at_times = points_slower_at_times(both, runs, config)
     ends = (_end(point, plain, timed, replace(judge, config=config.at(point.min_effect))) for point in both)
     ends = (_left_open(end, at_times[end.point.id]) if end.point.id in at_times else end for end in ends)

@@ -93,8 +93,8 @@ class Command:
 class Execution:
     """What one run cost, and did. `output` digests standard output; `load` and `steal` are None where the run was too short to tell.
 
-    `wall_ns` is its time by the clock, without what its process waited for a CPU as far as the kernel tells; what its children waited is in
-    it.
+    `wall_ns` is its time by the clock, without `delay_ns`, which its process waited for a CPU as far as the kernel tells; what its children
+    waited is in it.
     `waited` is the share of its time in which some process waited for a CPU, None where the kernel does not tell, or where the run shared
     one by intent. `printed` are the numbers that it printed, by the names of the command's features: those on standard output, and of
     features that were not there those on standard error, as nobody knows which of the two was first.
@@ -112,6 +112,7 @@ class Execution:
     requests: tuple[RequestTimes, ...] = ()
     behaviour: Behaviour | None = None
     concurrency: Concurrency | None = None
+    delay_ns: float = 0.0
 
 
 class Executor(Protocol):
@@ -297,6 +298,7 @@ def _execution(run: _Running, load: float | None, steal: float | None) -> Execut
         printed=run.printed(),
         behaviour=behaviour,
         concurrency=run.tasks.concurrency(run.cpu_ns / run.elapsed_ns) if run.elapsed_ns else None,
+        delay_ns=run.elapsed_ns - run.wall_ns,
     )
 
 

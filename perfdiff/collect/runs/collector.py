@@ -428,4 +428,5 @@ def _run(number: int, slot: Slot, execution: Execution, *, together: bool) -> Ru
         requests=execution.requests,
         behaviour=execution.behaviour,
         concurrency=execution.concurrency,
+        delay_ns=execution.delay_ns,
     )

@@ -97,6 +97,11 @@ def elsewhere(build: PlainBuild, accesses: Accesses) -> frozenset[str]:
     return frozenset(path for path in paths if not path.startswith(_NOT_ON_DISK) and Path(path).is_file())
 
 
+def inside(build: PlainBuild, accesses: Accesses) -> frozenset[str]:
+    """Return the names of what a run met of a build's tree: what it opened, ran, listed or asked after."""
+    return frozenset(name for path in _all_paths(accesses) if (name := _below(build.tree, path)))
+
+
 def is_at_work(build: PlainBuild, accesses: Accesses) -> bool:
     """Return whether a run opened or ran a file of a build: one that does its work elsewhere shows nothing of it."""
     return any(_below(build.beside, path) and Path(path).is_file() for path in accesses.opened.keys() | accesses.ran)

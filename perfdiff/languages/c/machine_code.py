@@ -178,14 +178,15 @@ class _Comparison:
         return True
 
     def _inlined_unlike(self, pairs: Sequence[Counterpart], same: frozenset[Key]) -> frozenset[Key]:
-        """Return the keys of changed functions that may be the same as functions, and unlike where they are inlined.
+        """Return the keys of changed functions that may be the same as functions, and unlike in others.
 
         These are what a function can have inlined that differs, though nothing in its own text does and no other changed function that it
-        could have inlined differs either.
+        could have inlined differs either; and those that call such a function: it may be a clone for the constants that they give it.
         """
         found: set[Key] = set()
         for side in (0, 1):
             by_key = {one.key: pair for pair in pairs if (one := _side(pair, side)) is not None}
+            callers = _callers([pair for pair in pairs if pair.change.is_suspect], by_key, side)
             for pair in pairs:
                 definition = _side(pair, side)
                 if definition is None or pair.change.is_suspect:
@@ -194,6 +195,7 @@ class _Comparison:
                 if self._symbols(side, definition, units) & self._changed[side]:
                     callees = {_key(one) for one in _callees(definition, units, by_key, side) if one.change.is_suspect}
                     found |= callees if callees <= same else set()
+                    found |= callers.get(definition.key, set()) if callees | callers.get(definition.key, set()) <= same else set()
         return frozenset(found)
 
 
@@ -209,6 +211,17 @@ def _callees(definition: FunctionDefinition, units: frozenset[str], by_key: Mapp
             seen.add(key)
             waiting.append(callee)
             yield pair
+
+
+def _callers(changed: Iterable[Counterpart], by_key: Mapping[str, Counterpart], side: int) -> dict[str, set[Key]]:
+    """Return by function the changed ones that call it, directly or not, where their sources define it."""
+    callers: dict[str, set[Key]] = {}
+    for pair in changed:
+        definition = _side(pair, side)
+        for callee in _callees(definition, _units(definition), by_key, side) if definition is not None else ():
+            inner = _side(callee, side)
+            callers.setdefault(inner.key if inner is not None else "", set()).add(_key(pair))
+    return callers
 
 
 def _side(pair: Counterpart, side: int) -> FunctionDefinition | None:

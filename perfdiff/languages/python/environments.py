@@ -85,6 +85,11 @@ class Environments:
         return interpreters.find(self.config.interpreter, self.project, self.environment)
 
     @property
+    def own_packages(self) -> tuple[Path, ...]:
+        """Return the folders in which the user's interpreter finds packages, by itself and by the user's variables."""
+        return (*map(Path, filter(None, self.environment.get("PYTHONPATH", "").split(os.pathsep))), *self.interpreter.own_packages)
+
+    @property
     def identity(self) -> str:
         """Return what a build depends on because of its environment, beside what its tree asks for."""
         asked = (*self.config.requirements, *self.config.optional, *requirements.runners(self.commands))

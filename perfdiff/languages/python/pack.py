@@ -23,7 +23,7 @@ from perfdiff.languages.protocol import (
     Surroundings,
     Workplace,
 )
-from perfdiff.languages.python import environments, extension, foreign, sameness, sheet, start
+from perfdiff.languages.python import absent, environments, extension, foreign, sameness, sheet, start
 from perfdiff.languages.python import places as counted_places
 from perfdiff.languages.python.environments import Environments
 from perfdiff.languages.python.index import index as index_program
@@ -92,6 +92,12 @@ class Python(Language):
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
         """Return which packages of other projects differ."""
         return tuple(change.note for change in self._changes(base, head))
+
+    def absent(self, base: PlainBuild, head: PlainBuild, differing: Mapping[str, Mapping[int, Path]]) -> tuple[str, ...]:
+        """Return the packages that files which differ import, and that the user's interpreter has and the environments have not."""
+        assert isinstance(self.workplace, Environments), "as it was made"
+        folders = [folder for built in (base, head) for folder in environments.read(built.beside).folders]
+        return absent.absent(differing, [base.tree, head.tree], folders, self.workplace.own_packages)
 
     def same_code(
         self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], differing: Mapping[str, Mapping[int, Path]]

@@ -116,14 +116,29 @@ WORDINGS: Mapping[str, Wording] = {
         "whole runs at {points:listed} end by the clock, and which function they repeat is not known: "
         "have them repeat it a fixed number of times"
     ),
+    "clocked-more": (
+        "runs at {points:three} end by the clock, and what they repeat takes longer with larger inputs, or is nothing that changed: have "
+        "them repeat it a fixed number of times"
+    ),
     "not-of-the-program": "what whole runs take is a matter of the clock, of services or of larger inputs, not of the program",
     "no-runs": "no whole runs were made",
     "nothing-ran": _nothing_ran,
     "points-not-run": "there was no time for runs at {points:three}",
     "opened": "Inconclusive: {why}; by time alone: {by_time:lowered}",
     "unlike-start": (
-        "runs read {files:few}, outside of their trees, which a build or an earlier run wrote, so that base and head did not start alike"
+        "runs read {files:few}, outside of their trees, which a build or an earlier run wrote, or which the checkout has for both sides, "
+        "so that base and head did not start alike"
     ),
+    "uncompared-build": (
+        "the build command was guessed, and decides what base and head say otherwise in {names:few}: write what builds the program into "
+        "`[build] command`, or name it with --build"
+    ),
+    "uncompared-absent": (
+        "files that differ use {names:few}, which you have by hand, and what runs are given has not: list what they need among the "
+        "requirements"
+    ),
+    "uncompared-commit": "base and head hold the same files, and runs ask git for their commit, for which there is one build",
+    "uncompared-submodule": "{names:few} has changes that are in no commit, and were not compared: commit them in the submodule",
     "tasks-apart": (
         "threads or processes of {points:three} had {ran:significant} of the {wanted:significant} CPUs that they could use at the same "
         "time, so that what they wait for each other, for locks or lines of the cache, is not excluded: a quieter machine would tell"

@@ -1,0 +1,45 @@
+"""Packages that sources import where there are any, and that the user's own interpreter has and environments of revisions have not.
+
+A project that takes a faster package where it finds one runs otherwise in an environment that has only what it requires.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from perfdiff.languages.python.sources import is_foreign
+
+_SUFFIX = ".py"
+
+
+def absent(
+    differing: Mapping[str, Mapping[int, Path]], trees: Sequence[Path], folders: Sequence[Path], own: Sequence[Path]
+) -> tuple[str, ...]:
+    """Return the packages that `differing` files import, and that stand in `own` folders, and neither in `folders` nor in trees."""
+    files = [path for name, places in differing.items() if name.endswith(_SUFFIX) for path in places.values() if path.is_file()]
+    named = {name for path in files if not is_foreign(path.parent) for name in _imported(path)} - sys.stdlib_module_names
+    places = (*(place for tree in trees for place in (tree, tree / "src")), *(path.parent for path in files), *folders)
+    return tuple(sorted(name for name in named if _has(own, name) and not _has(places, name)))
+
+
+def _imported(path: Path) -> Iterator[str]:
+    """Yield the first parts of the names that a file imports, but for those of its own package; none where it cannot be parsed."""
+    try:
+        module = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(module):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+
+
+def _has(folders: Collection[Path], name: str) -> bool:
+    """Return whether one of the folders holds a module or package of a name."""
+    return any(
+        (folder / name).is_dir() or (folder / f"{name}{_SUFFIX}").is_file() or any(folder.glob(f"{name}.*.so")) for folder in folders
+    )

@@ -1,0 +1,23 @@
+"""What differs between base and head where a user runs them, and not where perfdiff does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Uncompared(StrEnum):
+    """Why a difference is not compared."""
+
+    BUILD = "build"  # a build command that was guessed decides it
+    ABSENT = "absent"  # what it uses is there by hand, and in no build
+    COMMIT = "commit"  # the files are the same, and so is the build, but runs look at the commit
+    SUBMODULE = "submodule"  # changes within a submodule are in no commit
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Files or folders that differ, and `why` that is not compared."""
+
+    why: Uncompared
+    names: tuple[str, ...]

@@ -1,0 +1,44 @@
+"""Packages that the user's interpreter has and environments of revisions have not: who uses them where there are any runs otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from perfdiff.languages.python.absent import absent
+
+TAKES = (
+    "def total(n):\n    try:\n        import fast\n        return fast.total(n)\n    except ImportError:\n        return sum(range(n))\n"
+)
+
+
+def of(room: Path, files: Mapping[str, str], name: str = "main.py", head: str = "def total(n):\n    return 0\n") -> tuple[str, ...]:
+    """Return what is absent where `main.py` or another file differs, and other files lie where they are named."""
+    trees = [room / "base", room / "head"]
+    for path, text in {f"base/{name}": TAKES, f"head/{name}": head, **files}.items():
+        (room / path).parent.mkdir(parents=True, exist_ok=True)
+        (room / path).write_text(text)
+    return absent({name: {side: tree / name for side, tree in enumerate(trees)}}, trees, [room / "venv"], [room / "own"])
+
+
+@pytest.mark.parametrize("name", ["fast/__init__.py", "fast.py", "fast.cpython-311-x86_64-linux-gnu.so"])
+def test_what_the_user_has_and_runs_have_not_is_absent(tmp_path: Path, name: str) -> None:
+    assert of(tmp_path, {f"own/{name}": ""}) == ("fast",)
+
+
+@pytest.mark.parametrize("files", [{}, {"venv/fast.py": ""}, {"base/fast.py": ""}, {"head/src/fast/__init__.py": ""}])
+def test_what_nobody_has_or_all_have_is_not(tmp_path: Path, files: Mapping[str, str]) -> None:
+    own = {"own/fast.py": ""} if files else {}
+    assert of(tmp_path, {**own, **files}) == ()
+
+
+@pytest.mark.parametrize("text", ["import fast.inner", "from fast import total", "from fast.inner import total"])
+def test_imports_are_known_by_their_first_name(tmp_path: Path, text: str) -> None:
+    assert of(tmp_path, {"own/fast.py": "", "own/inner.py": ""}, head=text) == ("fast",)
+
+
+@pytest.mark.parametrize("head", ["import sys, os", "from . import own", "def broken(:"])
+def test_the_standard_library_and_what_cannot_be_read_name_nothing(tmp_path: Path, head: str) -> None:
+    assert of(tmp_path, {"own/sys.py": "", "own/own.py": "", "own/os.py": ""}, head=head) == ()

@@ -1,0 +1,118 @@
+"""What differs between base and head where users run them, and not where perfdiff does: good news says so."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from perfdiff import pipeline
+from perfdiff.analysis.findings import Verdict
+from perfdiff.build.decided import decided
+from perfdiff.progress import Silent
+from perfdiff.report.sentences.catalogue import say
+from programs import first_two
+
+CMAKE = """cmake_minimum_required(VERSION 3.13)
+project(p C)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+add_executable(prog prog.c)
+"""
+WITHOUT = CMAKE.replace("Release", "Debug")
+PROGRAM = '#include <stdio.h>\nint main() { unsigned s = 1; for (int i = 0; i < 9000000; i++) s += s >> 3 ^ i; printf("%u\\n", s); }\n'
+TOML = """
+measure.budget_s = 3
+counters.software = false
+[[workload]]
+name = "job"
+command = "./{where}prog"
+"""
+
+
+def trees(room: Path, name: str, *texts: str | None) -> list[Path]:
+    made = [room / "base", room / "head"]
+    for tree, text in zip(made, texts, strict=True):
+        (tree / name).parent.mkdir(parents=True)
+        if text is not None:
+            (tree / name).write_text(text)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("guessed_from", "name", "base", "head"),
+    [
+        ("CMakeLists.txt", "CMakeLists.txt", CMAKE, WITHOUT),
+        ("CMakeLists.txt", "cmake/defaults.cmake", 'set(default_build_type "Release")', 'set(default_build_type "Debug")'),
+        ("CMakeLists.txt", "CMakePresets.json", '{"version": 3}', '{"version": 4}'),
+        ("CMakeLists.txt", "CMakePresets.json", '{"version": 3}', None),
+        ("meson.build", "meson.build", "project('p', 'c', default_options: ['buildtype=release'])", "project('p', 'c')"),
+    ],
+)
+def test_what_a_guessed_command_decides_and_the_revisions_say_otherwise(
+    guessed_from: str, name: str, base: str, head: str | None, tmp_path: Path
+) -> None:
+    assert decided(guessed_from, trees(tmp_path, name, base, head)) == (name,)
+
+
+@pytest.mark.parametrize(
+    ("guessed_from", "name", "base", "head"),
+    [
+        ("CMakeLists.txt", "CMakeLists.txt", CMAKE, f"{CMAKE}add_executable(other other.c)\n"),
+        ("CMakeLists.txt", "CMakeLists.txt", CMAKE, f"# The build type is Release.\n{CMAKE}"),
+        ("CMakeLists.txt", "build/CMakeCache.cmake", "CMAKE_BUILD_TYPE", ""),
+        ("CMakeLists.txt", "notes.txt", "CMAKE_BUILD_TYPE", ""),
+        ("Makefile", "CMakeLists.txt", CMAKE, WITHOUT),
+    ],
+)
+def test_what_no_guessed_command_decides(guessed_from: str, name: str, base: str, head: str, tmp_path: Path) -> None:
+    assert decided(guessed_from, trees(tmp_path, name, base, head)) == ()
+
+
+@pytest.mark.integration
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="needs CMake")
+def test_a_build_type_that_a_guessed_command_decides_is_not_called_harmless(tmp_path: Path) -> None:
+    toml = TOML.replace("{where}", "build/")
+    request = first_two(tmp_path, ({"prog.c": PROGRAM, "CMakeLists.txt": CMAKE, "perfdiff.toml": toml}, {"CMakeLists.txt": WITHOUT}))
+    found = pipeline.compare(request, Silent()).findings
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert "the build command was guessed, and decides what base and head say otherwise in `CMakeLists.txt`" in say(found.sentence)
+
+
+@pytest.mark.integration
+def test_runs_that_ask_for_the_commit_of_the_same_files_are_not_called_harmless(tmp_path: Path) -> None:
+    makefile = "prog: prog.c\n\t$(CC) -O2 -o prog prog.c\n"
+    toml = TOML.replace("./{where}prog", "git log -1 --format=%s && ./prog")
+    request = first_two(tmp_path, ({"prog.c": PROGRAM, "Makefile": makefile, "perfdiff.toml": toml}, {"README": "head\n"}))
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b")
+    subprocess.run(["git", *identity, "commit", "-q", "--allow-empty", "-m", "slow"], cwd=request.repository, check=True)
+    found = pipeline.compare(dataclasses.replace(request, revisions=("HEAD~1", "HEAD")), Silent()).findings
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert "runs ask git for their commit" in say(found.sentence)
+
+
+@pytest.mark.integration
+def test_changes_in_a_submodule_that_no_commit_has_are_not_called_harmless(tmp_path: Path) -> None:
+    toml = TOML.replace("{where}", "")
+    makefile = "prog: prog.c\n\t$(CC) -O2 -o prog prog.c\n"
+    request = first_two(tmp_path, ({"prog.c": PROGRAM, "Makefile": makefile, "perfdiff.toml": toml}, {"README": "head\n"}))
+    inner, project = tmp_path / "inner", request.repository
+
+    def git(folder: Path, *arguments: str) -> None:
+        identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always")
+        subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
+
+    inner.mkdir()
+    (inner / "size.h").write_text("#define SIZE 1\n")
+    for arguments in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "one")):
+        git(inner, *arguments)
+    git(project, "submodule", "add", "-q", str(inner), "sub")
+    git(project, "commit", "-qm", "with it")
+    (project / "sub/size.h").write_text("#define SIZE 2\n")
+    found = pipeline.compare(dataclasses.replace(request, revisions=("HEAD",)), Silent()).findings
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert "sub has changes that are in no commit" in say(found.sentence).replace("`", "")
