@@ -1,0 +1,164 @@
+"""One run of many tests tells what each of them calls: its driver marks where each ends, and what probes counted until then is its own."""
+
+from __future__ import annotations
+
+import sysconfig
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+import python_programs
+from perfdiff.collect.recordings import marks
+from perfdiff.collect.recordings.marks import MarkedRun
+from perfdiff.config import DRIVER
+from perfdiff.languages.python import benchmarks, layout
+from perfdiff.languages.python.layout import Layout
+from perfdiff.records.plan import Entry
+from probed_runs import Outcome
+
+WORK = """
+import subprocess, sys, threading
+
+def load(): pass
+def work(n): pass
+def shared(): pass
+def put_away(): pass
+
+def many(n):
+    for _ in range(n):
+        work(n)
+
+def elsewhere():
+    subprocess.run([sys.executable, "-c", "import work; work.many(7)"], check=True)
+
+def threaded():
+    thread = threading.Thread(target=many, args=(5,))
+    thread.start()
+    thread.join()
+
+load()
+"""
+CASES = """
+import unittest
+from work import *
+
+class First(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls): shared()
+    @classmethod
+    def tearDownClass(cls): put_away()
+    def test_a(self): many(1000)
+    def test_b(self): pass
+
+class Second(unittest.TestCase):
+    def test_child(self): elsewhere()
+    def test_fails(self): work(1); self.fail()
+    def test_thread(self): threaded()
+"""
+ITEMS = """
+import pytest
+from work import *
+
+@pytest.fixture(scope="module")
+def once():
+    shared()
+    yield
+    put_away()
+
+def test_a(once): many(1000)
+@pytest.mark.parametrize("n", [10, 30])
+def test_b(n): many(n)
+def test_child(): elsewhere()
+def test_fails(): work(1); assert False
+def test_thread(): threaded()
+"""
+FUNCTIONS = ("load", "work", "shared", "put_away")
+Runs = Callable[[str, str, Sequence[str]], tuple[Outcome, MarkedRun | None]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
+    """Run some tests of a file in one process with probes, marked as a run is that looks which of them reach a change."""
+
+    def made(kind: str, text: str, cases: Sequence[str]) -> tuple[Outcome, MarkedRun | None]:
+        python = python_programs.environment(tmp_path / "venv", Path(python_programs.interpreter() or ""))
+        (site,) = (tmp_path / "venv").glob("lib/python3*/site-packages")
+        layout.add_package(Layout(tmp_path / "venv", site), DRIVER, Path(benchmarks.__file__).parent)
+        (site / "own.pth").write_text(sysconfig.get_path("purelib"))
+        monkeypatch.setenv(marks.WANTED, str(tmp_path / "marks"))
+        files = {"work.py": WORK, "test_it.py": text}
+        program = python_programs.program(tmp_path, python, files, {f"work.py::{name}": () for name in FUNCTIONS})
+        outcome = program.run("-m", DRIVER, "batch", kind, "", "1", *cases, mode=Entry.tally())
+        return outcome, marks.read(tmp_path / "marks", outcome.recordings)
+
+    return made
+
+
+def named(calls: Mapping[int, float]) -> dict[str, float]:
+    """Return calls by the names of the functions."""
+    return {FUNCTIONS[number - 1]: count for number, count in calls.items() if count}
+
+
+@pytest.mark.integration
+def test_cases_of_unittest_are_told_apart_with_what_their_class_shares(run: Runs) -> None:
+    names = [f"test_it.{name}" for name in ("First.test_a", "First.test_b", "Second.test_child", "Second.test_fails", "Second.test_thread")]
+    outcome, marked = run("unittest", CASES, names)
+    assert outcome.status == 0, "what fails is told by its mark"
+    assert marked is not None
+    assert {name.removeprefix("test_it."): named(calls) for name, calls in marked.passed.items()} == {
+        "First.test_a": {"work": 1000, "shared": 1},
+        "First.test_b": {"put_away": 1},
+        "Second.test_child": {"work": 7, "load": 1},
+        "Second.test_thread": {"work": 5},
+    }
+    assert marked.failed == {"test_it.Second.test_fails"}
+    assert named(marked.start) == {"load": 1}
+
+
+@pytest.mark.integration
+def test_tests_of_pytest_are_told_apart_those_with_parameters_by_the_mean_of_their_points(run: Runs) -> None:
+    outcome, marked = run("pytest", ITEMS, [f"test_it.py::test_{name}" for name in ("a", "b", "child", "fails", "thread")])
+    assert outcome.status == 0
+    assert marked is not None
+    assert {name.removeprefix("test_it.py::test_"): named(calls) for name, calls in marked.passed.items()} == {
+        "a": {"work": 1000, "shared": 1},
+        "b": {"work": 20},
+        "child": {"work": 7, "load": 1},
+        "thread": {"work": 5, "put_away": 1},
+    }
+    assert marked.failed == {"test_it.py::test_fails"}
+    assert named(marked.start) == {"load": 1}
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(("kind", "text", "name"), [("unittest", CASES, "test_it.First.test_{}"), ("pytest", ITEMS, "test_it.py::test_{}")])
+def test_no_test_begins_when_the_time_is_over(run: Runs, monkeypatch: pytest.MonkeyPatch, kind: str, text: str, name: str) -> None:
+    monkeypatch.setenv(marks.LIMIT_S, "0")
+    outcome, marked = run(kind, text, [name.format("a"), name.format("b")])
+    assert outcome.status == 0
+    assert marked is not None
+    assert not marked.passed
+    assert named(marked.start) == {"load": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "passed"),
+    [
+        ("", None),
+        ("no mark\n", None),
+        ("1 5\t2 x \tpassed a\n", None),
+        ("1 5\t2 3 \tpassed before any start\n", None),
+        ("1 5\t\tstart\n1 6\t2 3 \tpassed a\n1 7\t2 9 \tpass", {"a": {2: 3.0}}),
+        ("1 5\t\tstart\n1 6\t2 3 \tpassed a\n9 7\t\tstart\n9 8\t2 4 \tpassed a\n", {"a": {2: 4.0}}),
+    ],
+    ids=["empty", "garbage", "no number", "no start", "killed within a line", "made again"],
+)
+def test_what_is_no_whole_line_of_the_last_run_is_no_mark(tmp_path: Path, text: str, passed: object) -> None:
+    (tmp_path / "marks").write_text(text)
+    marked = marks.read(tmp_path / "marks", [])
+    assert (marked.passed if marked else None) == passed
+
+
+def test_a_run_without_marks_tells_nothing_apart(tmp_path: Path) -> None:
+    assert marks.read(tmp_path / "marks", []) is None
