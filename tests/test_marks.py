@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+import php_programs
 import python_programs
 from perfdiff.collect.recordings import marks
 from perfdiff.collect.recordings.marks import MarkedRun
 from perfdiff.config import DRIVER
+from perfdiff.languages.php.suites.trials import DRIVERS
 from perfdiff.languages.python import benchmarks, layout
 from perfdiff.languages.python.layout import Layout
 from perfdiff.records.plan import Entry
+from php_suites import AUTOLOAD, PHPUNIT_11
 from probed_runs import Outcome
 
 WORK = """
@@ -129,6 +133,81 @@ def test_tests_of_pytest_are_told_apart_those_with_parameters_by_the_mean_of_the
     }
     assert marked.failed == {"test_it.py::test_fails"}
     assert named(marked.start) == {"load": 1}
+
+
+PHP_WORK = """<?php
+namespace Own;
+
+final class Work
+{
+    public static function work(int $n): void
+    {
+    }
+
+    public static function many(int $n): void
+    {
+        for ($i = 0; $i < $n; $i++) {
+            self::work($i);
+        }
+    }
+}
+"""
+PHP_TESTS = """<?php
+use Own\\Work;
+use PHPUnit\\Framework\\TestCase;
+
+final class WorkTest extends TestCase
+{
+    public static function sizes(): array
+    {
+        return ['few' => [10], 'many' => [30]];
+    }
+
+    public function testLong(): void
+    {
+        Work::many(1000);
+        $this->assertTrue(true);
+    }
+
+    /** @dataProvider sizes */
+    public function testSizes(int $n): void
+    {
+        Work::many($n);
+        $this->assertTrue(true);
+    }
+
+    public function testNothing(): void
+    {
+        $this->assertTrue(true);
+    }
+
+    public function testFails(): void
+    {
+        Work::work(1);
+        $this->assertTrue(false);
+    }
+}
+"""
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("phpunit", [pytest.param("", id="on PATH"), pytest.param(PHPUNIT_11, id="tells events")])
+def test_tests_of_phpunit_are_told_apart(tmp_path: Path, phpunit: str) -> None:
+    if not phpunit and shutil.which("phpunit") is None:
+        pytest.skip("needs PHPUnit (Debian: phpunit)")
+    vendor = {"vendor/autoload.php": AUTOLOAD + "require_once __DIR__ . '/phpunit.php';\n" * bool(phpunit), "vendor/phpunit.php": phpunit}
+    files = {"src/Work.php": PHP_WORK, "WorkTest.php": PHP_TESTS, **vendor}
+    program = php_programs.program(tmp_path, files, {"src/Work.php::Own\\Work::work": (), "src/Work.php::Own\\Work::many": ()})
+    cases = [f"WorkTest::test{name}@WorkTest.php" for name in ("Long", "Sizes", "Nothing", "Fails")]
+    outcome = program.run(
+        str(DRIVERS / "phpunit.php"), "run", '["WorkTest.php"]', "1", *cases,
+        mode=Entry.tally(), more={marks.WANTED: str(tmp_path / "marks")},
+    )  # fmt: skip
+    assert outcome.status == 0, outcome.errors
+    marked = marks.read(tmp_path / "marks", outcome.recordings)
+    assert marked is not None
+    assert marked.passed == {"WorkTest::testLong": {1: 1000, 2: 1}, "WorkTest::testSizes": {1: 20, 2: 1}, "WorkTest::testNothing": {}}
+    assert marked.failed == {"WorkTest::testFails"}
 
 
 @pytest.mark.integration
