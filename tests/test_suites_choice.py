@@ -10,7 +10,7 @@ import pytest
 
 from perfdiff.collect.choosing.callmap import CallMap, KnownCase
 from perfdiff.collect.choosing.witnesses import Candidate, chosen
-from perfdiff.collect.runs.suites import SuiteCase, in_processes, together
+from perfdiff.collect.runs.suitecases import SuiteCase, in_processes, together
 from perfdiff.config import Suite, WorkloadConfig
 from perfdiff.languages.listing import Batch, Benchmark, Listing
 from perfdiff.measuring.reaching import Seen, told_apart

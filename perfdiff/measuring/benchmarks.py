@@ -10,7 +10,9 @@ from perfdiff import units
 from perfdiff.build import options
 from perfdiff.collect.choosing import witnesses
 from perfdiff.collect.choosing.witnesses import Candidate
-from perfdiff.collect.runs.suites import LEAST_S, SuiteCase, Suites, apart, in_processes, together
+from perfdiff.collect.execution import kernel
+from perfdiff.collect.runs.suitecases import LEAST_S, SuiteCase, in_processes, together
+from perfdiff.collect.runs.suites import Suites, apart
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import BuildError, DiskFilledError, NothingToRunError, WorkloadError
 from perfdiff.languages.frameworks import frameworks
@@ -26,6 +28,7 @@ _SHOWN = 8  # names of cases in a note
 _MOST_CHARACTERS = 400  # of why nothing is in a suite: some frameworks say all that they have called
 # Of the time that a user gives: whole runs answer first, and counts, calls and lines come after them.
 _RUN_SHARE, _LOOK_SHARE = 1 / 3, 1 / 10
+_IDLE_CPUS = 1.5  # of which both sides are listed at the same time: two, less what the system itself does
 _MOST_LOOK_S = 30.0  # a first answer is to be there within three minutes: two listings, runs with probes, and then whole runs
 
 
@@ -105,7 +108,9 @@ class Selecting:
         """List suites, and see which of their cases reach the change; one that was guessed may have nothing."""
         bench = self.bench
         plain = {side: self.site.targets[Phase.PLAIN, side] for side in bench.sides}
-        lists = Suites(plain, bench.request.inherited, bench.room, bench.upkeep)
+        lists = Suites(
+            plain, bench.request.inherited, bench.room, bench.upkeep, abreast=len(plain) > 1 and kernel.idle_cpus() >= _IDLE_CPUS
+        )
         fresh: list[SuiteCase] = []
         for workload in suites:
             assert workload.suite is not None, "only suites are listed"

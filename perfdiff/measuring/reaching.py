@@ -17,7 +17,7 @@ from perfdiff.collect.recordings import marks
 from perfdiff.collect.recordings.assembly import Assembly
 from perfdiff.collect.recordings.marks import MarkedRun
 from perfdiff.collect.runs.schedule import Slot
-from perfdiff.collect.runs.suites import SuiteCase, in_processes, together
+from perfdiff.collect.runs.suitecases import SuiteCase, in_processes, together
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.measuring.bench import Bench
