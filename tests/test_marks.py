@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
 import php_programs
@@ -18,6 +23,7 @@ from perfdiff.languages.php.suites.trials import DRIVERS
 from perfdiff.languages.python import benchmarks, layout
 from perfdiff.languages.python.layout import Layout
 from perfdiff.records.plan import Entry
+from perfdiff.records.recording import Recording
 from php_suites import AUTOLOAD, PHPUNIT_11
 from probed_runs import Outcome
 
@@ -219,6 +225,35 @@ def test_no_test_begins_when_the_time_is_over(run: Runs, monkeypatch: pytest.Mon
     assert marked is not None
     assert not marked.passed
     assert named(marked.start) == {"load": 1}
+
+
+def recorded(folder: Path, name: str, calls: Mapping[int, int]) -> Recording:
+    """Return what is asked of the recording of a process that left in a file when it began."""
+    totals = SimpleNamespace(probe=np.array(list(calls), int), calls=np.array(list(calls.values()), float))
+    recording: Any = SimpleNamespace(pid=7, started_unix_ns=int((folder / name).read_text()), totals=totals)
+    return recording  # type: ignore[no-any-return]
+
+
+def test_commands_that_a_shell_runs_are_told_apart_by_when_their_processes_began(tmp_path: Path) -> None:
+    commands = {
+        "it's long": "(date +%s%N > a; date +%s%N > b) ",
+        "fails": "(date +%s%N > c; exit 3)",
+        "last": "(cd . && test $? = 0 && date +%s%N > d)",
+    }
+    variables = {"PATH": os.environ["PATH"], marks.WANTED: str(tmp_path / "marks"), marks.LIMIT_S: "29.5"}
+    subprocess.run(["sh", "-c", marks.script(commands)], cwd=tmp_path, env=variables, check=True)
+    recordings = [recorded(tmp_path, name, {number: 10}) for number, name in enumerate("abcd", 1)]
+    marked = marks.read(tmp_path / "marks", [*recordings, recorded(tmp_path, "b", {1: 5})])
+    assert marked == MarkedRun({"it's long": {1: 15.0, 2: 10.0}, "last": {4: 10.0}}, frozenset({"fails"}), {})
+    assert marks.read(tmp_path / "marks", []) is None, "what the processes of an ended run called is not known"
+
+
+def test_no_command_begins_when_the_time_is_over(tmp_path: Path) -> None:
+    variables = {"PATH": os.environ["PATH"], marks.WANTED: str(tmp_path / "marks"), marks.LIMIT_S: "1"}
+    script = marks.script({"long": "sleep 1.2; date +%s%N > began", "late": "false"})
+    subprocess.run(["sh", "-c", script], cwd=tmp_path, env=variables, check=True)
+    marked = marks.read(tmp_path / "marks", [recorded(tmp_path, "began", {1: 1})])
+    assert marked == MarkedRun({"long": {1: 1.0}}, frozenset(), {})
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,12 @@ def told_apart(
         yield from told_apart(tests[start:end], look, in_time, share)
 
 
+def _marked(tests: Sequence[SuiteCase], workload: WorkloadConfig) -> WorkloadConfig:
+    """Return the workload of several tests such that a shell that runs them marks each; drivers do so by themselves."""
+    commands = {test.name: test.batch.case for test in tests if test.batch is not None and test.batch.is_of_commands}
+    return replace(workload, command=marks.script(commands)) if 1 < len(commands) == len(tests) else workload
+
+
 def _one_process(tests: Sequence[SuiteCase]) -> SuiteCase:
     return tests[0] if len(tests) == 1 else together(tests, f"{tests[0].name} and {len(tests) - 1} more")
 
@@ -133,7 +139,7 @@ class Reaching:
                 yield case, reached
 
         def look(tests: Sequence[SuiteCase]) -> Seen:
-            workload = _one_process(tests).workload(1)
+            workload = _marked(tests, _one_process(tests).workload(1))
             bounded = replace(workload, timeout_s=min(workload.timeout_s, _MOST_OF_ONE * self.patience_s))
             calls, marked = self._called_apart(bounded) if len(tests) > 1 else (self._called(bounded), None)
             if marked is not None:
@@ -217,7 +223,7 @@ class Reaching:
         Its commands get `variables`, and what its processes record is added to what is `gathered`.
         """
         targets = {place: replace(target, variables={**target.variables, **(variables or {})}) for place, target in self._targets.items()}
-        collector = bench.collector({**self.site.targets, **targets})
+        collector = replace(bench.collector({**self.site.targets, **targets}), sums_only=True)
         began_s = time.monotonic()
         try:
             ((run, recordings),) = collector.collect([Slot(Phase.SURVEY, point, bench.sides[-1], 0)], bench.progress.advance)

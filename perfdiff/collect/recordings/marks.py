@@ -1,12 +1,13 @@
 """What each test of one run called: the driver that runs them marks where each ends, and the probes' runtime counts from mark to mark.
 
 A mark is a line of a file, as `languages/c/runtime/marks.c` writes it. What other processes called is that of the test in whose time they
-began.
+began; where a shell runs commands one after the other, all is, and it marks them itself.
 """
 
 from __future__ import annotations
 
 import bisect
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,18 @@ from perfdiff.records.recording import Recording
 
 WANTED, LIMIT_S = "PERFDIFF_MARKS", "PERFDIFF_MARKS_S"  # variables: the file of marks, and for how many seconds tests may begin
 _START, _PASSED, _FAILED = "start", "passed", "failed"
+_SHELL = 0  # in place of the process, where a shell marks
+_SCRIPT = """\
+mark() {{ printf '{process} %s\\t\\t%s\\n' "$(date +%s%N)" "$1" >> "${file}"; }}
+began=$(date +%s)
+mark {start}
+"""
+_STEP = """\
+if [ $(($(date +%s) - began)) -lt "${{{limit}%.*}}" ]; then
+{command}
+if [ $? = 0 ]; then mark {passed}; else mark {failed}; fi
+fi
+"""
 
 Calls = Mapping[int, float]  # by the number of the function
 
@@ -38,6 +51,20 @@ class _Mark:
     name: str
 
 
+def script(commands: Mapping[str, str]) -> str:
+    """Return what has a shell run commands one after the other, whichever fail, and mark where each ends, by its name."""
+    steps = (
+        _STEP.format(
+            limit=LIMIT_S,
+            command=command,
+            passed=shlex.quote(f"{_PASSED} {name}"),
+            failed=shlex.quote(f"{_FAILED} {name}"),
+        )
+        for name, command in commands.items()
+    )
+    return "".join((_SCRIPT.format(process=_SHELL, file=WANTED, start=_START), *steps))
+
+
 def read(file: Path, recordings: Sequence[Recording]) -> MarkedRun | None:
     """Return what the marks in a file tell, with the recordings of the run's processes; None where there are none."""
     try:
@@ -46,6 +73,8 @@ def read(file: Path, recordings: Sequence[Recording]) -> MarkedRun | None:
     except (OSError, ValueError):
         return None
     if not marks:
+        return None
+    if marks[0].process == _SHELL and not recordings:  # of a run that was ended nothing is there to be told apart
         return None
     _add_children(marks, recordings)
     calls: dict[str, Counter[int]] = {}
