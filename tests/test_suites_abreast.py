@@ -90,9 +90,7 @@ def test_what_fails_on_both_sides_for_one_reason_fails(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("abreast", "alone"), [(False, False), (True, True)])
-def test_sides_are_listed_one_after_the_other_where_cpus_are_taken_or_somebody_denies_it(
-    tmp_path: Path, abreast: bool, alone: bool
-) -> None:
+def test_sides_are_listed_one_after_the_other_where_cpus_are_few_or_somebody_denies_it(tmp_path: Path, abreast: bool, alone: bool) -> None:
     cases, told = listed(tmp_path, "none", abreast=abreast, alone=alone)
     assert names(cases) == ["other", "shared"]
     assert told == ["base alone", "head alone"]

@@ -70,13 +70,14 @@ def idle_cpus() -> float:
     load, stolen = foreign_load(before, machine_ticks(), time.perf_counter_ns() - started, 0.0)
     if load is None or stolen is None:
         return 0.0
-    free = (os.cpu_count() or 1) * (1.0 - stolen) - load
-    return min(free, len(os.sched_getaffinity(0)), _granted_cpus())
+    return min((os.cpu_count() or 1) * (1.0 - stolen) - load, granted_cpus())
 
 
-def _granted_cpus() -> float:
+def granted_cpus() -> float:
+    """Return how many CPUs programs may use at once, as far as the system tells: a container may grant less than there are."""
+    cpus = float(len(os.sched_getaffinity(0)))
     try:
         quota, period = _QUOTA.read_text().split()
-        return float("inf") if quota == "max" else float(quota) / float(period)
+        return cpus if quota == "max" else min(cpus, float(quota) / float(period))
     except (OSError, ValueError):
-        return float("inf")
+        return cpus
