@@ -16,7 +16,8 @@ from perfdiff.build import options
 from perfdiff.build.cache import BuildCache
 from perfdiff.collect.built.toolchain import is_elf
 from perfdiff.collect.execution.executor import ProcessExecutor
-from perfdiff.collect.runs.suites import SuiteCase, Suites
+from perfdiff.collect.runs.suitecases import SuiteCase
+from perfdiff.collect.runs.suites import Suites
 from perfdiff.config import Config, Suite, WorkloadConfig
 from perfdiff.errors import BuildError, DiskFilledError, NothingCompiledError, WorkloadError
 from perfdiff.languages.frameworks import frameworks

@@ -18,7 +18,7 @@ import runtimes
 from perfdiff import configuration, reproduction
 from perfdiff.build.cache import BuildCache
 from perfdiff.collect.execution.executor import Command, Execution, ProcessExecutor, Purpose
-from perfdiff.collect.runs import suites, workloads
+from perfdiff.collect.runs import suitecases, workloads
 from perfdiff.collect.runs.collector import Target
 from perfdiff.collect.runs.schedule import Slot
 from perfdiff.collect.runs.suites import Suites
@@ -522,9 +522,9 @@ def test_revisions_without_a_common_benchmark_cannot_be_compared(tmp_path: Path)
 )
 def test_a_benchmark_is_called_often_enough_to_be_seen(seconds: list[float], start_s: float, expected: int) -> None:
     sides = [Benchmark("a", "run", "", ("n",), {(number,): (second, True) for number, second in enumerate(seconds)})]
-    assert suites.calls(sides, start_s) == expected
+    assert suitecases.calls(sides, start_s) == expected
     once = replace(sides[0], points={**sides[0].points, (-1,): (1e-6, False)})
-    assert suites.calls([*sides, once], start_s) == 1
+    assert suitecases.calls([*sides, once], start_s) == 1
 
 
 def checkout(folder: Path, configured: str | None, files: Mapping[str, str] | None = None) -> Path:
@@ -716,5 +716,5 @@ def test_the_suite_of_a_built_revision_is_listed_in_its_environment(tmp_path: Pa
             seen = listed.collector(site.targets).collect([Slot(Phase.PLAIN, point, Side.BASE, 0)], lambda _: None)
             ((run, _),) = seen
     assert [(each.workload, each.parameters) for each in listed.points] == [("times.Own.time_own", {"param1": n}) for n in (1, 2)]
-    assert run.cpu_ns > suites.LEAST_S * 1e9 / 2  # calls are timed at other times than the run, on a machine that is not alone
+    assert run.cpu_ns > suitecases.LEAST_S * 1e9 / 2  # calls are timed at other times than the run, on a machine that is not alone
     assert not site.notes

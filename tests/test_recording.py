@@ -229,6 +229,17 @@ def test_a_record_that_stands_for_a_period_weighs_more(tmp_path: Path) -> None:
     assert read(data, tmp_path).samples[1].weight.tolist() == [2, 20, 20]
 
 
+def test_single_calls_are_left_out_where_sums_alone_are_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "one.pdrec"
+    path.write_bytes(two_threads())
+    whole, sums = recording.read(path), recording.read(path, sums_only=True)
+    assert whole.samples
+    assert not sums.samples
+    assert sums.totals.calls.tolist() == whole.totals.calls.tolist()
+    assert sums.edges.calls.tolist() == whole.edges.calls.tolist()
+    assert sums.complete
+
+
 def test_unseen_resources_are_absent_not_zero(tmp_path: Path) -> None:
     data = file(extent(1, totals(1, calls=1, finished=1, timed=1, wall=1, self_time=1)), flags=ENDED)
     assert np.isnan(read(data, tmp_path).totals.alloc_bytes).all()

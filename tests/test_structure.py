@@ -165,6 +165,7 @@ STANDS_ALONE = {
     "languages/python/benchmarks/cases.py",
     "languages/python/benchmarks/functions.py",
     "languages/python/benchmarks/items.py",
+    "languages/python/benchmarks/marks.py",
     "languages/python/benchmarks/reporting.py",
     "languages/python/benchmarks/scripts.py",
     "languages/python/benchmarks/watching.py",

@@ -10,10 +10,10 @@ import pytest
 
 from perfdiff.collect.choosing.callmap import CallMap, KnownCase
 from perfdiff.collect.choosing.witnesses import Candidate, chosen
-from perfdiff.collect.runs.suites import SuiteCase, in_processes, together
+from perfdiff.collect.runs.suitecases import SuiteCase, in_processes, together
 from perfdiff.config import Suite, WorkloadConfig
 from perfdiff.languages.listing import Batch, Benchmark, Listing
-from perfdiff.measuring.reaching import told_apart
+from perfdiff.measuring.reaching import Seen, told_apart
 
 
 def names(candidates: Mapping[str, Candidate], affordable_s: float) -> tuple[str, ...]:
@@ -94,15 +94,15 @@ def seen(reaching: Mapping[str, float], names: Sequence[str], failing: str = "",
     """Return what is told of tests of which some reach a function, and how many runs that took, of at most so many."""
     made: list[str] = []
 
-    def calls(tests: Sequence[SuiteCase]) -> Mapping[int, float] | None:
+    def look(tests: Sequence[SuiteCase]) -> Seen:
         words = [test.name for test in tests]
         made.append(words[0])
         if failing in words:
-            return None
+            return Seen(None)
         total = sum(reaching.get(word, 0.0) for word in words)
-        return {7: total} if total else {}
+        return Seen({7: total} if total else {})
 
-    told = {case.name: called for case, called in told_apart(unit_tests(names), calls, lambda: len(made) < runs) if called != {}}
+    told = {case.name: called for case, called in told_apart(unit_tests(names), look, lambda: len(made) < runs) if called != {}}
     return told, len(made)
 
 
@@ -123,6 +123,38 @@ def test_tests_that_there_is_no_time_to_tell_apart_share_what_they_reach() -> No
     assert runs == 2
     assert [told[f"t{number}"] for number in range(8)] == [{7: 0.125}] * 8
     assert [told[f"t{number}"] for number in range(8, 64)] == [{7: 1 / 64}] * 56, "of the other parts, all is known of the whole"
+
+
+def marked(outcomes: Sequence[Mapping[str, Mapping[int, float] | None]], names: str) -> tuple[dict[str, object], list[str]]:
+    """Return what is told of tests whose runs mark them, each run of these in turn, and which tests were in each run."""
+    runs: list[str] = []
+
+    def look(tests: Sequence[SuiteCase]) -> Seen:
+        runs.append("".join(test.name for test in tests))
+        return Seen(None, outcomes[len(runs) - 1])
+
+    return {case.name: called for case, called in told_apart(unit_tests(list(names)), look, lambda: len(runs) < len(outcomes))}, runs
+
+
+def test_one_run_tells_apart_all_tests_that_it_marks() -> None:
+    assert marked([{"a": {7: 1.0}, "b": {}, "c": {7: 5.0}}], "abc") == ({"a": {7: 1.0}, "b": {}, "c": {7: 5.0}}, ["abc"])
+
+
+def test_what_fails_in_a_run_of_many_runs_once_more_without_the_others() -> None:
+    told, runs = marked([{"a": {7: 1.0}, "b": None, "c": None}, {"b": {7: 2.0}, "c": None}, {"c": None}], "abc")
+    assert told == {"a": {7: 1.0}, "b": {7: 2.0}, "c": None}
+    assert runs == ["abc", "bc", "c"]
+    assert marked([{"a": {}, "b": None, "c": None}, {"b": None, "c": None}], "abc") == ({"a": {}, "b": None, "c": None}, ["abc", "bc"])
+
+
+def test_tests_that_a_run_did_not_come_to_are_not_known() -> None:
+    assert marked([{"a": {7: 1.0}}], "abc") == ({"a": {7: 1.0}, "b": None, "c": None}, ["abc"])
+
+
+def test_tests_behind_one_that_ends_the_process_run_without_those_before() -> None:
+    told, runs = marked([{"a": {7: 1.0}}, {}, {}, {"c": {7: 3.0}}], "abc")
+    assert told == {"a": {7: 1.0}, "b": None, "c": {7: 3.0}}
+    assert runs == ["abc", "bc", "b", "c"]
 
 
 TEXTS = {"f": "1", "g": "1", "h": "1"}
@@ -161,7 +193,31 @@ def test_what_is_learnt_later_counts_and_the_rest_is_kept_while_it_holds(tmp_pat
     assert again.known("c") is None, "what several called together bounds none of them for long"
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"functions": [["f", "1"]], "entries": [[[5], [1.0], false]], "cases": {"a": 0}}'])
+def test_what_ran_before_all_cases_of_a_run_bounds_each_of_them_as_its_own_does(tmp_path: Path) -> None:
+    file = tmp_path / "calls.json"
+    calls = CallMap(TEXTS)
+    calls.keep_apart({"a": {"f": 3.0}, "b": {}}, {"g": 0.0, "h": 1.0})
+    calls.write(file)
+    CallMap.read(file, TEXTS).write(file)
+    after = CallMap.read(file, TEXTS)
+    assert after.known("a") == KnownCase({"f": 3.0, "g": 0.0, "h": 1.0}, is_bound=False)
+    assert after.known("b") == KnownCase({"g": 0.0, "h": 1.0}, is_bound=False)
+    other = CallMap.read(file, TEXTS | {"f": "2"})
+    assert other.known("a") is None
+    assert other.known("b") is not None
+    assert CallMap.read(file, TEXTS | {"g": "2"}).known("b") is None, "what ran before it changed"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"functions": [["f", "1"]], "entries": [{"functions": [5], "calls": [1.0], "is_bound": false}], "cases": {"a": 0}}',
+        b'{"functions": [["f", "1"]], "entries": [{"functions": [0], "calls": [1.0], "is_bound": false, "before": 3}], "cases": {"a": 0}}',
+    ],
+)
 def test_a_map_that_is_damaged_is_none(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "calls.json"
     file.write_bytes(content)

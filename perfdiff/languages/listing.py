@@ -44,6 +44,11 @@ class Batch:
     case: str
     joint: str
 
+    @property
+    def is_of_commands(self) -> bool:
+        """Return whether cases are commands of their own, which a shell runs one after the other."""
+        return self.command == CASES
+
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:

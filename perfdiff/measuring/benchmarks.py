@@ -10,7 +10,9 @@ from perfdiff import units
 from perfdiff.build import options
 from perfdiff.collect.choosing import witnesses
 from perfdiff.collect.choosing.witnesses import Candidate
-from perfdiff.collect.runs.suites import LEAST_S, SuiteCase, Suites, apart, in_processes, together
+from perfdiff.collect.execution import kernel
+from perfdiff.collect.runs.suitecases import LEAST_S, SuiteCase, in_processes, together
+from perfdiff.collect.runs.suites import Suites, apart
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import BuildError, DiskFilledError, NothingToRunError, WorkloadError
 from perfdiff.languages.frameworks import frameworks
@@ -26,6 +28,8 @@ _SHOWN = 8  # names of cases in a note
 _MOST_CHARACTERS = 400  # of why nothing is in a suite: some frameworks say all that they have called
 # Of the time that a user gives: whole runs answer first, and counts, calls and lines come after them.
 _RUN_SHARE, _LOOK_SHARE = 1 / 3, 1 / 10
+_IDLE_CPUS = 1.5  # with fewer, two listings at the same time are in each other's way: two, less what the system itself does
+_LONGER = 1.5  # times its limit that each of them may take then: both get 2/3 of a CPU where one other program is at work
 _MOST_LOOK_S = 30.0  # a first answer is to be there within three minutes: two listings, runs with probes, and then whole runs
 
 
@@ -105,13 +109,15 @@ class Selecting:
         """List suites, and see which of their cases reach the change; one that was guessed may have nothing."""
         bench = self.bench
         plain = {side: self.site.targets[Phase.PLAIN, side] for side in bench.sides}
-        lists = Suites(plain, bench.request.inherited, bench.room, bench.upkeep)
+        abreast = len(plain) > 1 and kernel.granted_cpus() >= len(plain)
+        longer = _LONGER if abreast and kernel.idle_cpus() < _IDLE_CPUS else 1.0
+        lists = Suites(plain, bench.request.inherited, bench.room, bench.upkeep, abreast)
         fresh: list[SuiteCase] = []
         for workload in suites:
             assert workload.suite is not None, "only suites are listed"
             try:
                 limit_s, is_patient = (_MOST_LOOK_S, self.patient) if workload.suite.guessed else (LIMIT_S, True)
-                listed = lists.cases(workload, bench.executor, limit_s=self.at_most(limit_s), patient=is_patient)
+                listed = lists.cases(workload, bench.executor, limit_s=longer * self.at_most(limit_s), patient=is_patient)
             except DiskFilledError:
                 raise
             except WorkloadError as error:

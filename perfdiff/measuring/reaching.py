@@ -13,19 +13,23 @@ from pathlib import Path
 from perfdiff.collect.built.workshop import Probes
 from perfdiff.collect.choosing.callmap import CallMap
 from perfdiff.collect.choosing.subjects import Subjects
+from perfdiff.collect.recordings import marks
 from perfdiff.collect.recordings.assembly import Assembly
+from perfdiff.collect.recordings.marks import MarkedRun
 from perfdiff.collect.runs.schedule import Slot
-from perfdiff.collect.runs.suites import SuiteCase, in_processes, together
+from perfdiff.collect.runs.suitecases import SuiteCase, in_processes, together
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.site import Site, Targets
 from perfdiff.records import plan
+from perfdiff.records.recording import Recording
 from perfdiff.records.schema import Phase, Point
 from perfdiff.records.testfiles import is_of_tests
 
 # Times the patience that one run may take: a listing tried all cases within that, and probes make runs two or three times as long.
 _MOST_OF_ONE = 3.0
+_LEAST_S = 1.0  # for which tests of a run may begin that is made at all
 _PARTS = 8  # that tests of one process are split into where some of them reach the change
 
 Calls = Mapping[int, float]  # in a run, by function
@@ -44,27 +48,51 @@ def sought(subjects: Subjects, exclude: Sequence[str]) -> frozenset[int]:
     return frozenset((changed - unprobed.keys()) | set(above))
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a run of tests calls of what is wanted; None of what fails.
+
+    `calls` are those of all tests, `apart` those of each that the run tells from the others, by name.
+    """
+
+    calls: Calls | None
+    apart: Mapping[str, Calls | None] = field(default_factory=dict)
+
+
 def told_apart(
     tests: Sequence[SuiteCase],
-    calls: Callable[[Sequence[SuiteCase]], Calls | None],
+    look: Callable[[Sequence[SuiteCase]], Seen],
     in_time: Callable[[], bool],
     share: Calls | None = None,
 ) -> Iterator[tuple[SuiteCase, Calls | None]]:
     """Yield which of some tests that may run in one process reach what is wanted, with their calls of it; None of those that fail.
 
-    They run together first, and in ever smaller parts where that reaches something or fails: of many tests few runs find the few that do
-    (group testing: Dorfman 1943). Of tests that there is no time to tell apart, each is taken to make its `share` of what all of them do.
+    They run together first. Where that run tells them apart, those that fail run once more without the others; else they run in ever
+    smaller parts where they reach something or fail: of many tests few runs find the few that do (group testing: Dorfman 1943). Of tests
+    that there is no time to tell apart, each is taken to make its `share` of what all of them do.
     """
     if not in_time():
         yield from ((test, share) for test in tests)
         return
-    called = calls(tests)
-    if len(tests) == 1 or called == {}:
-        yield from ((test, called) for test in tests)
+    seen = look(tests)
+    if seen.apart:
+        again = [test for test in tests if seen.apart.get(test.name) is None]
+        is_final = len(again) == len(tests) == len(seen.apart)
+        yield from ((test, seen.apart[test.name]) for test in tests if is_final or seen.apart.get(test.name) is not None)
+        yield from told_apart(again, look, in_time) if again and not is_final else ()
         return
-    share = None if called is None else {function: count / len(tests) for function, count in called.items()}
+    if len(tests) == 1 or seen.calls == {}:
+        yield from ((test, seen.calls) for test in tests)
+        return
+    share = None if seen.calls is None else {function: count / len(tests) for function, count in seen.calls.items()}
     for start, end in itertools.pairwise(_bounds(len(tests))):
-        yield from told_apart(tests[start:end], calls, in_time, share)
+        yield from told_apart(tests[start:end], look, in_time, share)
+
+
+def _marked(tests: Sequence[SuiteCase], workload: WorkloadConfig) -> WorkloadConfig:
+    """Return the workload of several tests such that a shell that runs them marks each; drivers do so by themselves."""
+    commands = {test.name: test.batch.case for test in tests if test.batch is not None and test.batch.is_of_commands}
+    return replace(workload, command=marks.script(commands)) if 1 < len(commands) == len(tests) else workload
 
 
 def _one_process(tests: Sequence[SuiteCase]) -> SuiteCase:
@@ -110,18 +138,21 @@ class Reaching:
             elif reached:
                 yield case, reached
 
-        def called(tests: Sequence[SuiteCase]) -> Calls | None:
-            workload = _one_process(tests).workload(1)
-            calls = self._called(replace(workload, timeout_s=min(workload.timeout_s, _MOST_OF_ONE * self.patience_s)))
+        def look(tests: Sequence[SuiteCase]) -> Seen:
+            workload = _marked(tests, _one_process(tests).workload(1))
+            bounded = replace(workload, timeout_s=min(workload.timeout_s, _MOST_OF_ONE * self.patience_s))
+            calls, marked = self._called_apart(bounded) if len(tests) > 1 else (self._called(bounded), None)
+            if marked is not None:
+                return self._kept(marked, callmap)
             if calls is None:
-                return None
+                return Seen(None)
             callmap.keep([test.name for test in tests], calls)
-            return self._wanted(calls)
+            return Seen(self._wanted(calls))
 
         for group in sorted(
             in_processes(unknown), key=lambda group: sum(case.call_s for case in group)
         ):  # long ones take no time of others
-            for case, calls in told_apart(group, called, lambda: self._spent_s < self.patience_s):
+            for case, calls in told_apart(group, look, lambda: self._spent_s < self.patience_s):
                 if calls:
                     yield case, calls
                 elif calls is None:
@@ -156,9 +187,43 @@ class Reaching:
                 calls = calls if seen is None else seen
         return calls
 
-    def _called_at(self, bench: Bench, point: Point) -> dict[str, float] | None:
-        """Return the same of a point; None where the run fails."""
-        collector = bench.collector({**self.site.targets, **self._targets})
+    def _called_apart(self, workload: WorkloadConfig) -> tuple[dict[str, float] | None, MarkedRun | None]:
+        """Return how often a run of several tests calls each function, and what each of them does, where their driver marks them."""
+        if not self._targets:
+            self._build()
+        file = self.bench.room / "marks"
+        wanted = {marks.WANTED: str(file), marks.LIMIT_S: f"{max(_LEAST_S, self.patience_s - self._spent_s):g}"}
+        config = self.bench.request.config
+        once = replace(self.bench, request=replace(self.bench.request, config=replace(config, workloads=(workload,))))
+        recordings: list[Recording] = []
+        calls = self._called_at(once, once.points[0], wanted, recordings)
+        marked = marks.read(file, recordings)
+        file.unlink(missing_ok=True)
+        return calls, marked
+
+    def _kept(self, marked: MarkedRun, callmap: CallMap) -> Seen:
+        """Return what each test that passed calls of what is wanted, and keep what it calls.
+
+        Functions that run before the first test, and in none of them, are called by whichever test runs.
+        """
+        keys = {id_: key for key, (id_, _) in self._heads.items()}
+        in_tests = {function for calls in marked.passed.values() for function in calls}
+        before = {keys[function]: calls * (function not in in_tests) for function, calls in marked.start.items() if function in keys}
+        passed = {
+            name: {keys[function]: count for function, count in own.items() if function in keys} for name, own in marked.passed.items()
+        }
+        callmap.keep_apart(passed, before)
+        return Seen(None, {**dict.fromkeys(marked.failed), **{name: self._wanted({**before, **calls}) for name, calls in passed.items()}})
+
+    def _called_at(
+        self, bench: Bench, point: Point, variables: Mapping[str, str] | None = None, gathered: list[Recording] | None = None
+    ) -> dict[str, float] | None:
+        """Return the same of a point; None where the run fails.
+
+        Its commands get `variables`, and what its processes record is added to what is `gathered`.
+        """
+        targets = {place: replace(target, variables={**target.variables, **(variables or {})}) for place, target in self._targets.items()}
+        collector = replace(bench.collector({**self.site.targets, **targets}), sums_only=True)
         began_s = time.monotonic()
         try:
             ((run, recordings),) = collector.collect([Slot(Phase.SURVEY, point, bench.sides[-1], 0)], bench.progress.advance)
@@ -168,6 +233,8 @@ class Reaching:
             return None
         finally:
             self._spent_s += time.monotonic() - began_s
+        if gathered is not None:
+            gathered += recordings
         assembly = Assembly(self._probes, {point.id: point})
         assembly.add(run, recordings)
         totals = assembly.totals()

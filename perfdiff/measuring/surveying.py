@@ -96,7 +96,9 @@ def _survey(
         return workshop.targets(Phase.SURVEY, built, modes, probes)
 
     collector = bench.collector({**site.targets, **tallying})
+    collector.sums_only = True
     runs, counted = _tallied(bench, collector, probes, plain, places.points)
+    collector.sums_only = False
     points = places.timed(counted)
     timed = Assembly(probes, {point.id: point for point in points}, surveying=True)
     runs = [run for run in runs if run.point in {point.id for point in points}]

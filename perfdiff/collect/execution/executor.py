@@ -158,7 +158,7 @@ class ProcessExecutor:
                 thread.join()
             strays = processes.end_strays([*runs[0].others, *(run.process.pid for run in runs)])
             executions = _executions(runs, machine)
-            if strays:
+            if strays and any(command.purpose is not Purpose.LISTING for command in commands):  # no listing is asked what it cost
                 raise StraysError(units.listed(sorted(set(strays)), _NAMES_LEFT))
         return executions
 

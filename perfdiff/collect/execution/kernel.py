@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
+_QUOTA = Path("/sys/fs/cgroup/cpu.max")  # of a container: "max" or microseconds, and of how many
 MACHINE_WINDOW_S = 0.2  # /proc/stat counts in ticks of 10 ms; below 20 of them a share means nothing
 
 
@@ -59,3 +61,23 @@ def foreign_load(
         return None, None
     cpus = os.cpu_count() or 1
     return max(0.0, busy / total * cpus - cpu_ns / elapsed_ns), stolen / total
+
+
+def idle_cpus() -> float:
+    """Return how many of the CPUs that programs may use are idle, as far as the next moments tell; 0 where the system does not."""
+    before, started = machine_ticks(), time.perf_counter_ns()
+    time.sleep(MACHINE_WINDOW_S)
+    load, stolen = foreign_load(before, machine_ticks(), time.perf_counter_ns() - started, 0.0)
+    if load is None or stolen is None:
+        return 0.0
+    return min((os.cpu_count() or 1) * (1.0 - stolen) - load, granted_cpus())
+
+
+def granted_cpus() -> float:
+    """Return how many CPUs programs may use at once, as far as the system tells: a container may grant less than there are."""
+    cpus = float(len(os.sched_getaffinity(0)))
+    try:
+        quota, period = _QUOTA.read_text().split()
+        return cpus if quota == "max" else min(cpus, float(quota) / float(period))
+    except (OSError, ValueError):
+        return cpus

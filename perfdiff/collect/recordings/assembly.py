@@ -180,6 +180,8 @@ def _evened(samples: RecordedSamples, seed: int) -> RecordedSamples:
     The first calls of a function are all recorded, later ones perhaps one in many: as they are, they would speak for the rest.
     """
     heaviest = float(samples.weight.max(initial=0.0))
+    if heaviest > 0.0 and samples.weight.min() == heaviest:
+        return samples
     kept = np.random.default_rng(seed).random(len(samples)) * heaviest < samples.weight
     if kept.all():
         return samples

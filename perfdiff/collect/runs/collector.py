@@ -90,7 +90,8 @@ _DRAWN = (Phase.PLAIN, Phase.TIMED)  # counted runs are to be equal
 class Collector:
     """Runs slots one after the other. `room` is an empty folder for recordings; nothing stays in it.
 
-    `slow`, where given, is told of runs that take long while they do, once for each point.
+    `slow`, where given, is told of runs that take long while they do, once for each point. Where `sums_only` are wanted, recordings have no
+    single calls.
     """
 
     targets: Mapping[tuple[Phase, Side], Target]
@@ -106,6 +107,7 @@ class Collector:
     told: dict[Note, None] = field(default_factory=dict)  # of their probes, by all processes so far
     misplaced: dict[str, str] = field(default_factory=dict)  # files of the tree whose code was loaded from another place, and that place
     failures: Failures = field(default_factory=Failures)
+    sums_only: bool = False
     _made: int = field(default=0)
     _told: set[int] = field(default_factory=set)
     _warm: set[tuple[Phase, Side, int]] = field(default_factory=set)
@@ -386,7 +388,7 @@ class Collector:
         said = remarks.read(folder)
         self.told |= dict.fromkeys(said.notes) | self.services.notes
         self.misplaced |= said.misplaced
-        return [recording.read(path) for path in sorted(folder.glob("*.pdrec"))]
+        return [recording.read(path, sums_only=self.sums_only) for path in sorted(folder.glob("*.pdrec"))]
 
     def _stopped(self, slot: Slot, recordings: list[Recording]) -> list[Recording]:
         """Return recordings such that those of servers are complete, which end by a signal once all is answered."""

@@ -6,130 +6,34 @@ benchmark once, so that one that fails in a revision is left out, and its time t
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-import math
+import os
+import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from perfdiff import temporary, units
 from perfdiff.collect.execution.executor import Command, Executor, Purpose
 from perfdiff.collect.runs.collector import Target
+from perfdiff.collect.runs.suitecases import SuiteCase
 from perfdiff.collect.runs.workloads import filled
 from perfdiff.collect.trees.upkeep import Chores, Upkeep
 from perfdiff.config import WorkloadConfig
-from perfdiff.errors import RunFailedError, RunTimeoutError, WorkloadError
+from perfdiff.errors import DiskFilledError, RunFailedError, RunTimeoutError, WorkloadError
 from perfdiff.languages.frameworks import frameworks
-from perfdiff.languages.listing import CALLS, CASES, LIMIT_S, LISTED_TO, LISTING_S, LONGEST_S, Batch, Benchmark, Listing, Values
-from perfdiff.records.endless import LEAST_RATIO, EndlessCase
+from perfdiff.languages.listing import CALLS, LIMIT_S, LISTED_TO, LISTING_S, LONGEST_S, Benchmark, Listing, Values
+from perfdiff.records.endless import EndlessCase
 from perfdiff.records.schema import Note, Side
 
-LEAST_S = 0.05  # that the calls of a run take at the point where they take least: a start of Python with its imports takes about as long
-MOST_S = 1.0  # that they take where they take most: a comparison makes ten runs and more of each point
-_STEPS = (1, 2, 5)  # of the numbers of calls: small differences of the machine's speed lead to the same number
 PATIENT_S = 40.0  # that one benchmark may take where there is no other: the fewest pairs of runs of it take seven minutes
 _TIMES = 10  # as long as a run a listing may take, which tries all benchmarks
 _NO_POINT = -1
+_NUMBERS = re.compile(r"[0-9]+|0x[0-9a-f]+")  # in reasons: how long something took, a process, an address
 _SHOWN = 5  # names in a note
-_MOST_BYTES = 60_000  # of names in a command, which is one argument of the shell: Linux allows 128 KiB for that
-
-
-@dataclass(frozen=True, slots=True)
-class SuiteCase:
-    """A benchmark or test that all revisions have, as each of the `sides` tells it, or `size` tests that run in one process.
-
-    A run takes `start_s` seconds of CPU time before the first call.
-    """
-
-    suite: WorkloadConfig
-    sides: Sequence[Benchmark]
-    start_s: float
-    size: int = 1
-
-    @property
-    def name(self) -> str:
-        """Return the name of its workload."""
-        name = self.sides[-1].name
-        return self.suite.name if self.suite.suite and name == self.suite.suite.what else name
-
-    @property
-    def batch(self) -> Batch | None:
-        """Return how it runs together with others in one process, None where it does not."""
-        return self.sides[-1].batch
-
-    @property
-    def points(self) -> int:
-        """Return at how many points it runs."""
-        return len(self.sides[-1].points)
-
-    @property
-    def call_s(self) -> float:
-        """Return how many seconds a call takes at its slowest point, on the slower side."""
-        return max(seconds for side in self.sides for seconds, _ in side.points.values())
-
-    @property
-    def seems_slower(self) -> bool:
-        """Return whether calls in head took more than twice as long when they were listed, and by what is no chance of a busy machine."""
-        base, head = self.sides[0].points, self.sides[-1].points
-        return any(head[point][0] - base[point][0] > max(LEAST_S, base[point][0]) for point in head)
-
-    @property
-    def calls(self) -> int:
-        """Return how often it is called in a run that can be timed."""
-        return calls(self.sides, self.start_s)
-
-    @property
-    def run_s(self) -> float:
-        """Return how many seconds a run of each of its points takes, all together."""
-        last = self.sides[-1]
-        slowest = (max(side.points[point][0] for side in self.sides) for point in last.points)
-        return sum(self.start_s + self.calls * seconds for seconds in slowest)
-
-    def workload(self, number: int, least_limit_s: float = LIMIT_S) -> WorkloadConfig:
-        """Return the workload that calls it `number` times in a run, which hangs where it takes far longer, and `least_limit_s` or more."""
-        last = self.sides[-1]
-        values = [tuple(dict.fromkeys(column)) for column in zip(*last.points, strict=True)]
-        return replace(
-            self.suite,
-            name=self.name,
-            command=last.command.replace(CALLS, str(number)),
-            setup=" && ".join(filter(None, (self.suite.setup, last.setup))) or None,
-            parameters=dict(zip(last.parameters, values, strict=True)),
-            suite=None,
-            left_out=tuple(combination for combination in itertools.product(*values) if combination not in last.points),
-            plain_timeout_s=max(least_limit_s, LEAST_RATIO * self.run_s),
-        )
-
-
-def together(cases: Sequence[SuiteCase], name: str) -> SuiteCase:
-    """Return tests of one suite that share the command of their batch as a case of that name, which runs them in one process."""
-    first = cases[0]
-    sides = [_one_process([case.sides[side] for case in cases], name) for side in range(len(first.sides))]
-    return SuiteCase(first.suite, sides, first.start_s, sum(case.size for case in cases))
-
-
-def in_processes(cases: Sequence[SuiteCase]) -> Iterator[list[SuiteCase]]:
-    """Yield tests that run in one process together, as many as a command can name; others alone, in the order of the first ones."""
-    groups: dict[tuple[str, ...], list[SuiteCase]] = {}
-    for index, case in enumerate(cases):
-        batch = case.batch
-        again = all(
-            again for side in case.sides for _, again in side.points.values()
-        )  # what is run once keeps none from running more often
-        alike = (str(index),) if batch is None else (case.suite.name, batch.command, case.sides[-1].setup, str(again))
-        groups.setdefault(alike, []).append(case)
-    for group in groups.values():
-        ends = itertools.accumulate(len((case.batch.joint + case.batch.case).encode()) if case.batch else 0 for case in group)
-        commands = itertools.groupby(zip(group, ends, strict=True), key=lambda reached: reached[1] // _MOST_BYTES)
-        yield from ([case for case, _ in command] for _, command in commands)
-
-
-def _one_process(tests: Sequence[Benchmark], name: str) -> Benchmark:
-    points = [point for test in tests for point in test.points.values()]
-    batches = [test.batch for test in tests if test.batch is not None]
-    command = batches[0].command.replace(CASES, batches[0].joint.join(batch.case for batch in batches))
-    return Benchmark(name, command, tests[0].setup, (), {(): (sum(seconds for seconds, _ in points), all(again for _, again in points))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +55,16 @@ class _RetriedCall:
 
 @dataclass(frozen=True, slots=True)
 class Suites:
-    """Lists suites in the plain builds of all sides. `room` is an empty folder, `environment` that of runs."""
+    """Lists suites in the plain builds of all sides. `room` is an empty folder, `environment` that of runs.
+
+    If they may be `abreast`, all sides are listed at the same time, and what then fails is tried again alone.
+    """
 
     targets: Mapping[Side, Target]
     environment: Mapping[str, str]
     room: Path
     upkeep: Upkeep = field(default_factory=Upkeep)
+    abreast: bool = False
 
     def expanded(
         self, configs: Sequence[WorkloadConfig], executor: Executor, *, once: bool = False
@@ -183,13 +91,13 @@ class Suites:
         Where that leaves nothing, and somebody is `patient`, benchmarks may take longer. Raises WorkloadError where a listing fails, or
         nothing is left of the suite (`no-benchmarks`).
         """
-        listings = {side: self._listing(config, side, executor, {LISTING_S: limit_s}) for side in self.targets}
+        listings = self._listed(config, executor, {LISTING_S: limit_s})
         first, last = next(iter(listings)), list(listings)[-1]
         listings[last], endless = self._tried_again(config, last, executor, listings[last], listings[first], limit_s)
         common = list(_common(list(listings.values())))
         if not common and patient and not endless:
             limits = {LISTING_S: max(limit_s, LIMIT_S), LONGEST_S: PATIENT_S}
-            listings = {side: self._listing(config, side, executor, limits) for side in self.targets}
+            listings = self._apart(config, executor, limits)
             common = list(_common(list(listings.values())))
         if not common and not endless:
             raise WorkloadError(_nothing(config, listings), slug="no-benchmarks", detail=_told(_failures(listings)))
@@ -210,13 +118,54 @@ class Suites:
                     whys = _told([f"{name} ({why})" for name, why in failures.items()])
                     raise WorkloadError(f"{config.name} cannot be run in {side}: {whys}; have there what it needs", slug="no-benchmarks")
 
+    def _listed(self, config: WorkloadConfig, executor: Executor, limits_s: Mapping[str, float]) -> dict[Side, Listing]:
+        """Return the listing of each side; raise WorkloadError where one fails."""
+        trees = {target.tree for target in self.targets.values()}
+        if not self.abreast or config.alone or len(self.targets) != len(Side) or len(trees) < len(self.targets):
+            return self._apart(config, executor, limits_s)
+        began_s = time.monotonic()
+        try:
+            listings = self._together(config, executor, limits_s)
+        except DiskFilledError:
+            raise
+        except WorkloadError:  # it is told where it fails alone as well
+            return self._apart(config, executor, limits_s)
+        first, last = listings
+        if _disturbed(listings[first], listings[last]):
+            return self._apart(config, executor, limits_s)
+        spent_s = time.monotonic() - began_s  # listing one side behind the other would have taken about as long once more
+        listings[first], _ = self._tried_again(config, first, executor, listings[first], listings[last], spent_s, only_ended=True)
+        return listings
+
+    def _apart(self, config: WorkloadConfig, executor: Executor, limits_s: Mapping[str, float]) -> dict[Side, Listing]:
+        return {side: self._listing(config, side, executor, limits_s) for side in self.targets}
+
+    def _together(self, config: WorkloadConfig, executor: Executor, limits_s: Mapping[str, float]) -> dict[Side, Listing]:
+        files = {side: self.room / f"listing-{side}.json" for side in self.targets}
+        with contextlib.ExitStack() as stack:
+            commands = [
+                stack.enter_context(self._ready(config, side, executor, self._lists(config, side, file, limits_s)))
+                for side, file in files.items()
+            ]
+            executor.execute_together(commands, os.sched_getaffinity(0))
+        return {side: self._read(config, side, file) for side, file in files.items()}
+
     def _tried_again(  # noqa: PLR0913, PLR0917 (what is tried, where and how long)
-        self, config: WorkloadConfig, side: Side, executor: Executor, listing: Listing, base: Listing, limit_s: float
+        self,
+        config: WorkloadConfig,
+        side: Side,
+        executor: Executor,
+        listing: Listing,
+        base: Listing,
+        limit_s: float,
+        *,
+        only_ended: bool = False,
     ) -> tuple[Listing, tuple[EndlessCase, ...]]:
         """Return head's listing with the points at which base runs and head failed, where they run after all, for `limit_s` seconds.
 
         A listing gives up what takes long. A point that head alone gave up may be the slow-down, and is not left out: one that does not end
-        here either is listed with the seconds that it had, or where base needs far less, returned as a case that does not end.
+        here either is listed with the seconds that it had, or where base needs far less, returned as a case that does not end. Where
+        `only_ended` ones count, it is neither.
         """
         ends_s = time.monotonic() + limit_s
         benchmarks, failures, endless = dict(listing.benchmarks), dict(listing.failures), list[EndlessCase]()
@@ -231,7 +180,7 @@ class Suites:
             for values in missing:
                 trial = self._called(config, side, executor, of_base, values, ends_s)
                 base_s, again = of_base.points[values]
-                if trial is None:
+                if trial is None or (only_ended and not trial.ended):
                     continue
                 case = EndlessCase(_label(of_base, values), base.start_s + base_s, trial.seconds)
                 if not trial.ended and case.tells:
@@ -273,8 +222,15 @@ class Suites:
         return _RetriedCall(time.monotonic() - started_s, ended=True)
 
     def _listing(self, config: WorkloadConfig, side: Side, executor: Executor, limits_s: Mapping[str, float]) -> Listing:
-        target, file = self.targets[side], self.room / "listing.json"
-        command = Command(
+        file = self.room / "listing.json"
+        with self._ready(config, side, executor, self._lists(config, side, file, limits_s)) as command:
+            executor.execute(command)
+        return self._read(config, side, file)
+
+    def _lists(self, config: WorkloadConfig, side: Side, file: Path, limits_s: Mapping[str, float]) -> Command:
+        """Return the command that lists a side."""
+        target = self.targets[side]
+        return Command(
             text=config.command,
             directory=target.directory,
             environment={
@@ -287,14 +243,24 @@ class Suites:
             where=f"{side}, listing {config.name}",
             purpose=Purpose.LISTING,
         )
+
+    @contextmanager
+    def _ready(self, config: WorkloadConfig, side: Side, executor: Executor, command: Command) -> Iterator[Command]:
+        """Yield what lists a side with a folder for its temporary files, in its tree, which is put back."""
         with temporary.folder() as scratch:
             own = replace(command, environment={**command.environment, "TMPDIR": str(scratch)})
-            self._execute(config, side, executor, own, setup=config.setup or "")
+            with self._around(config, side, executor, own, setup=config.setup or ""):
+                yield own
+
+    def _read(self, config: WorkloadConfig, side: Side, file: Path) -> Listing:
+        """Return what a side's listing wrote; raise WorkloadError where that tells nothing."""
+        target = self.targets[side]
         try:
             return Listing.read(file.read_text().replace(f"{target.tree}/", ""))
         except (OSError, ValueError, KeyError, TypeError) as error:
+            by_hand = self._lists(config, side, file, {}).by_hand
             raise WorkloadError(
-                f"'{config.command}' told nothing of the benchmarks of {config.name} in {side} ({error}); {command.by_hand}",
+                f"'{config.command}' told nothing of the benchmarks of {config.name} in {side} ({error}); {by_hand}",
                 slug="no-benchmarks",
             ) from error
         finally:
@@ -302,6 +268,13 @@ class Suites:
 
     def _execute(self, config: WorkloadConfig, side: Side, executor: Executor, command: Command, *, setup: str) -> None:
         """Run a command of a suite in the tree of a side, behind what prepares it; the tree is put back."""
+        with self._around(config, side, executor, command, setup=setup):
+            executor.execute(command)
+
+    def _around(
+        self, config: WorkloadConfig, side: Side, executor: Executor, command: Command, *, setup: str
+    ) -> AbstractContextManager[object]:
+        """Return what makes the tree of a side ready for a command, and puts it back."""
         target = self.targets[side]
         assert target.tree is not None, "plain builds are put back"
         before, prepare = (
@@ -309,29 +282,19 @@ class Suites:
             for purpose, text in ((Purpose.SETUP, setup), (Purpose.PREPARE, config.prepare))
         )
         chores = Chores(f"{config.name} {command.text}", _NO_POINT, 0, before, prepare)
-        with self.upkeep.around(target.tree, command, chores, executor, target.home):
-            executor.execute(command)
+        return self.upkeep.around(target.tree, command, chores, executor, target.home)
+
+
+def _disturbed(first: Listing, last: Listing) -> bool:
+    """Return whether something fails in both listings, each time for another reason: one may have been in the other's way."""
+    return any(
+        _NUMBERS.sub("", why) != _NUMBERS.sub("", last.failures[name]) for name, why in first.failures.items() if name in last.failures
+    )
 
 
 def _label(benchmark: Benchmark, values: Values) -> str:
     """Return what a point of a benchmark is called."""
     return " ".join((benchmark.name, *(f"{name}={value}" for name, value in zip(benchmark.parameters, values, strict=True))))
-
-
-def calls(sides: Sequence[Benchmark], start_s: float) -> int:
-    """Return how often a benchmark is called in a run: as often in each revision and at each point, so that growth can be seen.
-
-    The calls take as long as a run needs to start, and `LEAST_S` at least, at the point where they take least; but no more than
-    `MOST_S`, or that time, where they take most.
-    """
-    seconds = [point for each in sides for point in each.points.values()]
-    if not all(again for _, again in seconds):
-        return 1
-    least = max(LEAST_S, start_s)
-    shortest, longest = (max(choose(second for second, _ in seconds), 1e-9) for choose in (min, max))
-    number = max(1.0, min(least / shortest, max(MOST_S, least) / longest))
-    power = 10 ** math.floor(math.log10(number))
-    return int(power * max(step for step in _STEPS if step * power <= number))
 
 
 def _common(listings: Sequence[Listing]) -> Iterator[Sequence[Benchmark]]:

@@ -76,6 +76,7 @@ void pd_waits_tell(void);
 void pd_wait_begin(void);
 void pd_wait_end(void);
 void pd_note(const char *word, const char *text);
+int pd_mark(const char *text);
 PD_NOTHROW void pd_field(struct pd_frame *, unsigned int cell, const void *base, int kind, unsigned int depth, ...);
 PD_NOTHROW void pd_field_text(struct pd_frame *, unsigned int cell, const void *base, unsigned int depth, ...);
 PD_NOTHROW void pd_span(struct pd_frame *, unsigned int cell, const void *base, unsigned long element_size, unsigned int depth, ...);

@@ -1,6 +1,6 @@
 /*
  * `perfdiff`: loaded at PHP's start where an ini file of ours is among those that are read, and `PERFDIFF_PHP` names a sheet (see
- * perfdiff/languages/php/start.py). It has no functions and no settings: what it cannot do, it tells in a note.
+ * perfdiff/languages/php/start.py). It has no settings, and no functions but where tests are to be marked: what it cannot do, it tells in a note.
  */
 #include <stdlib.h>
 
@@ -26,13 +26,32 @@ static bool start(void)
 	return true;
 }
 
+/* perfdiff_mark(string $text): bool; of the driver that runs tests, see pd_mark. */
+ZEND_BEGIN_ARG_INFO_EX(mark_arguments, 0, 0, 1)
+	ZEND_ARG_TYPE_INFO(0, text, IS_STRING, 0)
+ZEND_END_ARG_INFO()
+
+static PHP_FUNCTION(perfdiff_mark)
+{
+	zend_string *text;
+
+	ZEND_PARSE_PARAMETERS_START(1, 1)
+		Z_PARAM_STR(text)
+	ZEND_PARSE_PARAMETERS_END();
+	RETURN_BOOL(pd_mark(ZSTR_VAL(text)));
+}
+
+static const zend_function_entry marking[] = {PHP_FE(perfdiff_mark, mark_arguments) PHP_FE_END};
+
 static PHP_MINIT_FUNCTION(perfdiff)
 {
-	(void)type, (void)module_number;
+	(void)module_number;
 	pd_note("version", PHP_VERSION);
 	is_on = start();
 	if (!is_on)
 		pd_note("failed", "the probes could not be started");
+	if (is_on && getenv("PERFDIFF_MARKS") && zend_register_functions(NULL, marking, NULL, type) == FAILURE)
+		pd_note("unmarked", "the function that marks tests could not be given to PHP");
 	return SUCCESS;
 }
 

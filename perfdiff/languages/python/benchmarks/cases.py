@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from .marks import Marks
 from .reporting import Report
-from .trials import LONG_TEST_S, described, own_s
+from .trials import LONG_TEST_S, Attempt, described, own_s
 
 _STANDING_IN = re.compile(r"unittest\.loader\.\w+\.")  # names of tests in place of modules that cannot be imported
 
@@ -116,6 +117,36 @@ class _Repeated(unittest.TestSuite):
                 self._report.point(benchmark, (), seconds, again=again)
 
 
+class _Marked(unittest.TestSuite):
+    """Runs each test, and marks where it ends, and where what its class or module has for all its tests is put away."""
+
+    def __init__(self, tests: Sequence[Any], outcome: _Outcome, marks: Marks) -> None:
+        super().__init__(tests)
+        self._outcome = outcome
+        self._marks = marks
+        self._last = ""
+
+    def __iter__(self) -> Iterator[Any]:
+        tests: Iterator[Any] = super().__iter__()
+        for test in tests:
+            if self._marks.is_over:
+                return
+            yield test
+            self._last = _name(test)
+            has_run = test.id() in self._outcome.seconds
+            self._marks.end(self._last, has_passed=has_run and test.id() not in self._outcome.whys)
+
+    def _tearDownPreviousClass(self, test: Any, result: Any) -> None:  # noqa: N802 (its name is unittest's)
+        super()._tearDownPreviousClass(test, result)  # type: ignore[misc]
+        if self._last and result._previousTestClass is not test.__class__:
+            self._marks.after(self._last)
+
+    def _handleModuleTearDown(self, result: Any) -> None:  # noqa: N802
+        super()._handleModuleTearDown(result)  # type: ignore[misc]
+        if self._last:
+            self._marks.after(self._last)
+
+
 def _name(test: Any) -> str:
     return _STANDING_IN.sub("", test.id())
 
@@ -157,10 +188,13 @@ def try_all(report: Report, arguments: str) -> None:
 def _chosen(arguments: str, names: Sequence[str]) -> list[Any]:
     """Return some tests by their names, which the loader takes where it is led to the folder that discovery starts from."""
     _lead(shlex.split(arguments))
-    tests = list(_flat(unittest.defaultTestLoader.loadTestsFromNames(names)))
+    tests: list[Any] = []
+    with Attempt():  # the name of a doctest is that of what it is the documentation of, which the loader would call
+        tests = list(_flat(unittest.defaultTestLoader.loadTestsFromNames(names)))
     if [test.id() for test in tests] == list(names):
         return tests
-    return [test for test in _load(shlex.split(arguments)) if test.id() in names]
+    wanted = set(names)
+    return [test for test in _load(shlex.split(arguments)) if test.id() in wanted]
 
 
 def _lead(words: Sequence[str]) -> None:
@@ -184,7 +218,13 @@ def run(arguments: str, name: str, _: Mapping[str, str], calls: int) -> int:
 def run_batch(arguments: str, calls: str, *names: str) -> int:
     """Run some tests so many times; return 1 where one of them fails."""
     tests = [copy.copy(test) for test in _chosen(arguments, names) for _ in range(int(calls))]
-    return _run(tests, len(names) * int(calls))
+    marks = Marks()
+    if not marks.are_wanted:
+        return _run(tests, len(names) * int(calls))
+    outcome = _Outcome()
+    marks.start()
+    _Marked(tests, outcome, marks).run(outcome)
+    return 0
 
 
 def _run(tests: Sequence[Any], number: int) -> int:

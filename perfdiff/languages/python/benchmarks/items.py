@@ -23,6 +23,7 @@ from _pytest.doctest import DoctestItem
 from _pytest.reports import CollectReport
 from _pytest.runner import runtestprotocol
 
+from .marks import Marks
 from .reporting import Report
 from .scanning import benchmark_files
 from .trials import LONG_TEST_S, Attempt, Label, described, identifiers, labels, own_s, point, took
@@ -261,6 +262,7 @@ class _RunningTests:
         self._calls = calls
         self._left = 0  # calls of the test that is running
         self._is_called_again = True  # with the same fixtures
+        self.marks = Marks()
 
     def call(self, _: Any, call: Callable[[], object]) -> None:
         """Call the function of the test as often as is left, until it cannot be called again with the same fixtures."""
@@ -282,6 +284,11 @@ class _RunningTests:
         names = named(items)
         items[:] = [item for item in items if self._is_wanted(*names[item.nodeid])]
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self) -> None:
+        """Mark where the first test begins."""
+        self.marks.start()
+
     def _is_wanted(self, function: str, values: Mapping[str, Label]) -> bool:
         written = {name: str(value) for name, value in values.items()}
         return function in self._functions and (self._given is None or written == self._given)
@@ -289,6 +296,8 @@ class _RunningTests:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> bool:
         """Run a test until its calls are made, or it fails."""
+        if self.marks.is_over:
+            return True
         self._left, self._is_called_again, has_failed = self._calls, True, False
         while self._left > 0 and not has_failed:
             left = self._left
@@ -296,7 +305,11 @@ class _RunningTests:
                 item.ihook.pytest_runtest_logreport(report=report)
                 has_failed |= report.failed
             self._left = min(self._left, left - 1)
-        _tear_down(item, nextitem)
+        with Attempt() as ending:
+            _tear_down(item, nextitem)
+        self.marks.end(_function(item), has_passed=not has_failed and ending.failure is None)
+        if ending.failure and not self.marks.are_wanted:
+            raise RuntimeError(ending.failure)
         return True
 
 
@@ -326,7 +339,11 @@ def run(arguments: str, function: str, given: Mapping[str, str], calls: int) -> 
 
 def run_batch(arguments: str, calls: str, *functions: str) -> int:
     """Run all tests of some functions, so many calls of each; return pytest's exit code."""
-    return _run_pytest(shlex.split(arguments), _RunningTests(functions, None, int(calls)))
+    running = _RunningTests(functions, None, int(calls))
+    if not running.marks.are_wanted:
+        return _run_pytest(shlex.split(arguments), running)
+    code = _run_pytest([*shlex.split(arguments), *_ALL], running)
+    return 0 if code == pytest.ExitCode.TESTS_FAILED else code
 
 
 def _run_pytest(arguments: Sequence[str], plugin: _Trying | _RunningTests) -> int:

@@ -136,11 +136,15 @@ final class Listing extends Watch
     }
 }
 
-/** Runs a test more often, and keeps which passed. */
+/**
+ * Runs a test more often, and keeps which passed. Where it is asked for, it marks in what probes count where each test ends: what fails is told by
+ * its mark then.
+ */
 final class Run extends Watch
 {
     public array $passed = [];
     public array $failures = [];
+    public bool $has_marks = false;
 
     public function __construct(private readonly string $repeated, private readonly int $calls)
     {
@@ -149,11 +153,13 @@ final class Run extends Watch
 
     protected function started(TestCase $test): void
     {
+        $this->has_marks = $this->has_marks || mark('start');
     }
 
     protected function passed(TestCase $test, float $seconds): void
     {
         $this->passed[] = method($test);
+        mark('passed ' . method($test));
         for ($call = 1; $call < $this->calls && method($test) === $this->repeated; $call++) {
             if ($this->again() === null) {
                 $this->failed(name($test), 'it does not pass again');
@@ -165,7 +171,14 @@ final class Run extends Watch
     protected function failed(string $name, string $why): void
     {
         $this->failures[$name] = "$name: $why";
+        mark('failed ' . explode(' set=', $name)[0]);
     }
+}
+
+/** Have the probes' runtime write down what was called since the last mark; return whether it did. */
+function mark(string $text): bool
+{
+    return function_exists('perfdiff_mark') && \perfdiff_mark($text);
 }
 
 function method(TestCase $test): string
@@ -342,6 +355,9 @@ function run_tests(string $words, string $calls, string ...$cases): void
     run([...json_decode($words, true), '--filter', $filter, ...files_of($cases, json_decode($words, true))], $watch);
     $missing = array_diff(array_filter($names, fn ($name) => !str_ends_with($name, '::class')), $watch->passed);
     $is_wanted = fn (string $name): bool => in_array(explode(' set=', $name)[0], $names, true);
+    if ($watch->has_marks) {
+        return;
+    }
     if ($missing || array_filter($watch->failures, $is_wanted, ARRAY_FILTER_USE_KEY)) { // others fail before PHPUnit selects any
         give_up(implode("\n", [...$watch->failures, ...array_map(fn ($name) => "$name did not run", $missing)]));
     }
