@@ -378,5 +378,7 @@ def test_ending_names_the_processes_of_one_service_alone(tmp_path: Path) -> None
         processes.running("sleep 600", tmp_path, {**os.environ, processes.MARK: "1"}, stdout=-3, stderr=-3) as one,
         processes.running("sleep 601", tmp_path, {**os.environ, processes.MARK: "2"}, stdout=-3, stderr=-3) as two,
     ):
+        for service, mark in ((one, "1"), (two, "2")):  # the shell above a command lives on until that has begun, and ended
+            assert processes.holds(lambda service=service, mark=mark: len(processes.family(service.pid, mark)) > 1, 10.0, 0.01)
         assert processes.stop(one.pid, "1", signal.SIGTERM, 10.0)
         assert processes.is_alive(two.pid, "2")

@@ -84,6 +84,7 @@ PD_NOTHROW void pd_span(struct pd_frame *, unsigned int cell, const void *base, 
 #ifdef PD_CALLED
 /* In a counted build all that stands in the program is counted, and in a survey's all functions have probes, which would compile for long. */
 PD_NOTHROW int pd_enter_numbered(struct pd_frame *, unsigned int number);
+PD_NOTHROW int pd_entered(int is_sampled);
 PD_NOTHROW void pd_leave(struct pd_frame *);
 PD_NOTHROW void pd_unsigned(struct pd_frame *, unsigned int cell, pd_cell_t value);
 PD_NOTHROW void pd_signed(struct pd_frame *, unsigned int cell, pd_signed_t value);
