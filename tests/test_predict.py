@@ -245,6 +245,19 @@ def test_what_calls_would_take_if_callees_took_otherwise(
     assert leaf["changed"]["base"]["expected"] == pytest.approx(leaf["sides"]["base"]["expected"], rel=0.01)
 
 
+def test_a_time_for_each_call_holds_where_others_call_the_callee_as_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    functions = (
+        Made("top", lambda side, inputs: 10 * inputs["n"], Change.CHANGED, calls=lambda side, n: {"": 1}),
+        Made("aside", lambda side, inputs: 10 * inputs["n"], calls=lambda side, n: {"": 1}),
+        Made("inner", lambda side, inputs: 10 * inputs["n"], calls=lambda side, n: {"top": 1, "aside": 3}),
+    )
+    world = World(functions, sizes=(10_000, 20_000, 40_000), runs=8, noise=Noise(call=0.01, run=0.01, function=0.0), rest_ns=0.0)
+    folder = stored(world, tmp_path / "shared")
+    document = documented(capsys, "top", "n=20000", "--set", "inner.own = 0.6ms", "--from", folder)  # three times 10·20,000 ns
+    now, then = (document[kind]["base"]["expected"] for kind in ("sides", "changed"))
+    assert then / now == pytest.approx(2.0, abs=0.03)
+
+
 def test_a_caller_is_told_what_it_is_made_of(nested: Path, capsys: pytest.CaptureFixture[str]) -> None:
     makeup = documented(capsys, "top", "n=20000", "--from", nested)["makeup"]["head"]
     assert makeup["own"] == pytest.approx(0.1, abs=0.02)
@@ -318,6 +331,7 @@ def test_annotations_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str
         (("slower", "n=3", "--run", "--set", "slower.time=2*slower.time"), "--set tells what calls, or runs as a whole, would take"),
         (("--run", "n=3", "--set", "slower.time=2*steady.time"), "changes no cost"),
         (("--run", "n=3", "--set", "slower.time=fast"), "changes no cost"),
+        (("slower", "n=3", "--production", "parts"), "it takes no function, inputs or changes"),
         (("--run", "n=3", "--set", "nobody.time=2ms"), "'nobody' is no function with recorded calls"),
         (("slower", "n=3", "--workload", "other", "--run"), "compare with --thorough"),
     ],

@@ -110,13 +110,14 @@ def predict(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         if output_file:
             output.check(output_file)
         if production is not None:
+            if words or changes or of_run or workload:
+                raise UsageError("--production weighs all that was compared: it takes no function, inputs or changes", slug="unknown-input")
             with waiting.progress(quiet=quiet, verbose=verbose) as progress:
                 compared = _recorded(source, repository, options.cache_folder(cache), config, progress)
                 costs = _in_use(production, compared, seed or 0, progress)
-            from perfdiff.report import production as told_of_use
+            from perfdiff.report import production as report_in_use
 
-            output.write(output.told(told_of_use, costs, chosen, output_file), output_file)
-            output.tell(told_of_use.answer(costs), output_file, quiet=quiet)
+            output.deliver(report_in_use, None, costs, chosen, output_file, quiet=quiet)
             return
         wanted = _wanted(words or [], workload, changes or [], of_run=of_run)
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
@@ -126,8 +127,7 @@ def predict(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
                 prediction = _by_recording(_recorded(source, repository, options.cache_folder(cache), config, progress), wanted, seed or 0)
         from perfdiff.report import prediction as report
 
-        output.write(output.told(report, prediction, chosen, output_file), output_file)
-        output.tell(report.answer(prediction), output_file, quiet=quiet)
+        output.deliver(report, None, prediction, chosen, output_file, quiet=quiet)
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,26 +88,29 @@ class Forecast:
     @property
     def interval(self) -> tuple[float, float]:
         """Return the ends between which the expected cost lies."""
-        return _ends(self.draws)
+        low, _, high = summary(self.draws)
+        return low, high
 
     @property
     def call_interval(self) -> tuple[float, float]:
         """Return the ends between which a single new call lies."""
-        return _ends(self.calls)
+        low, _, high = summary(self.calls)
+        return low, high
 
-    def times(self, factors: Floats) -> Forecast:
-        """Return the same with each draw so many times as large (DRAWS,)."""
-        return replace(self, draws=self.draws * factors, calls=self.calls * factors)
+    def times(self, factor: float) -> Forecast:
+        """Return the same with each draw so many times as large."""
+        return replace(self, draws=self.draws * factor, calls=self.calls * factor)
 
     def plus(self, added: Floats) -> Forecast:
         """Return the same with an amount added to each draw (DRAWS,), down to nothing."""
         return replace(self, draws=np.maximum(self.draws + added, 0.0), calls=np.maximum(self.calls + added, 0.0))
 
 
-def _ends(draws: Floats) -> tuple[float, float]:
+def summary(draws: Floats) -> tuple[float, float, float]:
+    """Return the low end of the interval of some draws, their median, and the high end."""
     tail = (1 - LEVEL) / 2
-    low, high = np.quantile(draws, (tail, 1 - tail)).tolist()
-    return low, high
+    low, middle, high = np.quantile(draws, (tail, 0.5, 1 - tail)).tolist()
+    return low, middle, high
 
 
 @dataclass(frozen=True, slots=True)

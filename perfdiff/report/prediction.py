@@ -48,7 +48,7 @@ def json_document(predicted: Predicted) -> dict[str, Any]:
         "metric": predicted.metric,
         "of": predicted.extent.value,
         "level": LEVEL,
-        "inputs": dict(predicted.shown),
+        "inputs": dict(predicted.inputs),
         "typical": dict(predicted.typical),
         "ranges": {name: list(ends) for name, ends in predicted.ranges.items()},
         "sides": {side.value: _side(predicted.sides.get(side)) for side in Side},
@@ -129,7 +129,7 @@ def _subject(predicted: Predicted) -> str:
 
 
 def _at(predicted: Predicted) -> str:
-    return printable(f" at {', '.join(f'{name} = {value}' for name, value in predicted.shown.items())}") if predicted.shown else ""
+    return printable(f" at {', '.join(f'{name} = {value}' for name, value in predicted.inputs.items())}") if predicted.inputs else ""
 
 
 def _levers(predicted: Predicted) -> Iterator[str]:

@@ -17,7 +17,7 @@ from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.stats.rows import thinned, without_features
 from perfdiff.errors import UsageError
 from perfdiff.models.annotation import PHASE, Annotation
-from perfdiff.models.extrapolation import DRAWS, LEVEL, CostModel, Forecast, learnt, written
+from perfdiff.models.extrapolation import CostModel, Forecast, learnt, summary, written
 from perfdiff.records.recorded import Recorded
 from perfdiff.records.schema import FunctionInfo, Phase, SampleTable, Side
 
@@ -56,20 +56,19 @@ class PredictionRequest:
 class Predicted:
     """A prediction by side, None where no scope of a side holds at these inputs; `ratio` is head's expected cost over base's.
 
-    `inputs` are those that were given, `typical` those that annotations use besides. `ranges` are the measured ones. A file of annotations
-    has no sides, and stands as base's. `changed` are costs with the changes that were asked for, `levers` what would change runs most,
-    `makeup` what calls of a function are made of.
+    `inputs` are those that were given, as they were written, `typical` those that annotations use besides, `ranges` the measured ones. A
+    file of annotations has no sides, and stands as base's. `changed` are costs with the changes that were asked for, `levers` what would
+    change runs most, `makeup` what calls of a function are made of.
     """
 
     name: str
     metric: str
     extent: Extent
-    inputs: Mapping[str, float]
-    shown: Mapping[str, str]
+    inputs: Mapping[str, str]
     typical: Mapping[str, float]
     ranges: Mapping[str, tuple[float, float]]
     sides: Mapping[Side, Forecast | None]
-    ratio: Ratio | None
+    ratio: Ratio | None = None
     is_written: bool = False
     changed: Mapping[Side, Forecast] = field(default_factory=dict)
     levers: Mapping[Side, tuple[Lever, ...]] = field(default_factory=dict)
@@ -87,6 +86,8 @@ def predicted(recorded: Recorded, asked: PredictionRequest, *, seed: int) -> Pre
     given = {name: _number(name, text, list(tables.values())) for name, text in asked.inputs.items()}
     models = {side: modelled(_name(asked), table, asked.metric, tuple(given), seed) for side, table in tables.items()}
     prediction = _of(models, given, asked, _name(asked), seed)
+    runs = {side: len(np.unique(table.run)) for side, table in tables.items()}
+    prediction = replace(prediction, ratio=_ratio(prediction.sides, runs))
     if asked.changes:
         changed = {side: _changed(recorded, asked, side, forecast, given, seed) for side, forecast in prediction.sides.items() if forecast}
         prediction = replace(prediction, changed=changed)
@@ -101,20 +102,20 @@ def predicted(recorded: Recorded, asked: PredictionRequest, *, seed: int) -> Pre
 def _changed(  # noqa: PLR0913, PLR0917 (what is predicted, and at which inputs)
     recorded: Recorded, asked: PredictionRequest, side: Side, forecast: Forecast, given: Mapping[str, float], seed: int
 ) -> Forecast:
-    """Return a cost with the changes: what they add to each run that was measured, or take from it, grows as a cost does.
+    """Return a cost with the changes: by what runs that were measured take more or less with them, which grows as costs do.
 
-    To calls of a function they add a share of what these take, which follows the parameters of workloads, or is the same at all inputs.
+    Where inputs are no parameters of workloads, they make the cost so many times as large as in most runs.
     """
     function = asked.function.id if asked.function else None
-    added = changed_by(recorded.experiment, side, asked.changes, asked.workload, function)
-    if added is None:
+    both = changed_by(recorded.experiment, side, asked.changes, asked.workload, function)
+    if both is None:
         return forecast
-    sign = float(np.sign(np.median(added.metrics[TIME]))) or 1.0
-    amounts = replace(added, metrics={TIME: np.maximum(sign * added.metrics[TIME], 0.0)})
-    follows = set(given) <= {feature.name for feature in added.features}
-    more = modelled(_name(asked), amounts, TIME, tuple(given), seed).forecast(given, seed=seed) if follows else None
-    draws = np.full(DRAWS, float(np.median(amounts.metrics[TIME]))) if more is None else more.draws
-    return forecast.plus(sign * draws) if function is None else forecast.times(np.maximum(1 + sign * draws, 0.0))
+    if set(given) <= {feature.name for feature in both[0].features}:
+        before, after = (modelled(_name(asked), table, TIME, tuple(given), seed).forecast(given, seed=seed) for table in both)
+        if before is not None and after is not None:
+            return forecast.plus(after.draws - before.draws)
+    now, then = (table.metrics[TIME] for table in both)
+    return forecast.times(float(np.median(then / np.maximum(now, 1.0))))
 
 
 def by_annotations(annotations: Sequence[Annotation], asked: PredictionRequest, name: str, *, seed: int) -> Predicted:
@@ -141,16 +142,15 @@ def _of(models: Mapping[Side, CostModel], given: Mapping[str, float], asked: Pre
     sides = {side: model.forecast(given, seed=seed, version=place) for place, (side, model) in enumerate(models.items())}
     typical = {other: value for model in models.values() for other, value in model.annotation.typical.items() if other not in given}
     ranges = {other: ends for model in models.values() for other, ends in model.ranges.items() if other in given}
-    return Predicted(name, asked.metric, asked.extent, given, dict(asked.inputs), typical, ranges, sides, _ratio(sides))
+    return Predicted(name, asked.metric, asked.extent, dict(asked.inputs), typical, ranges, sides)
 
 
-def _ratio(sides: Mapping[Side, Forecast | None]) -> Ratio | None:
+def _ratio(sides: Mapping[Side, Forecast | None], runs: Mapping[Side, int]) -> Ratio | None:
     base, head = sides.get(Side.BASE), sides.get(Side.HEAD)
     if base is None or head is None or not base.draws.all():
         return None
-    tail = (1 - LEVEL) / 2
-    low, middle, high = np.quantile(head.draws / base.draws, (tail, 0.5, 1 - tail)).tolist()
-    return Ratio(middle, low, high, DRAWS, DRAWS)
+    low, middle, high = summary(head.draws / base.draws)
+    return Ratio(middle, low, high, runs[Side.BASE], runs[Side.HEAD])
 
 
 def _name(asked: PredictionRequest) -> str:
@@ -170,7 +170,7 @@ def _table(recorded: Recorded, asked: PredictionRequest, side: Side) -> SampleTa
     points = {point.id: point for point in experiment.points if asked.workload in (None, point.workload)}
     runs = [run for run in experiment.runs if run.phase is phase and run.side is side and run.point in points]
     if asked.function is None:
-        costs = [run.took_ns if asked.metric == TIME else run.cpu_ns for run in runs]
+        costs = [run.took_ns for run in runs]
     else:
         totals = experiment.totals
         column = totals.wall_ns if asked.metric == TIME else totals.self_ns

@@ -16,7 +16,7 @@ from perfdiff.analysis.annotations.predicting import modelled
 from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.rows import thinned
-from perfdiff.models.extrapolation import DRAWS, CostModel
+from perfdiff.models.extrapolation import DRAWS, CostModel, summary
 from perfdiff.models.observations import columns_of
 from perfdiff.models.population import population
 from perfdiff.records.recorded import Recorded
@@ -148,7 +148,7 @@ def _drawn(compared: Recorded, function: FunctionInfo, calls: SampleTable, share
 
 
 def _ratio(draws: Floats, runs: int) -> Ratio:
-    low, middle, high = np.quantile(draws, (0.025, 0.5, 0.975)).tolist()
+    low, middle, high = summary(draws)
     return Ratio(middle, low, high, runs, runs)
 
 

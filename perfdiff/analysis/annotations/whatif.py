@@ -75,24 +75,28 @@ def makeup(experiment: Experiment, side: Side, function: int, workload: str | No
 
 def changed_by(
     experiment: Experiment, side: Side, changes: Sequence[CostChange], workload: str | None, within: int | None = None
-) -> SampleTable | None:
-    """Return what the changes add to each run, in ns, which may be less than nothing; None where no run of the side was timed.
+) -> tuple[SampleTable, SampleTable] | None:
+    """Return the own time of all functions in each run, as it is and with the changes; None where no run of the side was timed.
 
-    `within` a function, it is what they add to its calls, by the time that they take.
+    `within` a function, it is what one of its calls takes in each run, with callees.
     """
     ledger = _ledger(experiment, side, workload)
     runs: list[Run] = []
-    added: list[float] = []
+    before: list[float] = []
+    after: list[float] = []
     for point in ledger.points:
         book = ledger.books[point, side]
-        runs += book.runs
+        own, whole = _times(book, ledger.place, changes)
         if within is None:
-            added += _added(book, ledger.place, changes).tolist()
+            now, added = book.self_ns.sum(axis=1), _added(book, own, whole)
         else:
             column = ledger.place[within]
-            whole_ns = np.maximum(book.wall_ns[:, column], 1.0)
-            added += (_added(_below(book, column), ledger.place, changes) / whole_ns).tolist()
-    return of_runs(experiment, runs, added, side) if runs else None
+            calls = np.maximum(book.calls[:, column], 1.0)
+            now, added = book.wall_ns[:, column] / calls, _added(_below(book, column), own, whole) / calls
+        runs += book.runs
+        before += now.tolist()
+        after += np.maximum(now + added, 0.0).tolist()
+    return (of_runs(experiment, runs, before, side), of_runs(experiment, runs, after, side)) if runs else None
 
 
 def levers(experiment: Experiment, side: Side, workload: str | None) -> tuple[Lever, ...]:
@@ -112,15 +116,18 @@ def _ledger(experiment: Experiment, side: Side, workload: str | None) -> Ledger:
     return open_ledger(replace(experiment, points=points), (side,))
 
 
-def _added(book: Book, place: Mapping[int, int], changes: Sequence[CostChange]) -> Floats:
-    """Return what changes add to each of the runs of a point (r,)."""
-    columns = len(place)
-    own, whole = np.ones(columns), np.ones(columns)
+def _times(book: Book, place: Mapping[int, int], changes: Sequence[CostChange]) -> tuple[Floats, Floats]:
+    """Return how many times as long as now functions take by themselves, and with callees (f,), with the changes alone."""
+    own, whole = np.ones(len(place)), np.ones(len(place))
     for change in changes:
         column = place[change.function]
         (own if change.own else whole)[column] *= _factor(book, column, change)
-    times = own * whole * _inherited(book, whole)
-    return np.asarray(book.self_ns @ (times - 1))
+    return own, whole
+
+
+def _added(book: Book, own: Floats, whole: Floats) -> Floats:
+    """Return what is added to each of the runs of a point (r,) where functions take `own` and `whole` (f,) times as long."""
+    return np.asarray(book.self_ns @ (own * whole * _inherited(book, whole) - 1))
 
 
 def _below(book: Book, root: int) -> Book:
@@ -128,16 +135,15 @@ def _below(book: Book, root: int) -> Book:
     columns = book.self_ns.shape[1]
     shares = np.zeros(columns)
     shares[root] = 1.0
-    callers = {
-        to: {by: float(np.median(ns)) for (callee, by), ns in book.edges_ns.items() if callee == to and to != root} for to in range(columns)
-    }
+    callers: dict[int, dict[int, float]] = {}
+    for (to, by), ns in book.edges_ns.items():
+        if to not in (root, by):
+            callers.setdefault(to, {})[by] = float(np.median(ns))
     for _ in range(columns):  # a call tree is no deeper; rings settle before
         before = shares.copy()
         for to, times in callers.items():
-            total = sum(ns for by, ns in times.items() if by != to)
-            if total > 0:
-                shares[to] = sum(ns * before[by] for by, ns in times.items() if by < columns and by != to) / total
-        shares[root] = 1.0
+            if total := sum(times.values()):
+                shares[to] = sum(ns * before[by] for by, ns in times.items() if by < columns) / total
         if np.allclose(before, shares, rtol=1e-9):
             break
     edges_ns = {(to, by): ns * shares[by] for (to, by), ns in book.edges_ns.items() if by < columns and to != root and shares[by] > 0}
