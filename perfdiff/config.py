@@ -321,6 +321,26 @@ class CompareConfig:
         return self if least == self.min_effect else replace(self, min_effect=least)
 
 
+RUN = "run"  # what a budget of runs as a whole is named
+
+
+@dataclass(frozen=True, slots=True)
+class CostBudget:
+    """A line of `[budget]`: what a cost of head may be at most, as it is written, `says`, of a `subject` such as `render.time`.
+
+    What is held against the `limit`, in ns, bytes or a number, is the `quantile` of single calls, or runs, or their mean where it is None:
+    at `inputs`, at those that programs `in_use` met, or else at those of the workloads.
+    """
+
+    subject: str
+    says: str
+    quantile: float | None
+    limit: float
+    unit: str  # "ns", "bytes" or "count"
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    in_use: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Config:
     """Everything a comparison follows.
@@ -340,6 +360,7 @@ class Config:
     cluster: ClusterConfig = ClusterConfig()
     cache: CacheConfig = CacheConfig()
     languages: Mapping[str, object] = field(default_factory=dict)
+    budgets: tuple[CostBudget, ...] = ()
     services: tuple[ServiceConfig, ...] = ()
     links: tuple[Link, ...] = ()  # to services that are made worse to reach, for a check
     source: str | None = None

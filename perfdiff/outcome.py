@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from perfdiff import storage
 from perfdiff.analysis.findings import Findings
@@ -21,18 +22,22 @@ from perfdiff.records.schema import Experiment, SampleTable, Side
 from perfdiff.records.thresholds import as_configured
 from perfdiff.revisions.repository import find_repository
 
+if TYPE_CHECKING:
+    from perfdiff.analysis.annotations.consequences import Consequences
+
 TABLES = 128  # sample tables held while they are analysed and drawn, which reads each several times; 2 MB each, as a rule
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The findings, and the recorded calls, runs and counts of lines behind them."""
+    """The findings, the recorded calls, runs and counts of lines behind them, and what they mean for who uses the program."""
 
     findings: Findings
     samples: Callable[[int, Side], SampleTable | None]
     experiment: Experiment | None = None
     counts: Callable[[int, Side], SampleTable | None] = recorded.nothing
     lines: Callable[[], PlaceExperiment | None] = recorded.no_lines
+    consequences: Consequences | None = None
 
     @property
     def drawn(self) -> Callable[[int, Side], SampleTable | None]:

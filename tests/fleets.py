@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from perfdiff.records import parts
+from experiments import Made, Noise, World
+from perfdiff.records import parts, store
 from perfdiff.records.parts import Part, PartFunction
-from perfdiff.records.schema import Edges, Environment, Feature, Origin, Revision, SampleTable, Side, Totals
+from perfdiff.records.schema import Change, Edges, Environment, Feature, Origin, Phase, Revision, SampleTable, Side, Totals
 
 MACHINE = Environment(
     "Testium 3000", 8, "Linux 6.1.0-9", "performance", "gcc 12.2.0", False, "tsc", "0.1.0", "2026-01-01T00:00:00", ("-O2",)
@@ -115,3 +117,32 @@ def _table(function: int, n: np.ndarray, times: np.ndarray, below_ns: float, wei
         call=np.arange(1, rows + 1),
         weight=np.full(rows, weight),
     )
+
+
+def stored(world: World, folder: Path) -> Path:
+    """Run a world, with a run without probes beside each with them, and return the folder in which its experiment is saved."""
+    experiment = world.experiment()
+    plain = [replace(run, id=1000 + run.id, phase=Phase.PLAIN) for run in experiment.runs]
+    tables = [world.samples(info.id, side) for info in experiment.functions for side in Side]
+    store.save(folder, replace(experiment, runs=(*experiment.runs, *plain)), [calls for calls in tables if calls is not None])
+    return folder
+
+
+def served(folder: Path) -> Path:
+    """Return the folder of an experiment in which head's `parse` takes a tenth more, and a square beside, and `store` a fifth less."""
+
+    def parse(side: Side, inputs: Any) -> np.ndarray:
+        n = inputs["n"]
+        return np.asarray(10 * n if side is Side.BASE else 11 * n + 0.004 * n * n)
+
+    functions = (
+        Made("serve", lambda side, inputs: 2 * inputs["n"], calls=lambda side, n: {"": 50}),
+        Made("parse", parse, Change.CHANGED, calls=lambda side, n: {"serve": 50}),
+        Made(
+            "store",
+            lambda side, inputs: 5 * inputs["n"] * (0.8 if side is Side.HEAD else 1.0),
+            Change.CHANGED,
+            calls=lambda side, n: {"serve": 100},
+        ),
+    )
+    return stored(World(functions, sizes=(100, 200, 400, 800), runs=8, noise=Noise()), folder)

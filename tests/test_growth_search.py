@@ -21,10 +21,10 @@ from perfdiff.analysis.series import GROWTH, History
 from perfdiff.analysis.trends.findings import Difference, DifferenceKind, TrendFindings
 from perfdiff.analysis.trends.growth_history import Counted, growth_history
 from perfdiff.cli import log, trends
-from perfdiff.cli.explain import is_named
 from perfdiff.config import CompareConfig
 from perfdiff.errors import MeasurementError, PerfdiffError, UsageError
 from perfdiff.models.shift import ExponentShift
+from perfdiff.records.function_names import is_named
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.schema import Revision, Side
 from perfdiff.report import bisect as bisect_report

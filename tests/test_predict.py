@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,11 @@ import fleets
 from experiments import Made, Noise, World
 from perfdiff import cli
 from perfdiff.analysis.annotations.annotating import annotate
+from perfdiff.models import spread
 from perfdiff.models.annotation import CostClass
 from perfdiff.models.extrapolation import DRAWS, CostModel, Forecast, learnt, written
 from perfdiff.models.language import parse, print_annotation
-from perfdiff.records import store
-from perfdiff.records.schema import Change, Phase, SampleTable, Side
+from perfdiff.records.schema import Change, SampleTable, Side
 from sampled import noisy, table
 from test_schemas import VALIDATORS
 
@@ -118,6 +117,39 @@ def test_a_mode_that_was_never_seen_has_no_cost() -> None:
     assert new is None
 
 
+def test_an_input_that_varies_costs_what_its_calls_cost_together(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    middle = documented(capsys, "steady", "n=2000", "--from", saved)["sides"]["base"]
+    varying = documented(capsys, "steady", "n=Uniform(1000, 3000)", "--from", saved)["sides"]["base"]
+    assert varying["expected"] == pytest.approx(middle["expected"], rel=0.02)
+    assert varying["single_low"] < 0.8 * middle["single_low"]
+    assert varying["single_high"] > 1.2 * middle["single_high"]
+    skewed = documented(capsys, "steady", "n=LogNormal(1000, 0.5)", "--from", saved)["sides"]["base"]
+    assert skewed["expected"] == pytest.approx(300 + 10 * 1000 * np.exp(0.125), rel=0.05)
+    assert predict("steady", "n=Norm(3)", "--from", saved) == 2
+    assert "or Uniform(low, high)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "mean", "deviation"),
+    [
+        ("Uniform(0, 12)", 6.0, 12 / np.sqrt(12)),
+        ("Norm(10, 2)", 10.0, 2.0),
+        ("LogNormal(8, 0.25)", 8 * np.exp(0.03125), 8 * np.exp(0.03125) * np.sqrt(np.exp(0.0625) - 1)),
+        ("Exp(5)", 5.0, 5.0),
+    ],
+)
+def test_distributions_of_inputs_have_their_moments(text: str, mean: float, deviation: float) -> None:
+    values = spread.values(text, np.random.default_rng(1))
+    assert values is not None
+    assert values.mean() == pytest.approx(mean, rel=0.03)
+    assert values.std() == pytest.approx(deviation, rel=0.12)
+
+
+@pytest.mark.parametrize("text", ["1000", "Norm(1, 0)", "Uniform(3, 2)", "Exp(1, 2)", "LogNormal(-1, 1)", "Gamma(1, 2)", "Norm(1, x)"])
+def test_other_texts_are_no_distributions(text: str) -> None:
+    assert spread.values(text, np.random.default_rng(1)) is None
+
+
 def test_an_annotation_in_a_file_predicts_what_it_says() -> None:
     calls = measured(lambda n: 500 + 20 * n)
     annotation = next(annotate("f", calls, ("wall_ns",), seed=1))
@@ -129,15 +161,6 @@ def test_an_annotation_in_a_file_predicts_what_it_says() -> None:
         assert forecast.expected == pytest.approx(whole.expected, rel=0.03)
         assert forecast.interval[0] <= 500 + 20 * n <= forecast.interval[1]
     assert len(forecast.draws) == DRAWS
-
-
-def stored(world: World, folder: Path) -> Path:
-    """Run a world, with a run without probes beside each with them, and return the folder in which its experiment is saved."""
-    experiment = world.experiment()
-    plain = [replace(run, id=1000 + run.id, phase=Phase.PLAIN) for run in experiment.runs]
-    tables = [world.samples(info.id, side) for info in experiment.functions for side in Side]
-    store.save(folder, replace(experiment, runs=(*experiment.runs, *plain)), [calls for calls in tables if calls is not None])
-    return folder
 
 
 @pytest.fixture
@@ -152,7 +175,7 @@ def saved(tmp_path: Path) -> Path:
         Made("steady", lambda side, inputs: 300 + 10 * inputs["n"], calls=lambda side, n: {"": 100}),
     )
     world = World(functions, sizes=(500, 1000, 2000, 4000), runs=8, noise=Noise())
-    return stored(world, tmp_path / "saved")
+    return fleets.stored(world, tmp_path / "saved")
 
 
 def predict(*words: object) -> int:
@@ -200,7 +223,7 @@ def nested(tmp_path: Path) -> Path:
         Made("other", lambda side, inputs: 10 * inputs["n"], calls=lambda side, n: {"top": 1}),
     )
     world = World(functions, sizes=(10_000, 20_000, 40_000), runs=8, noise=Noise(call=0.01, run=0.01, function=0.0), rest_ns=0.0)
-    return stored(world, tmp_path / "nested")
+    return fleets.stored(world, tmp_path / "nested")
 
 
 @pytest.mark.parametrize(
@@ -252,10 +275,24 @@ def test_a_time_for_each_call_holds_where_others_call_the_callee_as_well(tmp_pat
         Made("inner", lambda side, inputs: 10 * inputs["n"], calls=lambda side, n: {"top": 1, "aside": 3}),
     )
     world = World(functions, sizes=(10_000, 20_000, 40_000), runs=8, noise=Noise(call=0.01, run=0.01, function=0.0), rest_ns=0.0)
-    folder = stored(world, tmp_path / "shared")
+    folder = fleets.stored(world, tmp_path / "shared")
     document = documented(capsys, "top", "n=20000", "--set", "inner.own = 0.6ms", "--from", folder)  # three times 10·20,000 ns
     now, then = (document[kind]["base"]["expected"] for kind in ("sides", "changed"))
     assert then / now == pytest.approx(2.0, abs=0.03)
+
+
+def test_calls_that_vary_make_their_caller_vary(nested: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`top` calls `inner` ten times, 160 µs each at n = 20,000: ten calls by Norm(160 µs, 30 µs) vary by 30·√10 µs together."""
+
+    def spread_ns(change: str) -> tuple[float, float]:
+        cost = documented(capsys, "top", "n=20000", "--set", change, "--from", nested)["changed"]["base"]
+        return cost["expected"], (cost["single_high"] - cost["single_low"]) / 2 / 1.96
+
+    steady, varying = spread_ns("inner.time = 0.16ms"), spread_ns("inner.time = Norm(0.16ms, 30 us)")
+    assert varying[0] == pytest.approx(steady[0], rel=0.02)
+    assert np.sqrt(varying[1] ** 2 - steady[1] ** 2) == pytest.approx(30_000 * np.sqrt(10), rel=0.15)
+    assert predict("top", "n=20000", "--set", "inner.time = Gamma(1ms, 2)", "--from", nested) == 2
+    assert "is none of Uniform(low, high)" in capsys.readouterr().err
 
 
 def test_a_caller_is_told_what_it_is_made_of(nested: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -277,7 +314,7 @@ def test_functions_that_call_each_other_inherit_from_who_enters(tmp_path: Path, 
         Made("odd", lambda side, inputs: 5 * inputs["n"], calls=lambda side, n: {"even": 10}),
     )
     world = World(functions, sizes=(10_000, 20_000, 40_000), runs=8, noise=Noise(call=0.01, run=0.01, function=0.0), rest_ns=0.0)
-    folder = stored(world, tmp_path / "ring")
+    folder = fleets.stored(world, tmp_path / "ring")
     document = documented(capsys, "--run", "n=20000", "--set", "top.time = 2 * top.time", "--from", folder)
     assert document["changed"]["base"]["expected"] / document["sides"]["base"]["expected"] == pytest.approx(2.0, abs=0.03)
 
@@ -294,7 +331,7 @@ def test_the_largest_lever_comes_first(nested: Path, capsys: pytest.CaptureFixtu
 def test_calls_that_warm_up_are_predicted_as_they_are_later(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = Made("f", lambda side, inputs: np.full(len(inputs["n"]), 5000.0), calls=lambda side, n: {"": 100}, first={Side.BASE: (10, 5.0)})
     world = World((made,), sizes=(500, 1000, 2000), runs=8, noise=Noise())
-    document = documented(capsys, "f.self_ns", "n=4000", "--from", stored(world, tmp_path / "warm"))
+    document = documented(capsys, "f.self_ns", "n=4000", "--from", fleets.stored(world, tmp_path / "warm"))
     assert document["sides"]["base"]["low"] <= 5000 <= document["sides"]["base"]["high"]
 
 
@@ -348,27 +385,7 @@ def test_without_a_comparison_there_is_nothing_to_predict_by(tmp_path: Path, cap
 
 @pytest.fixture
 def served(tmp_path: Path) -> Path:
-    """Return the folder of an experiment in which head's `parse` takes a tenth more, and a square beside, and `store` a fifth less."""
-
-    def parse(side: Side, inputs: Any) -> np.ndarray:
-        n = inputs["n"]
-        return np.asarray(10 * n if side is Side.BASE else 11 * n + 0.004 * n * n)
-
-    def cheaper(side: Side, inputs: Any) -> np.ndarray:
-        return np.asarray(5 * inputs["n"] * (0.8 if side is Side.HEAD else 1.0))
-
-    functions = (
-        Made("serve", lambda side, inputs: 2 * inputs["n"], calls=lambda side, n: {"": 50}),
-        Made("parse", parse, Change.CHANGED, calls=lambda side, n: {"serve": 50}),
-        Made(
-            "store",
-            lambda side, inputs: 5 * inputs["n"] * (0.8 if side is Side.HEAD else 1.0),
-            Change.CHANGED,
-            calls=lambda side, n: {"serve": 100},
-        ),
-    )
-    world = World(functions, sizes=(100, 200, 400, 800), runs=8, noise=Noise())
-    return stored(world, tmp_path / "served")
+    return fleets.served(tmp_path / "served")
 
 
 def test_head_is_weighed_by_the_inputs_in_use(served: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

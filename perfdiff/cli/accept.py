@@ -12,12 +12,13 @@ import typer
 
 from perfdiff import configuration, units
 from perfdiff.cli import acceptances, exits, options, output, suggestions, waiting
-from perfdiff.cli.explain import is_named, last
+from perfdiff.cli.explain import last
 from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
     from perfdiff.analysis.acceptances import Acceptance
 from perfdiff.analysis.findings import Findings, FunctionFinding, Ratio
+from perfdiff.records.function_names import is_named
 
 app = options.application()
 

@@ -13,9 +13,9 @@ import typer
 
 from perfdiff import configuration
 from perfdiff.cli import comparison, exits, groups, options, output, recordings, samples, suggestions
-from perfdiff.cli.explain import is_named
 from perfdiff.configuration import Overrides
 from perfdiff.errors import UsageError
+from perfdiff.records.function_names import is_named
 from perfdiff.records.remote import place
 
 if TYPE_CHECKING:

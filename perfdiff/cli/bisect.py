@@ -12,8 +12,8 @@ import typer
 from perfdiff import configuration
 from perfdiff.cli import comparison, destinations, exits, groups, options, output, suggestions, trends
 from perfdiff.cli.destinations import Destination
-from perfdiff.cli.explain import is_named
 from perfdiff.errors import UsageError
+from perfdiff.records.function_names import is_named
 
 if TYPE_CHECKING:
     from perfdiff.analysis.search.bisection import Bisection

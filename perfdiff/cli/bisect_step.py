@@ -15,9 +15,9 @@ from typer.core import TyperCommand
 
 from perfdiff.cli import comparison, exits, groups, options, output, suggestions
 from perfdiff.cli.bisect import check_metric
-from perfdiff.cli.explain import is_named
 from perfdiff.config import RUNS_FOR_TIME
 from perfdiff.errors import MeasurementError, StoreError
+from perfdiff.records.function_names import is_named
 
 if TYPE_CHECKING:
     from perfdiff.analysis.findings import Findings

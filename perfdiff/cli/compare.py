@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff import configuration, temporary
-from perfdiff.cli import acceptances, destinations, exits, fleet, options, output, recordings, samples, waiting
+from perfdiff.cli import acceptances, consequences, destinations, exits, fleet, options, output, recordings, samples, waiting
 from perfdiff.cli.comparison import deliver, headline
 from perfdiff.cli.fleet import Wished
 from perfdiff.configuration import Overrides
@@ -57,6 +57,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     ] = None,
     save: options.Save = None,
     cluster: options.Cluster = None,
+    production: options.Production = None,
     repository: options.Repository = Path(),
     output_files: options.Outputs = None,
     report_format: options.ReportFormat = None,
@@ -72,6 +73,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         places = destinations.chosen(report_format, output_files, full=full)
         if save:
             samples.check(save)
+        consequences.check(production)
         overrides = Overrides(file=config, seed=seed, cluster=cluster)
         wished = Wished(
             tuple(map(place, folders)),
@@ -85,11 +87,12 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         with temporary.folder("perfdiff-fleet-") as room:
             with waiting.progress(quiet=quiet, verbose=verbose) as progress:
                 outcome = compared(_recorded(wished, room, progress), overrides, progress)
+                outcome = consequences.drawn(outcome, Path.cwd(), overrides, production, progress)
             deliver(outcome, places)
             if save and outcome.recorded:
                 samples.save(save, outcome.recorded)
         output.tell(headline(outcome), *destinations.written(places), quiet=quiet)
-        raise typer.Exit(exits.of_verdict(outcome.findings.verdict, strict=strict))
+        raise typer.Exit(exits.of_outcome(outcome, strict=strict))
 
 
 def _recorded(wished: Wished, room: Path, progress: Progress) -> Recorded:

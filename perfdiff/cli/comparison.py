@@ -17,7 +17,20 @@ import typer
 from typer.core import TyperCommand
 
 from perfdiff import __version__, configuration
-from perfdiff.cli import COMMANDS, acceptances, destinations, exits, groups, options, output, samples, suggestions, ticket, waiting
+from perfdiff.cli import (
+    COMMANDS,
+    acceptances,
+    consequences,
+    destinations,
+    exits,
+    groups,
+    options,
+    output,
+    samples,
+    suggestions,
+    ticket,
+    waiting,
+)
 from perfdiff.cli.destinations import Destination
 from perfdiff.cli.leaving import Answering
 from perfdiff.config import PLACE, RUNS_FOR_TIME, Config
@@ -119,6 +132,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     thorough: options.Thorough = False,
     time: options.Time = None,
     cluster: options.Cluster = None,
+    production: options.Production = None,
     *,
     workloads: groups.Workload,
     repeats: groups.Repeats,
@@ -135,6 +149,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             samples.check(save)
         if ticket_folder:
             ticket.check(ticket_folder)
+        consequences.check(production)
         overrides = overridden(context, project, workloads, repeats)
         overrides = replace(overrides, fast=fast, thorough=thorough, time=time, cluster=cluster)
         if dry_run:
@@ -147,6 +162,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
                 deadline.time_s = asked.config.measure.time_s
                 uncommitted = ticket.changes(asked, ticket_folder, progress) if ticket_folder else None
                 outcome = answered(asked, project.repository, overrides, progress)
+                outcome = consequences.drawn(outcome, project.repository, overrides, production, progress)
                 if ticket_folder:
                     progress.stage("writing the ticket", None)
                     ticket.write(ticket_folder, outcome, asked, uncommitted)
@@ -156,7 +172,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             if project.verbose:
                 output.tell_stages(outcome.findings.stages)
             output.tell(headline(outcome), *destinations.written(places), quiet=project.quiet, ticket=ticket_folder)
-        code = exits.of_verdict(outcome.findings.verdict, strict=strict or deadline.is_cut)
+        code = exits.of_outcome(outcome, strict=strict or deadline.is_cut)
         raise typer.Exit(code if answering.code is None else answering.code)
 
 
@@ -296,7 +312,7 @@ def headline(outcome: Outcome) -> str:
     """Return the answer of a comparison in one sentence."""
     from perfdiff.report import document
 
-    return document.headline(outcome.findings)
+    return document.headline(outcome.findings, outcome.consequences)
 
 
 def rendered(outcome: Outcome, place: Destination, search: tuple[Block, ...] = ()) -> str:
@@ -304,7 +320,7 @@ def rendered(outcome: Outcome, place: Destination, search: tuple[Block, ...] = (
     from perfdiff.report import document, renderers, terminal
 
     samples = outcome.drawn if place.form in renderers.DRAWING else None
-    report = replace(document.build(outcome.findings, samples), search=search)
+    report = replace(document.build(outcome.findings, samples, outcome.consequences), search=search)
     if place.form is options.Format.TEXT:
         lines = None if place.full else terminal.PAGE
         return terminal.render(report, width=output.width(place.file), colour=output.colour(place.file), lines=lines)

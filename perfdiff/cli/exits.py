@@ -17,6 +17,7 @@ from perfdiff.errors import OutOfTimeError, PerfdiffError, UsageError
 if TYPE_CHECKING:
     from perfdiff.analysis.findings import Verdict
     from perfdiff.analysis.series import Standing
+    from perfdiff.outcome import Outcome
 
 
 class ExitCode(IntEnum):
@@ -38,6 +39,18 @@ def of_verdict(verdict: Verdict | str, *, strict: bool) -> ExitCode:
     if verdict == "inconclusive" and strict:
         return ExitCode.INCONCLUSIVE
     return ExitCode.FINE
+
+
+def of_outcome(outcome: Outcome, *, strict: bool) -> ExitCode:
+    """Return the exit code of a comparison whose budgets are held as well: one that is exceeded is as bad as a regression."""
+    from perfdiff.analysis.annotations.consequences import BudgetStanding
+
+    budgets = outcome.consequences
+    if budgets and budgets.some(BudgetStanding.EXCEEDED):
+        return ExitCode.REGRESSION
+    if budgets and budgets.some(BudgetStanding.OPEN, BudgetStanding.UNKNOWN) and strict and outcome.findings.verdict != "regression":
+        return ExitCode.INCONCLUSIVE
+    return of_verdict(outcome.findings.verdict, strict=strict)
 
 
 def of_standing(standing: Standing, *, strict: bool) -> ExitCode:

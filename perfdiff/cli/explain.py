@@ -14,6 +14,7 @@ from perfdiff.cli import acceptances, comparison, exits, options, output, sugges
 from perfdiff.configuration import Overrides
 from perfdiff.errors import UsageError
 from perfdiff.progress import Progress
+from perfdiff.records.function_names import is_named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 app = options.application()
 
-_SCOPES = ("::", "\\", ".")  # what stands between a name and its scope, in one language or another
 _HELP = """
 Show everything that a comparison found out about a function: for which inputs, how much, how certain, why, and the source on both sides.
 
@@ -126,14 +126,6 @@ def _choice(given: str, named: Sequence[FunctionFinding], min_effect: float) -> 
     rows = [f"  {place:{width}}  {each.info.name}: {says}" for place, each, says in zip(places, named, standings, strict=True)]
     said = [f"{len(named)} functions are named '{given}':", *rows, f"`perfdiff explain {places[0]}` tells all of the first one"]
     return "\n".join(map(printable, said))
-
-
-def is_named(given: str, name: str, file: str) -> bool:
-    """Return whether what a user wrote, `NAME` or `FILE:NAME`, means a function; its parameters and scope may be left out."""
-    folder, colon, bare = given.rpartition(":")
-    if colon and not folder.endswith(":"):
-        return file.endswith(folder) and is_named(bare, name, file)
-    return any(whole == given or whole.endswith(tuple(f"{mark}{given}" for mark in _SCOPES)) for whole in (name, name.partition("(")[0]))
 
 
 def _unknown(function: str, findings: Findings) -> str:

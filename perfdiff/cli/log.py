@@ -12,9 +12,9 @@ import typer
 from perfdiff import configuration
 from perfdiff.cli import comparison, exits, groups, options, output, recordings, suggestions
 from perfdiff.cli.annotate import chosen_metrics
-from perfdiff.cli.explain import is_named
 from perfdiff.config import CompareConfig
 from perfdiff.errors import MeasurementError, UsageError
+from perfdiff.records.function_names import is_named
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

@@ -107,6 +107,14 @@ Cluster = Annotated[
         help="Measure and analyse on the workers of this Dask scheduler, such as tcp://lab1:8786.",
     ),
 ]
+Production = Annotated[
+    Path | None,
+    typer.Option(
+        "--production",
+        metavar="FOLDER",
+        help="Tell what head costs at the inputs that programs in use met, as `perfdiff record` left them in this folder.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")]
 Full = Annotated[bool, typer.Option("--full", help="Show all of the report on the terminal, not only what fits a page of 60 lines.")]
 Fast = Annotated[

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import check, exits, options, output, samples, suggestions, waiting
-from perfdiff.cli.explain import is_named, last
+from perfdiff.cli import check, consequences, exits, options, output, samples, suggestions, waiting
+from perfdiff.cli.explain import last
 from perfdiff.errors import UsageError
+from perfdiff.records.function_names import is_named
 from perfdiff.records.remote import place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from perfdiff.analysis.annotations.consequences import InUse
     from perfdiff.analysis.annotations.predicting import Predicted
-    from perfdiff.analysis.annotations.production import InUse
     from perfdiff.analysis.annotations.whatif import CostChange
     from perfdiff.models.annotation import Annotation
     from perfdiff.progress import Progress
@@ -39,18 +40,20 @@ name them, or as the parameters of workloads. The metric is time unless one is n
   perfdiff predict insert n=1e6
   perfdiff predict insert.alloc_bytes n=1e6 mode=FAST
   perfdiff predict insert --run n=1e6
+  perfdiff predict insert 'n=LogNormal(1e4, 0.5)'
   perfdiff predict --run n=1e6
   perfdiff predict sort.time size=2e6 --from perf/annotations
   perfdiff predict --production collected/
 """
 
 _TIME = "wall_ns"
-_ALIASES = {"time": _TIME, "cpu": "cpu_ns"}
 _UNITS_NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
+_NUMBER, _UNIT = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?", "|".join(_UNITS_NS)
 _CHANGE = re.compile(
-    r"\s*(?P<cost>(?P<name>\S.*?)\.(?P<metric>time|own))\s*=\s*(?P<number>\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
-    r"(?:\s*\*\s*(?P<again>\S.*?)|\s*(?P<unit>ns|us|µs|ms|s))\s*"
+    r"\s*(?P<cost>(?P<name>\S.*?)\.(?P<metric>time|own))\s*=\s*"
+    rf"(?:(?P<number>{_NUMBER})(?:\s*\*\s*(?P<again>\S.*?)|\s*(?P<unit>{_UNIT}))|(?P<varying>[A-Z]\w*\(.*\)))\s*"
 )
+_TIME_OF_CALL = re.compile(rf"({_NUMBER})\s*({_UNIT})\b")
 _RECORDED = (".bin", ".parquet")  # suffixes of files of recorded calls
 
 
@@ -87,7 +90,7 @@ def predict(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         typer.Option(
             "--set",
             metavar="CHANGE",
-            help="What if 'parse.time = 0.5 * parse.time', or 'parse.own = 2ms' a call (may be repeated).",
+            help="What if 'parse.time = 0.5 * parse.time', 'parse.own = 2ms' or 'parse.time = Norm(8ms, 1ms)' a call (may be repeated).",
         ),
     ] = None,
     workload: Annotated[
@@ -173,22 +176,11 @@ def _recorded(source: str | None, repository: Path, cache: Path, config: Path | 
 
 def _in_use(production: Path, compared: Recorded, seed: int, progress: Progress) -> InUse:
     """Weigh a comparison by recordings in a folder; raise UsageError where these have nothing in common with it."""
-    from perfdiff import temporary
     from perfdiff.analysis.annotations.production import in_use
-    from perfdiff.cli import fleet
 
-    if len(compared.sides) < 2:
-        raise UsageError("recordings in use weigh a comparison, and this is of one version", slug="nothing-to-predict")
-    with temporary.folder() as room:
-        is_of_parts = fleet.is_fleet([production])
-        recorded = fleet.of_one_version(production, room, seed, progress) if is_of_parts else samples.load([place(str(production))])
+    with consequences.recorded_in_use(production, seed, progress) as recorded:
         progress.stage("predicting", None)
-        costs = in_use(compared, recorded, seed=seed)
-    if costs is None:
-        raise UsageError(
-            f"what '{production}' holds has no calls of a function that the comparison measured on both sides", slug="nothing-to-predict"
-        )
-    return costs
+        return in_use(compared, recorded, seed=seed)
 
 
 def _by_recording(recorded: Recorded, wanted: _Wanted, seed: int) -> Predicted:
@@ -217,7 +209,10 @@ def _by_file(file: Path, wanted: _Wanted, seed: int) -> Predicted:
 
 def _change(text: str, recorded: Recorded) -> CostChange:
     """Return the change that a text describes; raise UsageError where it describes none."""
+    import numpy as np
+
     from perfdiff.analysis.annotations.whatif import CostChange
+    from perfdiff.models import spread
 
     match = _CHANGE.fullmatch(text)
     if match is None or (match["again"] and match["again"] != match["cost"]):
@@ -225,39 +220,39 @@ def _change(text: str, recorded: Recorded) -> CostChange:
             f"'{text}' changes no cost; write one such as 'parse.time = 0.5 * parse.time' or 'parse.own = 2ms'", slug="unknown-change"
         )
     info, _ = _function(match["name"], recorded)
+    if match["varying"]:
+        in_ns = _TIME_OF_CALL.sub(lambda time: repr(float(time[1]) * _UNITS_NS[time[2]]), match["varying"])
+        values = spread.values(in_ns, np.random.default_rng(0))
+        if values is None:
+            raise UsageError(f"'{match['varying']}' is none of {spread.FORMS}, as Norm(8ms, 1ms)", slug="unknown-change")
+        return CostChange(info.id, ns=float(values.mean()), own=match["metric"] == "own", varies_ns=float(values.std()))
     value, own = float(match["number"]), match["metric"] == "own"
     if match["unit"]:
         return CostChange(info.id, ns=value * _UNITS_NS[match["unit"]], own=own)
     return CostChange(info.id, factor=value, own=own)
 
 
-def _metric(subject: str) -> tuple[str, str] | None:
-    """Return a function and the metric that is named behind it, None where none is."""
-    from perfdiff.records.metrics import METRICS
-
-    name, dot, metric = subject.rpartition(".")
-    meant = _ALIASES.get(metric, metric if metric in METRICS and METRICS[metric].per_call else None)
-    return (name, meant) if dot and meant else None
-
-
 def _function(subject: str, recorded: Recorded) -> tuple[FunctionInfo, str]:
     """Return the measured function that a subject names, and the metric; raise UsageError where it names none, or several."""
+    from perfdiff.analysis.annotations.subjects import named, readings
+
     functions = recorded.experiment.functions
-    for name, metric in ((subject, _TIME), *filter(None, [_metric(subject)])):
-        named = [info for info in functions if is_named(name, info.name, info.file)]
-        if len(named) > 1:
-            places = ", ".join(f"{info.file}:{info.name}" for info in named[:5])
-            raise UsageError(f"'{name}' names {len(named)} functions: give one of {places}", slug="unknown-function")
-        if named:
-            return named[0], metric
-    name = (_metric(subject) or (subject, ""))[0]
+    meant, metric = named(subject, functions)
+    if len(meant) == 1:
+        return meant[0], metric
+    if meant:
+        places = ", ".join(f"{info.file}:{info.name}" for info in meant[:5])
+        raise UsageError(f"'{subject}' names {len(meant)} functions: give one of {places}", slug="unknown-function")
+    name = list(readings(subject))[-1][0]
     near = configuration.nearest(name, {info.name for info in functions})
     raise UsageError(f"'{name}' is no function with recorded calls{near}", slug="unknown-function")
 
 
 def _of_annotations(subject: str, rules: Sequence[Annotation]) -> tuple[str, str]:
     """Return the function of a file of annotations that a subject names, and the metric; the first one of a name where none is said."""
-    for name, metric in ((subject, None), *filter(None, [_metric(subject)])):
+    from perfdiff.analysis.annotations.subjects import readings
+
+    for name, metric in readings(subject):
         named = [rule for rule in rules if is_named(name, rule.function, "")]
         if named:
             return named[0].function, metric or (_TIME if any(rule.metric == _TIME for rule in named) else named[0].metric)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff.cli import comparison, exits, groups, options, output, suggestions
-from perfdiff.cli.explain import is_named
+from perfdiff.records.function_names import is_named
 
 if TYPE_CHECKING:
     from perfdiff.analysis.trends.findings import TrendFindings

@@ -23,6 +23,7 @@ from perfdiff.config import (
     WorkloadConfig,
 )
 from perfdiff.configuration import (
+    budgets,
     buildsystem,
     recognition,
     services,
@@ -61,7 +62,7 @@ def load(
     path = overrides.file or _find(directory)
     source = _read(path) if path else None
     if source:
-        check_keys(source, source.table, (*settings.SECTIONS, "service", "workload"), ())
+        check_keys(source, source.table, (*settings.SECTIONS, budgets.SECTION, "service", "workload"), ())
     _check_variables(environment)
     place = project(directory, overrides.file)
     offered = tuple(_services(source)) if source else ()
@@ -133,6 +134,7 @@ class _ReadProject:
             measure=_measure(values["measure"]),
             cluster=ClusterConfig(**values["cluster"]),
             cache=CacheConfig(**values["cache"]),
+            budgets=tuple(budgets.read(source)) if source else (),
             source=str(source.path) if source else None,
             languages={name: language.settings(**values[name]) for name, language in programs.languages.items()},
             services=self.services,

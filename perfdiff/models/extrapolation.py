@@ -101,9 +101,25 @@ class Forecast:
         """Return the same with each draw so many times as large."""
         return replace(self, draws=self.draws * factor, calls=self.calls * factor)
 
+    def varied(self, deviation: float, rng: np.random.Generator) -> Forecast:
+        """Return the same with single calls that vary besides, by a standard deviation."""
+        return replace(self, calls=np.maximum(self.calls + deviation * rng.standard_normal(DRAWS), 0.0)) if deviation else self
+
     def plus(self, added: Floats) -> Forecast:
         """Return the same with an amount added to each draw (DRAWS,), down to nothing."""
         return replace(self, draws=np.maximum(self.draws + added, 0.0), calls=np.maximum(self.calls + added, 0.0))
+
+
+def mixed(forecasts: Sequence[Forecast]) -> Forecast:
+    """Return the cost of calls at several inputs, of which each is met as often: what is expected of all, and single calls at any."""
+    calls = np.array([forecast.calls for forecast in forecasts])
+    beyond = {name: max(forecast.beyond.get(name, 1.0) for forecast in forecasts) for forecast in forecasts for name in forecast.beyond}
+    classes = dict.fromkeys((kind for forecast in forecasts for kind in forecast.classes), 0.0)
+    for forecast in forecasts:
+        for kind, weight in forecast.classes.items():
+            classes[kind] += weight / len(forecasts)
+    mean = np.mean([forecast.draws for forecast in forecasts], axis=0)
+    return Forecast(mean, calls[np.arange(DRAWS) % len(forecasts), np.arange(DRAWS)], beyond, classes)
 
 
 def summary(draws: Floats) -> tuple[float, float, float]:

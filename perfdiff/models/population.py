@@ -12,7 +12,9 @@ from perfdiff.models.observations import columns_of
 from perfdiff.records.schema import Floats, SampleTable
 
 _BINS = 20  # each with as much of the cost, so that rare and dear inputs have bins of their own
-_ANEW = 200  # drawings of runs
+WAYS = 200  # to draw runs anew
+FINE = 200  # bins where quantiles are asked for, so that each holds half a percent of the cost
+CALLS = 100  # of a bin that are drawn to know how calls scatter
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +25,17 @@ class Population:
     weights: Floats
 
     def anew(self, bins: Sequence[int], draws: int, seed: int) -> Floats:
-        """Return the calls of some bins (draws, bins) with the runs drawn anew (bootstrap), in `_ANEW` ways that take turns."""
+        """Return the calls of some bins (draws, bins) with the runs drawn anew (bootstrap), in `WAYS` ways that take turns."""
         runs = self.weights.shape[1]
-        times = np.random.default_rng(seed).multinomial(runs, np.full(runs, 1 / runs), size=_ANEW)
-        return np.asarray((times @ self.weights[list(bins)].T)[np.arange(draws) % _ANEW])
+        times = np.random.default_rng(seed).multinomial(runs, np.full(runs, 1 / runs), size=WAYS)
+        return np.asarray((times @ self.weights[list(bins)].T)[np.arange(draws) % WAYS])
 
 
-def population(calls: SampleTable, annotation: Annotation, features: Sequence[str]) -> Population:
-    """Return the calls in bins of what an annotation says that they cost; `features` are told of each, and calls without one left out."""
+def population(calls: SampleTable, annotation: Annotation, features: Sequence[str], number: int = _BINS) -> Population:
+    """Return the calls in a `number` of bins of what an annotation says that they cost.
+
+    `features` are told of each bin; calls without one are left out.
+    """
     columns = columns_of(calls)
     used = [name for name in dict.fromkeys(features) if name in columns]
     complete = np.all([np.isfinite(columns[name]) for name in used], axis=0) if used else np.ones(len(calls), dtype=bool)
@@ -40,7 +45,7 @@ def population(calls: SampleTable, annotation: Annotation, features: Sequence[st
     order = np.argsort(cost, kind="stable")
     calls_of_row = calls.weight[rows][order]
     load = np.cumsum(cost[order] * calls_of_row)
-    bins = np.minimum((load / max(load.max(initial=0.0), 1e-300) * _BINS).astype(np.int64), _BINS - 1)
+    bins = np.minimum((load / max(load.max(initial=0.0), 1e-300) * number).astype(np.int64), number - 1)
     places = np.unique(bins)
     runs, index = np.unique(calls.run[rows][order], return_inverse=True)
     weights = np.zeros((len(places), len(runs)))

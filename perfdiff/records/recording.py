@@ -7,7 +7,7 @@ proportion to the file. A process that was killed leaves a recording that is rea
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -135,8 +135,8 @@ class RecordedSamples:
         found: Floats | None = getattr(self, name) if name in MEASURED else self.counters.get(name)
         return found
 
-    def rows(self, keep: Bools) -> RecordedSamples:
-        """Return the rows where `keep` (n,) holds."""
+    def rows(self, keep: Bools | slice) -> RecordedSamples:
+        """Return the rows where `keep` (n,) holds, or those of a slice."""
         columns = {name: getattr(self, name)[keep] for name in self.__slots__ if name != "counters"}
         return RecordedSamples(**columns, counters={name: values[keep] for name, values in self.counters.items()})
 
@@ -225,7 +225,7 @@ def _recording(header: Header, contents: Contents, lines: tuple[HotLine, ...], s
         costs=ProbeCosts(*(cost / TIME_UNITS * header.ns_per_tick for cost in header.costs)),
         totals=totals,
         edges=_edges(header, contents, totals),
-        samples={probe: _samples(header, contents, probe) for probe in sorted(contents.samples)},
+        samples=_samples(header, contents),
         types=contents.types,
         multiplexed=frozenset(name for name, flags in header.counters if CounterFlag.MULTIPLEXED in flags),
         lines=lines,
@@ -330,17 +330,32 @@ def _library_ns(header: Header, contents: Contents) -> dict[tuple[int, str], tup
     return sums
 
 
-def _samples(header: Header, contents: Contents, probe: int) -> RecordedSamples:
-    segments = contents.samples[probe]
-    cells = segments[0][1]
+def _samples(header: Header, contents: Contents) -> dict[int, RecordedSamples]:
+    """Return the single calls of all probes; probes whose records are of one width are read together, as a process may have hundreds."""
+    by_width: dict[int, list[int]] = {}
+    for probe in sorted(contents.samples):
+        by_width.setdefault(contents.samples[probe][0][1], []).append(probe)
+    samples: dict[int, RecordedSamples] = {}
+    for cells, probes in by_width.items():
+        segments = [(probe, thread, records) for probe in probes for thread, _, records in contents.samples[probe]]
+        together = _samples_of(header, contents, cells, segments)
+        lengths = [sum(len(records) for _, _, records in contents.samples[probe]) for probe in probes]
+        ends = np.cumsum(lengths).tolist()
+        samples |= {probe: together.rows(slice(end - length, end)) for probe, length, end in zip(probes, lengths, ends, strict=True)}
+    return samples
+
+
+def _samples_of(header: Header, contents: Contents, cells: int, segments: Sequence[tuple[int, int, Cells]]) -> RecordedSamples:
+    """Return the calls that segments of records of so many cells hold, each of a probe and a thread."""
     masks = -(-cells // 64)
     rows = np.concatenate([records for _, _, records in segments])
-    thread = np.concatenate([np.full(len(records), thread, np.int64) for thread, _, records in segments])
-    threads, place = np.unique(thread, return_inverse=True)
+    lengths = [len(records) for _, _, records in segments]
+    owners = {owner: place for place, owner in enumerate(dict.fromkeys(segment[:2] for segment in segments))}
+    place = np.repeat([owners[segment[:2]] for segment in segments], lengths)
     stands = rows[:, SAMPLE_WORDS - 1].astype(np.float64)
-    kept = np.bincount(place, stands, len(threads))
-    calls = np.array([contents.totals[probe, number]["calls"] for number in threads.tolist()], np.float64)
-    share = np.divide(calls, kept, out=np.zeros(len(threads)), where=kept > 0)  # damaged records may stand for no call
+    kept = np.bincount(place, stands, len(owners))
+    calls = np.array([contents.totals[owner]["calls"] for owner in owners], np.float64)
+    share = np.divide(calls, kept, out=np.zeros(len(owners)), where=kept > 0)  # damaged records may stand for no call
     unit = header.ns_per_tick / TIME_UNITS
     signed = rows[:, 1:3].view(np.int64).astype(np.float64) * unit
     callee_calls = rows[:, 3].astype(np.float64)
@@ -352,9 +367,9 @@ def _samples(header: Header, contents: Contents, probe: int) -> RecordedSamples:
     column = np.arange(cells)
     words = rows[:, first : first + masks][:, ::-1]
     return RecordedSamples(
-        thread=thread,
+        thread=np.repeat([thread for _, thread, _ in segments], lengths).astype(np.int64),
         call=rows[:, 0].astype(np.int64),
-        weight=share[place] * stands if len(rows) else np.empty(0),
+        weight=share[place] * stands,
         wall_ns=times[:, 0],
         self_ns=times[:, 1],
         alloc_bytes=resources[0],

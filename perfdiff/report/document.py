@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from perfdiff import units
+from perfdiff.analysis.annotations.consequences import BudgetStanding, Consequences
 from perfdiff.analysis.claims import parts
 from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, MetricFinding, Verdict
 from perfdiff.records.schema import SampleTable, Side
+from perfdiff.report import consequences as said
 from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, FunctionSection, Items, Sentence, Table, Tone
 from perfdiff.report.counts import work
@@ -43,7 +45,8 @@ class Document:
     `answer` gives verdict, function, figures and cause at a glance; `overview` one row a function; `functions` the sections behind
     it in the same order; `tree` which calls cost more; `work` what was counted of changed functions; `coverage` what was measured and what
     an effect must have to be seen; `unmeasured` what was not measured, and `skipped` the same, by folder where that is a list that nobody
-    reads; `search` how the two revisions were found, where somebody searched.
+    reads; `search` how the two revisions were found, where somebody searched;
+    `means` what it means for who uses the program, its `consequences`.
     `machines` are those of the runs where they are several, `disagreements` what they show where they disagree. `findings` are those it was
     written from, with printable texts; `leading` the same, but with the names of files as they are, which lead programs there.
     """
@@ -66,10 +69,15 @@ class Document:
     machines: Table | None = None
     disagreements: Table | None = None
     search: tuple[Block, ...] = ()
+    consequences: Consequences | None = None
+    means: tuple[Block, ...] = ()
 
 
-def build(findings: Findings, samples: SampleLoader | None = None) -> Document:
-    """Put findings into words. Pass `samples` for formats that draw (`renderers.DRAWING`): they are read once per function and side."""
+def build(findings: Findings, samples: SampleLoader | None = None, consequences: Consequences | None = None) -> Document:
+    """Put findings, and what they mean for who uses the program, into words.
+
+    Pass `samples` for formats that draw (`renderers.DRAWING`): they are read once per function and side.
+    """
     clean: Findings = printable_values(findings)
     labels = {point.id: point.label for point in findings.points}
     lines = lines_each(sum(finding.info.base != finding.info.head for finding in findings.functions))
@@ -97,14 +105,21 @@ def build(findings: Findings, samples: SampleLoader | None = None) -> Document:
         tree=call_tree(clean),
         machines=machine_table(clean),
         disagreements=disagreement_table(clean),
+        consequences=consequences,
+        means=tuple(said.blocks(consequences)) if consequences else (),
     )
 
 
-def headline(findings: Findings) -> str:
-    """Return the answer in one sentence, which begins with the verdict, behind `So far` where measuring was cut short."""
+def headline(findings: Findings, consequences: Consequences | None = None) -> str:
+    """Return the answer in one sentence, which begins with the verdict, behind `So far` where measuring was cut short.
+
+    Budgets that are exceeded, or not known to be kept, have a sentence each behind it.
+    """
     verdict, sentence = wording.ANSWERS[findings.verdict], printable(say(findings.sentence))
     answer = sentence if sentence.lower().startswith(verdict.lower()) else f"{verdict}: {sentence}"
-    return f"So far: {answer[0].lower()}{answer[1:]}" if is_cut_short(findings) else answer
+    answer = f"So far: {answer[0].lower()}{answer[1:]}" if is_cut_short(findings) else answer
+    open_budgets = consequences.some(BudgetStanding.EXCEEDED, BudgetStanding.OPEN, BudgetStanding.UNKNOWN) if consequences else ()
+    return " ".join([answer, *map(said.said, open_budgets)])
 
 
 def conclusion(findings: Findings) -> str:

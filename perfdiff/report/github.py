@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from perfdiff.analysis.annotations.consequences import BudgetStanding
 from perfdiff.analysis.findings import FunctionFinding
 from perfdiff.records.schema import FunctionInfo, Source
+from perfdiff.report import consequences
 from perfdiff.report.blocks import Sentence
 from perfdiff.report.document import Document
 from perfdiff.report.printable import printable, shortened
@@ -26,6 +28,8 @@ def render(document: Document) -> str:
     rest = len(regressed) - MOST_WARNINGS
     more = f" {rest:,} more regressed functions are in the summary." if rest > 0 else ""
     commands = [command("notice", f"{shortened(said, _MOST_TEXT)}{more}", title="perfdiff")]
+    for budget in document.consequences.some(BudgetStanding.EXCEEDED) if document.consequences else ():
+        commands.append(command("warning", shortened(consequences.said(budget), _MOST_TEXT), title="perfdiff: over budget"))
     return "".join(f"{line}\n" for line in [*commands, *(_warning(finding, place) for finding, place in regressed[:MOST_WARNINGS])])
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
+from perfdiff.analysis.annotations.consequences import BudgetFinding, BudgetStanding
 from perfdiff.analysis.findings import FunctionFinding, Verdict
 from perfdiff.records.differences import Skipped
-from perfdiff.report import wording
+from perfdiff.report import consequences, wording
 from perfdiff.report.blocks import FunctionSection, Items, Sentence
 from perfdiff.report.document import Document, conclusion
 from perfdiff.report.labels import Label, labels, unused
@@ -24,21 +25,24 @@ _MOST_SKIPPED = 1_000
 def render(document: Document) -> str:
     """Return one suite: a failure is a regression; what is inconclusive or could not be measured is skipped, with the reason.
 
-    A regression of whole runs that no function is said to make is a failure of its own.
+    A regression of whole runs that no function is said to make is a failure of its own, and so is a budget that is exceeded.
     """
     findings = document.findings
     failures = sum(finding.is_open_regression for finding in findings.functions)
     is_not_located = findings.verdict is Verdict.REGRESSION and not failures
+    budgets = document.consequences.budgets if document.consequences else ()
+    exceeded = sum(finding.standing is BudgetStanding.EXCEEDED for finding in budgets)
+    unknown = sum(finding.standing in (BudgetStanding.OPEN, BudgetStanding.UNKNOWN) for finding in budgets)
     known = labels(findings.functions)
     taken = set(known.values())
     skipped = findings.skipped[:_MOST_SKIPPED]
     suite = ET.Element(
         "testsuite",
         name=_SUITE,
-        tests=str(len(findings.functions) + len(skipped) + is_not_located),
-        failures=str(failures + is_not_located),
+        tests=str(len(findings.functions) + len(skipped) + is_not_located + len(budgets)),
+        failures=str(failures + is_not_located + exceeded),
         errors="0",
-        skipped=str(sum(finding.verdict is Verdict.INCONCLUSIVE for finding in findings.functions) + len(skipped)),
+        skipped=str(sum(finding.verdict is Verdict.INCONCLUSIVE for finding in findings.functions) + len(skipped) + unknown),
     )
     properties = ET.SubElement(suite, "properties")
     revisions = {"base": wording.revision(findings.base), "head": wording.revision(findings.head)}
@@ -46,6 +50,8 @@ def render(document: Document) -> str:
         ET.SubElement(properties, "property", name=name, value=shortened(value, _MOST_TEXT))
     if is_not_located:
         _not_located(suite, document)
+    for budget in budgets:
+        _budget(suite, budget)
     for finding, section in zip(findings.functions, document.functions, strict=True):
         _case(suite, finding, section, known[finding.info.id])
     for item in skipped:
@@ -86,6 +92,17 @@ def _not_located(suite: ET.Element, document: Document) -> None:
         ", ".join(f"{title} {shortened(cell.text, _MOST_TEXT)}" for title, cell in zip(titles, row, strict=True))
         for row in (runs.rows if runs else ())
     )
+
+
+def _budget(suite: ET.Element, finding: BudgetFinding) -> None:
+    test, message = _test(suite, Label("", f"budget of {finding.budget.subject}"), ""), shortened(consequences.said(finding), _MOST_TEXT)
+    match finding.standing:
+        case BudgetStanding.EXCEEDED:
+            ET.SubElement(test, "failure", message=message, type="budget")
+        case BudgetStanding.KEPT:
+            ET.SubElement(test, "system-out").text = message
+        case _:
+            ET.SubElement(test, "skipped", message=message)
 
 
 def _not_measured(suite: ET.Element, item: Skipped, label: Label) -> None:

@@ -96,7 +96,7 @@ def render(document: Document, lead: Sequence[str] = ()) -> str:
     answer = document.answer[0]
     page.add(f"## {prose(answer.text)}" if isinstance(answer, Sentence) else _block(answer), "the answer")
     page.add(code(document.title), "the revisions")
-    page.add_all([*map(_block, (*document.answer[1:], *document.search)), *lead], "what stands behind the answer")
+    page.add_all([*map(_block, (*document.answer[1:], *document.means, *document.search)), *lead], "what stands behind the answer")
     page.add_table(document.overview, lambda count: plural(count, "row") + " of the table of functions")
     for items in (document.work, document.notes):
         if items:

@@ -61,7 +61,7 @@ def render(document: Document, *, width: int = 100, colour: bool = False, lines:
 
 def _blocks(document: Document) -> list[Block]:
     """Return what a terminal shows of a comparison, in its order."""
-    blocks: list[Block | None] = [Sentence(document.title, Tone.MUTED), *document.answer]
+    blocks: list[Block | None] = [Sentence(document.title, Tone.MUTED), *document.answer, *document.means]
     blocks += [document.overview if document.overview.rows else None, document.work]
     if document.coverage not in document.answer:
         blocks.append(document.coverage)

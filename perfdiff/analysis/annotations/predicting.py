@@ -12,16 +12,18 @@ import numpy as np
 from perfdiff import units
 from perfdiff.analysis.annotations.annotating import MOST_ROWS, annotate_prepared, prepared
 from perfdiff.analysis.annotations.runtable import of_runs
-from perfdiff.analysis.annotations.whatif import CostChange, Lever, Makeup, changed_by, levers, makeup
+from perfdiff.analysis.annotations.whatif import CostChange, Lever, Makeup, changed_by, levers, makeup, varied_by
 from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.stats.rows import thinned, without_features
 from perfdiff.errors import UsageError
+from perfdiff.models import spread
 from perfdiff.models.annotation import PHASE, Annotation
-from perfdiff.models.extrapolation import CostModel, Forecast, learnt, summary, written
+from perfdiff.models.extrapolation import CostModel, Forecast, learnt, mixed, summary, written
 from perfdiff.records.recorded import Recorded
-from perfdiff.records.schema import FunctionInfo, Phase, SampleTable, Side
+from perfdiff.records.schema import Floats, FunctionInfo, Phase, SampleTable, Side
 
 TIME = "wall_ns"
+Inputs = Mapping[str, float]
 
 
 class Extent(StrEnum):
@@ -83,8 +85,8 @@ def predicted(recorded: Recorded, asked: PredictionRequest, *, seed: int) -> Pre
             f"no {asked.extent} of {_name(asked)} was timed: compare with --thorough, which times calls in any case",
             slug="nothing-to-predict",
         )
-    given = {name: _number(name, text, list(tables.values())) for name, text in asked.inputs.items()}
-    models = {side: modelled(_name(asked), table, asked.metric, tuple(given), seed) for side, table in tables.items()}
+    given = _met({name: _number(name, text, list(tables.values()), seed) for name, text in asked.inputs.items()})
+    models = {side: modelled(_name(asked), table, asked.metric, tuple(asked.inputs), seed) for side, table in tables.items()}
     prediction = _of(models, given, asked, _name(asked), seed)
     runs = {side: len(np.unique(table.run)) for side, table in tables.items()}
     prediction = replace(prediction, ratio=_ratio(prediction.sides, runs))
@@ -100,7 +102,7 @@ def predicted(recorded: Recorded, asked: PredictionRequest, *, seed: int) -> Pre
 
 
 def _changed(  # noqa: PLR0913, PLR0917 (what is predicted, and at which inputs)
-    recorded: Recorded, asked: PredictionRequest, side: Side, forecast: Forecast, given: Mapping[str, float], seed: int
+    recorded: Recorded, asked: PredictionRequest, side: Side, forecast: Forecast, given: Sequence[Inputs], seed: int
 ) -> Forecast:
     """Return a cost with the changes: by what runs that were measured take more or less with them, which grows as costs do.
 
@@ -110,8 +112,11 @@ def _changed(  # noqa: PLR0913, PLR0917 (what is predicted, and at which inputs)
     both = changed_by(recorded.experiment, side, asked.changes, asked.workload, function)
     if both is None:
         return forecast
-    if set(given) <= {feature.name for feature in both[0].features}:
-        before, after = (modelled(_name(asked), table, TIME, tuple(given), seed).forecast(given, seed=seed) for table in both)
+    deviation = varied_by(recorded.experiment, side, asked.changes, asked.workload, function)
+    forecast = forecast.varied(deviation, np.random.default_rng(seed))
+    if set(asked.inputs) <= {feature.name for feature in both[0].features}:
+        names = tuple(asked.inputs)
+        before, after = (_forecast(modelled(_name(asked), table, TIME, names, seed), given, seed) for table in both)
         if before is not None and after is not None:
             return forecast.plus(after.draws - before.draws)
     now, then = (table.metrics[TIME] for table in both)
@@ -124,7 +129,7 @@ def by_annotations(annotations: Sequence[Annotation], asked: PredictionRequest, 
     if (wanted := f"{name}.{asked.metric}") not in by_name:
         raise UsageError(f"the file has no annotation {wanted}; it has {units.listed(sorted(by_name), 10)}", slug="nothing-to-predict")
     annotation = by_name[wanted]
-    given: dict[str, float] = {}
+    given: dict[str, Floats] = {}
     labels = {
         label: code
         for scope in annotation.scopes
@@ -134,14 +139,27 @@ def by_annotations(annotations: Sequence[Annotation], asked: PredictionRequest, 
     for feature, text in asked.inputs.items():
         if feature not in annotation.features:
             _refuse(feature, annotation.features)
-        given[feature] = labels[text] if text in labels else _finite(feature, text)
-    return replace(_of({Side.BASE: written(annotation)}, given, asked, name, seed), extent=Extent.CALL, is_written=True)
+        given[feature] = np.array([labels[text]]) if text in labels else _finite(feature, text, seed)
+    return replace(_of({Side.BASE: written(annotation)}, _met(given), asked, name, seed), extent=Extent.CALL, is_written=True)
 
 
-def _of(models: Mapping[Side, CostModel], given: Mapping[str, float], asked: PredictionRequest, name: str, seed: int) -> Predicted:
-    sides = {side: model.forecast(given, seed=seed, version=place) for place, (side, model) in enumerate(models.items())}
-    typical = {other: value for model in models.values() for other, value in model.annotation.typical.items() if other not in given}
-    ranges = {other: ends for model in models.values() for other, ends in model.ranges.items() if other in given}
+def _met(values: Mapping[str, Floats]) -> list[Inputs]:
+    """Return the inputs that are met, each as often, of the values of each; one where none of them varies."""
+    most = max((len(column) for column in values.values()), default=1)
+    return [{name: float(column[place % len(column)]) for name, column in values.items()} for place in range(most)]
+
+
+def _forecast(model: CostModel, given: Sequence[Inputs], seed: int, version: int = 0) -> Forecast | None:
+    """Return a cost at inputs that are each met as often; None where that of one is not known."""
+    forecasts = [model.forecast(inputs, seed=seed, version=version) for inputs in given]
+    complete = [forecast for forecast in forecasts if forecast is not None]
+    return mixed(complete) if len(complete) == len(forecasts) else None
+
+
+def _of(models: Mapping[Side, CostModel], given: Sequence[Inputs], asked: PredictionRequest, name: str, seed: int) -> Predicted:
+    sides = {side: _forecast(model, given, seed, place) for place, (side, model) in enumerate(models.items())}
+    typical = {other: value for model in models.values() for other, value in model.annotation.typical.items() if other not in asked.inputs}
+    ranges = {other: ends for model in models.values() for other, ends in model.ranges.items() if other in asked.inputs}
     return Predicted(name, asked.metric, asked.extent, dict(asked.inputs), typical, ranges, sides)
 
 
@@ -181,27 +199,30 @@ def _table(recorded: Recorded, asked: PredictionRequest, side: Side) -> SampleTa
     return of_runs(experiment, runs, costs, side, asked.metric) if runs else None
 
 
-def _number(name: str, text: str, tables: Sequence[SampleTable]) -> float:
-    """Return the value of an input, or the code of the category that a text names."""
+def _number(name: str, text: str, tables: Sequence[SampleTable], seed: int) -> Floats:
+    """Return the value of an input, or the code of the category that a text names (1,), or values of an input that varies (k,)."""
     features = [feature for table in tables for feature in table.features if feature.name == name]
     if not features:
         _refuse(name, list(dict.fromkeys(feature.name for table in tables for feature in table.features)))
     codes = {label: code for feature in features for code, label in feature.labels.items()}
     if text in codes:
-        return float(codes[text])
+        return np.array([float(codes[text])])
     if features[0].category:
         raise UsageError(f"{name} is one of {', '.join(sorted(codes))}, not '{text}'", slug="unknown-input")
-    return _finite(name, text)
+    return _finite(name, text, seed)
 
 
-def _finite(name: str, text: str) -> float:
+def _finite(name: str, text: str, seed: int) -> Floats:
+    varying = spread.values(text, np.random.default_rng([seed, *name.encode()]))
+    if varying is not None:
+        return varying
     try:
         value = float(text)
     except ValueError:
         value = np.nan
     if not np.isfinite(value):
-        raise UsageError(f"'{text}' is no number for {name}; write one such as 1000 or 1e6", slug="unknown-input")
-    return value
+        raise UsageError(f"'{text}' is no number for {name}; write one such as 1000 or 1e6, or {spread.FORMS}", slug="unknown-input")
+    return np.array([value])
 
 
 def _refuse(name: str, inputs: Sequence[str]) -> NoReturn:

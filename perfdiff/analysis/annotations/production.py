@@ -7,15 +7,16 @@ own time that it took in use changes. Recordings vary from host to host, so runs
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from perfdiff.analysis.annotations.annotating import MOST_ROWS, prepared
+from perfdiff.analysis.annotations.consequences import Beyond, Concentration, FunctionInUse, InUse
 from perfdiff.analysis.annotations.predicting import modelled
 from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.rows import thinned
+from perfdiff.errors import UsageError
 from perfdiff.models.extrapolation import DRAWS, CostModel, summary
 from perfdiff.models.observations import columns_of
 from perfdiff.models.population import population
@@ -25,54 +26,10 @@ from perfdiff.records.schema import Floats, FunctionInfo, SampleTable, Side
 METRIC = "self_ns"
 
 
-@dataclass(frozen=True, slots=True)
-class Concentration:
-    """Inputs `above` a value of a feature, which are a share of the `calls`, make a share of what head `added`."""
-
-    feature: str
-    above: float
-    calls: float
-    added: float
-
-
-@dataclass(frozen=True, slots=True)
-class Beyond:
-    """A share of the `calls` in use has more of a feature than the `largest` that was measured, up to `met`."""
-
-    feature: str
-    largest: float
-    met: float
-    calls: float
-
-
-@dataclass(frozen=True, slots=True)
-class FunctionInUse:
-    """A function at the inputs in use: its `share` of all own time there, head over base, and by what share of all own time head `adds`."""
-
-    name: str
-    file: str
-    share: float
-    ratio: Ratio
-    adds: Ratio
-    concentration: Concentration | None
-    beyond: tuple[Beyond, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class InUse:
-    """What head costs in use, over base, for all own time that was recorded; `unknown` is the share of functions that were not compared.
-
-    `runs` were recorded. Functions come in the order of what they add, or save.
-    """
-
-    ratio: Ratio
-    functions: tuple[FunctionInUse, ...]
-    unknown: float
-    runs: int
-
-
-def in_use(compared: Recorded, recorded: Recorded, *, seed: int) -> InUse | None:
-    """Weigh a comparison by recordings of programs in use; None where these have no function in common, or no time."""
+def in_use(compared: Recorded | None, recorded: Recorded, *, seed: int) -> InUse:
+    """Weigh a comparison by recordings of programs in use; raise UsageError where these have no function in common, or no time."""
+    if compared is None or len(compared.sides) < len(Side):
+        raise UsageError("recordings in use weigh calls that were measured of two versions, and there are none", slug="nothing-to-predict")
     experiment = recorded.experiment
     side = recorded.sides[0]
     of_side = np.isin(experiment.totals.run, [run.id for run in experiment.runs if run.side is side])
@@ -80,10 +37,8 @@ def in_use(compared: Recorded, recorded: Recorded, *, seed: int) -> InUse | None
     runs = len(np.unique(totals.run[of_side]))
     own_ns = {info.id: float(np.nansum(totals.self_ns[of_side & (totals.function == info.id)])) for info in experiment.functions}
     whole_ns = sum(own_ns.values())
-    if not whole_ns > 0:
-        return None
     added, functions, asked = np.zeros(DRAWS), [], 0.0
-    for info, same in _pairs(compared, recorded):
+    for info, same in _pairs(compared, recorded) if whole_ns > 0 else ():
         share = own_ns[info.id] / whole_ns
         table = recorded.samples(info.id, side)
         if share < POLICY.least_work or table is None or not len(table):
@@ -94,7 +49,7 @@ def in_use(compared: Recorded, recorded: Recorded, *, seed: int) -> InUse | None
             added += drawn[1]
             asked += share
     if not functions:
-        return None
+        raise UsageError("the recordings in use have no calls of a function that was measured on both sides", slug="nothing-to-predict")
     functions.sort(key=lambda function: -abs(function.adds.value))
     return InUse(_ratio(1 + added, runs), tuple(functions), max(1.0 - asked, 0.0), runs)
 

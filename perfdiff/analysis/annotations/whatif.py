@@ -19,12 +19,16 @@ from perfdiff.records.schema import Experiment, Floats, Ints, Run, SampleTable, 
 
 @dataclass(frozen=True, slots=True)
 class CostChange:
-    """A function that takes otherwise: `factor` times its time, or `ns` a call; with what it calls, or its `own` time alone."""
+    """A function that takes otherwise: `factor` times its time, or `ns` a call; with what it calls, or its `own` time alone.
+
+    Calls that take `ns` on average vary by a standard deviation of `varies_ns`.
+    """
 
     function: int
     factor: float | None = None
     ns: float | None = None
     own: bool = False
+    varies_ns: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,23 @@ def changed_by(
         before += now.tolist()
         after += np.maximum(now + added, 0.0).tolist()
     return (of_runs(experiment, runs, before, side), of_runs(experiment, runs, after, side)) if runs else None
+
+
+def varied_by(experiment: Experiment, side: Side, changes: Sequence[CostChange], workload: str | None, within: int | None = None) -> float:
+    """Return the standard deviation, in ns, of what is added to runs, or calls `within` a function, as changed functions' calls vary.
+
+    It is that of a sum of as many calls, each by itself, as there are at the last point.
+    """
+    ledger = _ledger(experiment, side, workload)
+    if not ledger.points:
+        return 0.0
+    book = ledger.books[ledger.points[-1], side]
+    calls = np.median(book.calls, axis=0)
+    if within is not None:
+        root = ledger.place[within]
+        below = np.divide(_below(book, root).self_ns, book.self_ns, out=np.zeros_like(book.self_ns), where=book.self_ns > 0)
+        calls = calls * np.median(below, axis=0) / max(calls[root], 1.0)
+    return float(np.sqrt(sum(change.varies_ns**2 * calls[ledger.place[change.function]] for change in changes)))
 
 
 def levers(experiment: Experiment, side: Side, workload: str | None) -> tuple[Lever, ...]:
