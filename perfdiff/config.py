@@ -369,6 +369,11 @@ class Config:
     listed: tuple[WorkloadConfig, ...] = ()
 
     @property
+    def budgeted(self) -> frozenset[str]:
+        """Return what budgets are about but for runs as a whole."""
+        return frozenset(budget.subject for budget in self.budgets) - {RUN, f"{RUN}.time"}
+
+    @property
     def commands(self) -> tuple[str, ...]:
         """Return all that is run, as it is configured."""
         of_workloads = (command for workload in self.workloads for command in workload.commands)

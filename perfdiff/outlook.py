@@ -184,7 +184,7 @@ def _is_measured(request: Request, pins: PinnedPair) -> bool:
 
 def _may_be_spared(request: Request) -> bool:
     """Return whether whole runs and counts of all functions may answer, so that no survey is made."""
-    return request.config.counters.software and not request.config.measure.thorough and not request.followed
+    return request.config.counters.software and not request.wants_calls
 
 
 def _survey(points: Sequence[Point], seed: int) -> tuple[list[Slot], list[Slot]]:

@@ -45,6 +45,11 @@ class Request:
     deadline: Deadline = field(default_factory=Deadline, compare=False)
 
     @property
+    def wants_calls(self) -> bool:
+        """Return whether calls are timed whatever whole runs and counts say: for their own sake, or for a budget of theirs."""
+        return self.config.measure.thorough or bool(self.followed or self.config.budgeted)
+
+    @property
     def inherited(self) -> dict[str, str]:
         """Return the variables that workloads inherit: the user's, without those that steer perfdiff and its probes."""
         return {name: value for name, value in self.environment.items() if not name.startswith("PERFDIFF_")}
@@ -95,6 +100,7 @@ def experiment_key(request: Request, pins: PinnedPair, sides: tuple[Side, ...] =
         *sides,
         *pins.dirty,
         *sorted(request.followed),
+        *sorted(config.budgeted),
         *(["counted"] if request.is_counted else []),
         *(["cluster", config.cluster.address] if config.cluster.address and len(sides) > 1 else []),
         *(

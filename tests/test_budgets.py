@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import fleets
+import programs
 from experiments import Made, Noise, World
 from perfdiff import cli, configuration
 from perfdiff.config import CostBudget
@@ -146,3 +147,35 @@ def test_what_is_no_budget_is_refused_at_its_line(tmp_path: Path, line: str) -> 
     (tmp_path / "perfdiff.toml").write_text(f"[budget]\n{line}\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"perfdiff.toml, line 2: .*must be a limit, such as"):
         configuration.load(tmp_path, environment={}, measuring=False)
+
+
+WORK = """#include <stdio.h>
+#include <stdlib.h>
+static volatile long step = 7;
+__attribute__((noinline)) long steady(int n) { long s = 0; for (int i = 0; i < n; i++) s += i * step % 11; return s; }
+__attribute__((noinline)) long other(int n) { long s = 0; for (int i = 0; i < n; i++) s += i * step % OTHER; return s; }
+int main(int argc, char **argv) {
+    long sum = 0;
+    for (int i = 0; i < 300; i++) sum += steady(atoi(argv[argc - 1])) + other(1000);
+    return sum == 1;
+}
+"""
+
+
+def test_a_function_with_a_budget_is_timed_though_neither_it_nor_what_it_calls_changed(tmp_path: Path) -> None:
+    """Nothing gets slower, so that whole runs and counts would answer alone."""
+    project = tmp_path / "project"
+    configured = (
+        '[build]\ncommand = "cc -O2 -g -o work work.c"\n'
+        '[[workload]]\nname = "work"\ncommand = "./work {n}"\nparameters = { n = [2000, 20000] }\n'
+        '[budget]\n"steady.time" = "p99 < 1 ns"\n"run" = "median < 60 s"\n'
+    )
+    history = [{"work.c": WORK.replace("OTHER", divisor), "perfdiff.toml": configured} for divisor in ("13", "17")]
+    programs.committed(project, history)
+    words = ["HEAD~1", "HEAD", "--repo", project, "--cache", tmp_path / "cache", "-o", tmp_path / "report.json", "-q"]
+    with pytest.raises(SystemExit) as left:
+        cli.main([*map(str, words)])
+    document = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert (left.value.code, document["verdict"]) in ((1, "unchanged"), (1, "inconclusive"))
+    assert [budget["standing"] for budget in document["budgets"]] == ["exceeded", "kept"]
+    assert document["budgets"][0]["cost"]["low"] > 2000

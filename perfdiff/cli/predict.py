@@ -14,7 +14,7 @@ from perfdiff import configuration
 from perfdiff.cli import check, consequences, exits, options, output, samples, suggestions, waiting
 from perfdiff.cli.explain import last
 from perfdiff.errors import UsageError
-from perfdiff.records.function_names import is_named
+from perfdiff.records.function_names import is_named, readings
 from perfdiff.records.remote import place
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ def _change(text: str, recorded: Recorded) -> CostChange:
 
 def _function(subject: str, recorded: Recorded) -> tuple[FunctionInfo, str]:
     """Return the measured function that a subject names, and the metric; raise UsageError where it names none, or several."""
-    from perfdiff.analysis.annotations.subjects import named, readings
+    from perfdiff.analysis.annotations.subjects import named
 
     functions = recorded.experiment.functions
     meant, metric = named(subject, functions)
@@ -250,8 +250,6 @@ def _function(subject: str, recorded: Recorded) -> tuple[FunctionInfo, str]:
 
 def _of_annotations(subject: str, rules: Sequence[Annotation]) -> tuple[str, str]:
     """Return the function of a file of annotations that a subject names, and the metric; the first one of a name where none is said."""
-    from perfdiff.analysis.annotations.subjects import readings
-
     for name, metric in readings(subject):
         named = [rule for rule in rules if is_named(name, rule.function, "")]
         if named:

@@ -47,7 +47,7 @@ def _subjects(bench: Bench, programs: Mapping[Side, Program], plain: Mapping[Sid
     pairs = bench.packs.match(programs[Side.BASE], programs[Side.HEAD])
     code = bench.packs.same_code(plain[Side.BASE], plain[Side.HEAD], pairs)
     known = pairs if bench.request.followed else bench.packs.compared(pairs, code)
-    return Subjects.number(cleared(known, code), bench.request.followed), code
+    return Subjects.number(cleared(known, code), bench.request.followed, bench.request.config.budgeted), code
 
 
 def _toolchain(bench: Bench, programs: Mapping[Side, Program], plain: Mapping[Side, Built]) -> toolchain.Toolchain:

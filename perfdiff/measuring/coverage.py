@@ -33,7 +33,7 @@ def vicinity_of(bench: Bench, site: Site) -> Site | None:
     All are where one function, or each one, was asked for.
     """
     subjects = site.subjects
-    if len(bench.sides) < 2 or bench.request.config.measure.thorough or bench.request.followed:
+    if len(bench.sides) < 2 or bench.request.wants_calls:
         return None
     within = vicinity(subjects, compiled(site))
     return None if within is None else replace(site, subjects=replace(subjects, within=within))

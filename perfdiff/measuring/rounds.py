@@ -102,7 +102,7 @@ class Rounds:
 
     def count_all(self) -> None:
         """Count all functions if whole runs exclude a slow-down: if all counts are the same, no functions need to be chosen."""
-        if self._wants_calls or self.are_answered or not self._pairs.judged(self.runs).are_as_fast:
+        if self.bench.request.wants_calls or self.are_answered or not self._pairs.judged(self.runs).are_as_fast:
             return
         counted = self._counting.of_all(self.site, self.experiment())
         if counted is not None:
@@ -197,7 +197,7 @@ class Rounds:
         """Survey all functions, and choose those that are counted and timed."""
         points, plain = self.bench.points, [run for run in self.runs if run.phase is Phase.PLAIN]
         far: tuple[EndToEnd, ...] = ()
-        if len(self.bench.sides) > 1 and not self._wants_calls:
+        if len(self.bench.sides) > 1 and not self.bench.request.wants_calls:
             limit_s = min(longruns.AFFORDED * self.budget_s, self.bench.request.deadline.left_s)
             self._calls.long = longruns.spared(points, plain, self._pairs.judged(plain).slower, limit_s, FIRST_LOOK)
             far = self._pairs.slower_by_far(plain)
@@ -223,16 +223,12 @@ class Rounds:
         Counts are asked where a function changed, to tell how much of it ran. Who asked for calls, of one function or of all, gets them
         wherever anything has to run.
         """
-        if self.site.same_code or self._wants_calls:
+        if self.site.same_code or self.bench.request.wants_calls:
             return self.site.same_code
         judged = self._pairs.judged(self.runs)
         if not unaltered.has_changed(self.site):
             return judged.are_as_fast
         return looks.answered(judged, self.experiment(), self.bench.request.config.compare)
-
-    @property
-    def _wants_calls(self) -> bool:
-        return self.bench.request.config.measure.thorough or bool(self.bench.request.followed)
 
     def time_calls(self) -> None:
         """Run the builds with probes until the findings are settled, or the number of runs or the time is used up."""

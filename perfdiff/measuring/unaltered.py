@@ -32,8 +32,7 @@ def marked(bench: Bench, site: Site) -> Site:
     Where functions of the project changed, that is no answer: of what no run meets nothing is known. Raise WorkloadError where a workload
     runs nothing of what was built.
     """
-    wants_calls = bench.request.config.measure.thorough or bench.request.followed
-    if wants_calls or site.code is None or not site.code.in_tree or has_changed(site):
+    if bench.request.wants_calls or site.code is None or not site.code.in_tree or has_changed(site):
         return site
     differences = _differences(site)
     if differences.are_none:

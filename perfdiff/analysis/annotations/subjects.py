@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from perfdiff.records.function_names import is_named
-from perfdiff.records.metrics import METRICS
+from perfdiff.records.function_names import is_named, readings
 from perfdiff.records.schema import FunctionInfo
 
-TIME, OWN_TIME = "wall_ns", "self_ns"
-_ALIASES = {"time": TIME, "own": OWN_TIME, "cpu": "cpu_ns"}
-
-
-def readings(subject: str) -> Iterator[tuple[str, str | None]]:
-    """Yield a name with the metric that may be meant: all of a text with none, and what stands before a metric's name with that."""
-    yield subject, None
-    name, dot, last = subject.rpartition(".")
-    metric = _ALIASES.get(last, last if last in METRICS and METRICS[last].per_call else None)
-    if name and dot and metric:
-        yield name, metric
+TIME = "wall_ns"
 
 
 def named(subject: str, functions: Sequence[FunctionInfo]) -> tuple[tuple[FunctionInfo, ...], str]:

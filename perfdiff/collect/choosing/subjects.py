@@ -12,6 +12,7 @@ from perfdiff.collect.choosing.calling import callers, nearest
 from perfdiff.collect.choosing.survey import Choice, Fold
 from perfdiff.languages.protocol import CodeComparison, Counterpart, FunctionDefinition, Probe
 from perfdiff.records.differences import Entity, SkipKind, Skipped, function_entity, other_reason
+from perfdiff.records.function_names import is_named, readings
 from perfdiff.records.schema import Change, FunctionInfo, Side, Source
 from perfdiff.records.testfiles import sources_first
 
@@ -28,13 +29,18 @@ class Subjects:
     within: frozenset[int] | None = None
 
     @classmethod
-    def number(cls, pairs: Sequence[Counterpart], followed: Collection[tuple[str, int]] = ()) -> Subjects:
+    def number(cls, pairs: Sequence[Counterpart], followed: Collection[tuple[str, int]] = (), budgeted: Collection[str] = ()) -> Subjects:
         """Number the pairs, by base's order first: what is built of base for one head then serves for the next one.
 
-        `followed` are files and first lines, in base, of functions that are measured in any case.
+        `followed` are files and first lines, in base, of functions that are measured in any case, `budgeted` names of others in head.
         """
+        names = [name for subject in budgeted for name, _ in readings(subject)]
         marked = (
-            replace(pair, followed=True) if pair.base and (pair.base.file, pair.base.first_line) in followed else pair for pair in pairs
+            replace(pair, followed=True)
+            if (pair.base and (pair.base.file, pair.base.first_line) in followed)
+            or any(pair.head and is_named(name, pair.head.name, pair.head.file) for name in names)
+            else pair
+            for pair in pairs
         )
         numbered = dict(enumerate(sorted(marked, key=_place), start=1))
         base = {pair.base.key: id_ for id_, pair in numbered.items() if pair.base}
