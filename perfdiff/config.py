@@ -206,6 +206,7 @@ class WorkloadConfig:
     services: tuple[str, ...] | None = None  # names of those that its runs need; None: all
     requests: RequestMix | None = None  # which the load sends, in place of a command of the project's
     min_effect: float | None = None  # the smallest difference of interest at its points; None: that of the comparison
+    once: str | None = None  # the command with a single call, where perfdiff has a run call a case of a suite several times
     plain_timeout_s: float = math.inf  # of runs without probes, where less than `timeout_s` is enough to tell that they hang
 
     @property

@@ -116,3 +116,40 @@ def test_changes_in_a_submodule_that_no_commit_has_are_not_called_harmless(tmp_p
     found = pipeline.compare(dataclasses.replace(request, revisions=("HEAD",)), Silent()).findings
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "sub has changes that are in no commit" in say(found.sentence).replace("`", "")
+
+
+BENCH = """import parts
+
+
+def run(n):
+    parts.count("ab" * n, "b")
+"""
+SEARCHES = """def count(text, part):
+    return sum(text.startswith(part, at) for at in range(0, len(text), 8))
+"""
+REMEMBERS = """import functools
+
+
+@functools.lru_cache
+def index(text):
+    return {at: text[at:at + 2] for at in range(len(text))}
+
+
+def count(text, part):
+    return sum(found.startswith(part) for found in index(text).values()) if part == "" else len(index(text))
+"""
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(("head", "verdict"), [(REMEMBERS, Verdict.INCONCLUSIVE), (SEARCHES.replace("8", "16"), Verdict.IMPROVEMENT)])
+def test_a_head_that_later_calls_alone_are_faster_of_is_no_improvement(tmp_path: Path, head: str, verdict: Verdict) -> None:
+    """A callable is called again and again in one process, with the same arguments, where its users may call it once."""
+    toml = (
+        '[measure]\nbudget_s = 3\n[counters]\nsoftware = false\n[compare]\noutputs = "differ"\n'
+        '[[workload]]\ncallable = "bench:run"\nparameters = { n = [100000] }\n'
+    )
+    request = first_two(tmp_path, ({"parts.py": SEARCHES, "bench.py": BENCH, "perfdiff.toml": toml}, {"parts.py": head}))
+    found = pipeline.compare(request, Silent()).findings
+    assert found.verdict is verdict, say(found.sentence)
+    if verdict is Verdict.INCONCLUSIVE:
+        assert "a single call in a process takes head longer" in say(found.sentence)

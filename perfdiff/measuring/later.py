@@ -83,7 +83,7 @@ def _first_writing(bench: Bench, site: Site, pairs: Sequence[tuple[Point, Point]
     for count, pair in enumerate(pairs):
         if count >= _ENDS and spent_ns > _LOOKED_NS:
             break
-        spent_ns += sum(_took_ns(bench, site, Slot(Phase.PLAIN, pair[0], side, 0)) for side in bench.sides)
+        spent_ns += sum(took_ns(bench, site, Slot(Phase.PLAIN, pair[0], side, 0)) for side in bench.sides)
         if pair[0].workload in bench.upkeep.written:
             return pair
     return None
@@ -93,7 +93,7 @@ def _differ(bench: Bench, site: Site, side: Side, pair: tuple[Point, Point]) -> 
     """Return whether a first run and one behind others take another time, by more than layout makes, in each trial."""
     ways = set()
     for trial in range(_TRIALS):
-        first_ns, later_ns = (_took_ns(bench, site, Slot(Phase.PLAIN, point, side, trial)) for point in pair)
+        first_ns, later_ns = (took_ns(bench, site, Slot(Phase.PLAIN, point, side, trial)) for point in pair)
         is_other = abs(later_ns - first_ns) > _LEAST_NS and not POLICY.may_be_layout(abs(math.log(later_ns / first_ns)))
         if not is_other:
             return False
@@ -101,7 +101,7 @@ def _differ(bench: Bench, site: Site, side: Side, pair: tuple[Point, Point]) -> 
     return len(ways) == 1
 
 
-def _took_ns(bench: Bench, site: Site, slot: Slot) -> float:
+def took_ns(bench: Bench, site: Site, slot: Slot) -> float:
     """Return how long a run took."""
     ((run, _),) = bench.collector(site.targets).collect([slot], bench.progress.advance)
     return run.took_ns

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
+from perfdiff.analysis.policy import POLICY
 from perfdiff.build.decided import decided
+from perfdiff.collect.runs.schedule import Slot
+from perfdiff.config import WorkloadConfig
 from perfdiff.measuring.bench import Bench
+from perfdiff.measuring.later import took_ns
 from perfdiff.measuring.site import Site
-from perfdiff.records.schema import Side
+from perfdiff.records.schema import Phase, Point, Side
 from perfdiff.records.uncompared import Difference, Uncompared
 
 _OF_GIT = ".git/"
+_PAIRS = 5  # of runs with a single call, of which head's must each take longer: by chance one of 32 do
+_MOST = 3  # workloads whose single calls are looked at
 
 
 def uncompared(bench: Bench, site: Site, met: Collection[str]) -> Iterator[Difference]:
@@ -25,3 +33,24 @@ def uncompared(bench: Bench, site: Site, met: Collection[str]) -> Iterator[Diffe
     guessed_from = bench.request.config.build_guessed_from
     if guessed_from and (files := decided(guessed_from, [site.plain[side].tree for side in Side])):
         yield Difference(Uncompared.BUILD, files)
+    if slower := tuple(_slower_once(bench, site)):
+        yield Difference(Uncompared.FIRST, slower)
+
+
+def _slower_once(bench: Bench, site: Site) -> Iterator[str]:
+    """Yield workloads whose runs make a call several times, and of which a run with a single one takes head longer at the last point."""
+    repeating = [workload for workload in bench.request.config.workloads if workload.once]
+    for workload in repeating[:_MOST]:
+        brief = replace(bench, request=replace(bench.request, config=replace(bench.request.config, workloads=(_with_one_call(workload),))))
+        if brief.points and all(_is_slower(brief, site, brief.points[-1], pair) for pair in range(_PAIRS)):
+            yield workload.name
+
+
+def _with_one_call(workload: WorkloadConfig) -> WorkloadConfig:
+    return replace(workload, command=workload.once or workload.command, once=None)
+
+
+def _is_slower(bench: Bench, site: Site, point: Point, pair: int) -> bool:
+    """Return whether head took longer than base in a pair of runs, by more than layout makes."""
+    base_ns, head_ns = (took_ns(bench, site, Slot(Phase.PLAIN, point, side, pair)) for side in Side)
+    return head_ns > base_ns and not POLICY.may_be_layout(math.log(head_ns / base_ns))

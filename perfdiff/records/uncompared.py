@@ -13,11 +13,12 @@ class Uncompared(StrEnum):
     ABSENT = "absent"  # what it uses is there by hand, and in no build
     COMMIT = "commit"  # the files are the same, and so is the build, but runs look at the commit
     SUBMODULE = "submodule"  # changes within a submodule are in no commit
+    FIRST = "first"  # a first call in a process takes longer than in base, where runs call again and again
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Files or folders that differ, and `why` that is not compared."""
+    """Files or folders that differ, or workloads, and `why` that is not compared."""
 
     why: Uncompared
     names: tuple[str, ...]

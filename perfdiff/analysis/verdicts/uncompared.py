@@ -27,3 +27,5 @@ def _claimed(difference: Difference) -> Claim:
             return claim("uncompared-commit")
         case Uncompared.SUBMODULE:
             return claim("uncompared-submodule", names=difference.names)
+        case Uncompared.FIRST:
+            return claim("uncompared-first", names=difference.names)

@@ -76,6 +76,7 @@ class SuiteCase:
             self.suite,
             name=self.name,
             command=last.command.replace(CALLS, str(number)),
+            once=last.command.replace(CALLS, "1") if number > 1 and CALLS in last.command else None,
             setup=" && ".join(filter(None, (self.suite.setup, last.setup))) or None,
             parameters=dict(zip(last.parameters, values, strict=True)),
             suite=None,

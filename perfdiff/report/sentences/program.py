@@ -138,6 +138,10 @@ WORDINGS: Mapping[str, Wording] = {
         "requirements"
     ),
     "uncompared-commit": "base and head hold the same files, and runs ask git for their commit, for which there is one build",
+    "uncompared-first": (
+        "runs of {names:few} make the same call again and again, which head takes less for, and a single call in a process takes head "
+        "longer: later calls find what the first one left"
+    ),
     "uncompared-submodule": "{names:few} has changes that are in no commit, and were not compared: commit them in the submodule",
     "tasks-apart": (
         "threads or processes of {points:three} had {ran:significant} of the {wanted:significant} CPUs that they could use at the same "
