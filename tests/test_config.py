@@ -93,7 +93,7 @@ def test_every_value_of_the_configuration_has_a_setting(section: str, values: ty
     known = settings.WORKLOAD if section == "workload" else settings.SECTIONS[section]
     names = {field.name for field in fields(values)}
     if section == "workload":  # a suite goes by its kind; what is left out of it, and when its cases hang, it tells itself
-        names = names - {"suite", "left_out", "plain_timeout_s"} | set(frameworks())
+        names = names - {"suite", "left_out", "once", "plain_timeout_s"} | set(frameworks())
     if section == "build":  # which fuzz targets are chosen, perfdiff tells itself
         names -= {"chosen_targets"}
     if section == "measure":  # people write it with its unit
