@@ -9,6 +9,7 @@ from pathlib import Path
 from perfdiff import processes, units
 from perfdiff.analysis import looks
 from perfdiff.analysis.findings import EndToEnd, Findings, Verdict
+from perfdiff.analysis.verdicts.requests import points_that_wait
 from perfdiff.collect.choosing import folding
 from perfdiff.collect.counts import counting
 from perfdiff.collect.runs import caveats, workloads
@@ -292,7 +293,8 @@ class Rounds:
         """Find which files outside of the trees runs read for both sides, so that they did not start alike, and what is not compared."""
         self.bench.progress.stage("looking what runs read elsewhere", None)
         self._outside, met = read_outside(self.bench, self.site, self.runs)
-        self._uncompared = tuple(uncompared(self.bench, self.site, met))
+        waiting = points_that_wait(self.experiment(), self._pairs.judged(self.runs), self.bench.request.config.compare)
+        self._uncompared = tuple(uncompared(self.bench, self.site, met, waiting))
 
     @property
     def ask_for_lines(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -118,6 +119,20 @@ def watched(bench: Bench, site: Site, points: Sequence[Point]) -> Iterator[tuple
             yield slot, None
         else:
             yield slot, watching.accesses
+
+
+def laid_out(bench: Bench, site: Site, point: Point) -> frozenset[str]:
+    """Return which files that differ the setups of services meet before a run of each side; none where one fails."""
+    if site.code is None:
+        return frozenset()
+    differences, names = _differences(site), frozenset[str]()
+    for side in Side:
+        watching = Watched(bench.executor)
+        collector = replace(bench.collector(site.targets), executor=watching)
+        with contextlib.suppress(WorkloadError):  # it is told where it fails again
+            list(collector.collect([Slot(Phase.PLAIN, point, side, 0)], bench.progress.advance))
+        names = names.union(*(differences.met(side, accesses) for accesses in watching.of_services))
+    return names
 
 
 def contradicted(point: Point) -> Note:

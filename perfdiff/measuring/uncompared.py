@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from perfdiff.analysis.policy import POLICY
@@ -13,6 +13,7 @@ from perfdiff.config import WorkloadConfig
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.later import took_ns
 from perfdiff.measuring.site import Site
+from perfdiff.measuring.unaltered import laid_out
 from perfdiff.records.schema import Phase, Point, Side
 from perfdiff.records.uncompared import Difference, Uncompared
 
@@ -21,8 +22,11 @@ _PAIRS = 5  # of runs with a single call, of which head's must each take longer:
 _MOST = 3  # workloads whose single calls are looked at
 
 
-def uncompared(bench: Bench, site: Site, met: Collection[str]) -> Iterator[Difference]:
-    """Yield what differs and is not compared, where there is any; `met` are files of the trees that runs met."""
+def uncompared(bench: Bench, site: Site, met: Collection[str], waiting: Sequence[Point]) -> Iterator[Difference]:
+    """Yield what differs and is not compared, where there is any.
+
+    `met` are files of the trees that runs met, and at the points `waiting` head waits longer for services outside the revisions.
+    """
     if dirty := bench.pins.dirty:
         yield Difference(Uncompared.SUBMODULE, dirty)
     base, head = bench.pins.base, bench.pins.head
@@ -33,6 +37,8 @@ def uncompared(bench: Bench, site: Site, met: Collection[str]) -> Iterator[Diffe
     guessed_from = bench.request.config.build_guessed_from
     if guessed_from and (files := decided(guessed_from, [site.plain[side].tree for side in Side])):
         yield Difference(Uncompared.BUILD, files)
+    if waiting and (files := tuple(sorted(laid_out(bench, site, waiting[0])))):
+        yield Difference(Uncompared.SETUP, files)
     if slower := tuple(_slower_once(bench, site)):
         yield Difference(Uncompared.FIRST, slower)
 

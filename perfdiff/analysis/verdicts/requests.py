@@ -39,6 +39,11 @@ def without_waiting(runs: WholeRuns, experiment: Experiment, work: Work | None, 
     return runs.where(lambda end: _longer_waits(experiment, end, config) is None)
 
 
+def points_that_wait(experiment: Experiment, runs: WholeRuns, config: CompareConfig) -> tuple[Point, ...]:
+    """Return the points whose runs take longer in head as they wait, for services outside the revisions as far as is known."""
+    return tuple(end.point for end in runs.ends if _longer_waits(experiment, end, config))
+
+
 def waiting_notes(experiment: Experiment, runs: WholeRuns, work: Work | None, config: CompareConfig) -> Iterator[Claim]:
     """Yield a note where runs wait longer, and ask services that are no part of the revisions; those that may work more are left out."""
     ends = [end for end in runs.ends if is_same_work(work) or end.standing is not PointStanding.SLOWER]

@@ -27,5 +27,7 @@ def _claimed(difference: Difference) -> Claim:
             return claim("uncompared-commit")
         case Uncompared.SUBMODULE:
             return claim("uncompared-submodule", names=difference.names)
+        case Uncompared.SETUP:
+            return claim("uncompared-setup", names=difference.names)
         case Uncompared.FIRST:
             return claim("uncompared-first", names=difference.names)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from perfdiff.collect.execution.executor import Command, Execution, Executor
+from perfdiff.collect.execution.executor import Command, Execution, Executor, Purpose
 from perfdiff.collect.trees.accesses import Accesses, Supervisor
 
 
 class Watched:
-    """Runs commands one after the other, and keeps what the last one met."""
+    """Runs commands one after the other, and keeps what the last one met, and what those met that lay services out."""
 
     def __init__(self, executor: Executor) -> None:
         """Have `executor` run them."""
         self._executor = executor
         self.accesses: Accesses | None = None  # None where that is not known
+        self.of_services: list[Accesses] = []
 
     def execute(self, command: Command) -> Execution:
         """Run `command` to its end; raise WorkloadError where it fails, hangs or crashes."""
@@ -26,6 +27,8 @@ class Watched:
             return self._executor.execute(replace(command, text=supervisor.command(command.text)))
         finally:
             self.accesses = supervisor.end()
+            if self.accesses is not None and command.purpose is Purpose.SERVICE:
+                self.of_services.append(self.accesses)
 
     def execute_together(self, commands: Sequence[Command], cpus: Collection[int]) -> list[Execution]:
         """Run commands at the same time, which tells nothing of what each of them meets."""

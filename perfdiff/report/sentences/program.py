@@ -138,6 +138,10 @@ WORDINGS: Mapping[str, Wording] = {
         "requirements"
     ),
     "uncompared-commit": "base and head hold the same files, and runs ask git for their commit, for which there is one build",
+    "uncompared-setup": (
+        "runs of head wait longer for a service outside the revisions, which {names:few} lays out, and that differs between base and head: "
+        "CPU time tells nothing of it"
+    ),
     "uncompared-first": (
         "runs of {names:few} make the same call again and again, which head takes less for, and a single call in a process takes head "
         "longer: later calls find what the first one left"
