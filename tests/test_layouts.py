@@ -163,6 +163,19 @@ def test_functions_and_data_lie_elsewhere_and_the_program_does_the_same(cache: B
     assert len(orders) > 1
 
 
+def test_the_definition_that_a_link_takes_of_an_inline_function_stays_so(cache: BuildCache, make: Make) -> None:
+    """Each object has one of its own, by other options: the order of objects says which is taken, and so which program it is."""
+    header = "inline int shared(int n) { int s = OWN; for (int i = 0; i < n; i++) s += i % OWN; return s; }\n"
+    unit = '#include "shared.h"\nint {name}(int n) {{ return shared(n); }}\n'
+    declared = '#include <cstdio>\n#include "shared.h"\nint f1(int); int f2(int); int f3(int);\n'
+    main = f'{declared}int main() {{ std::printf("%d\\n", f1(9) + f2(9) + f3(9)); }}\n'
+    files = {"main.cpp": main, "shared.h": header, **{f"f{n}.cpp": unit.format(name=f"f{n}") for n in (1, 2, 3)}}
+    steps = [f"g++ -O0 -DOWN={n} -c f{n}.cpp" for n in (1, 2, 3)]
+    found = varied(make(files, " && ".join([*steps, "g++ -O0 -DOWN=4 -c main.cpp", "g++ f3.o f1.o main.o f2.o -o prog"])), cache)
+    assert found.spread.count == COUNT
+    assert {printed(folder) for folder in found} == {printed(found.built.folder)}
+
+
 def test_layouts_are_up_to_date_and_clean_and_the_build_comes_back(cache: BuildCache, make: Make) -> None:
     rules = "made: prog\n\t./prog > made\n" + OBJECTS
     built = make({**SOURCES, "Makefile": rules, "data/log": ""}, "make")

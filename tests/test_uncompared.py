@@ -153,3 +153,40 @@ def test_a_head_that_later_calls_alone_are_faster_of_is_no_improvement(tmp_path:
     assert found.verdict is verdict, say(found.sentence)
     if verdict is Verdict.INCONCLUSIVE:
         assert "a single call in a process takes head longer" in say(found.sentence)
+
+
+TESTS = """import time
+import unittest
+
+from shop import distinct
+
+
+class TestShop(unittest.TestCase):
+    def test_small(self):
+        self.assertEqual(distinct([1, 2, 1] * 40), [1, 2])
+
+    def test_large_is_quick(self):
+        began = time.process_time()
+        distinct(list(range(6000)) * 2)
+        self.assertLess(time.process_time() - began, 0.05)
+"""
+SCANS = """def distinct(items):
+    if len(items) < 1000:
+        return list(dict.fromkeys(items))
+    seen = []
+    for item in items:
+        if item not in seen:
+            seen.append(item)
+    return seen
+"""
+
+
+@pytest.mark.integration
+def test_what_head_alone_fails_is_not_called_harmless(tmp_path: Path) -> None:
+    toml = '[measure]\nbudget_s = 3\n[counters]\nsoftware = false\n[[workload]]\nname = "tests"\nunittest = "test_shop.py"\n'
+    base = {"shop.py": "def distinct(items):\n    return list(dict.fromkeys(items))\n", "test_shop.py": TESTS, "perfdiff.toml": toml}
+    request = first_two(tmp_path, (base, {"shop.py": SCANS}))
+    found = pipeline.compare(request, Silent()).findings
+    assert found.verdict is Verdict.INCONCLUSIVE, say(found.sentence)
+    assert "head fails" in say(found.sentence)
+    assert "test_large_is_quick`, where base runs it" in say(found.sentence)

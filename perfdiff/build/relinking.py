@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import stat
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from perfdiff.build.files import replace_file
 from perfdiff.build.linker import Linker
 from perfdiff.build.links import Link, is_program
 from perfdiff.build.patterns import LinkPattern, Pattern
+from perfdiff.languages.c import elf
 
 _ASIDE = ".perfdiff"  # behind the name of a file that is about to be replaced
 
@@ -62,6 +64,8 @@ class _Job:
     def link(self, pattern: LinkPattern) -> bool:
         """Link in another order with room between objects, else in the old order; return whether either could be done.
 
+        Where several objects define a symbol, as inline functions, the order says whose definition is taken: where that is another one, the
+        program is another one as well.
         What comes out has the mode and times of what was there: `make` would build anew what depends on a newer file.
         """
         link, before = pattern.link, pattern.link.output.with_name(f"{pattern.link.output.name}{_ASIDE}")
@@ -72,7 +76,8 @@ class _Job:
         link.output.rename(before)
         for ordered in (False, True):
             words = self._words(pattern, padding, ordered=ordered)
-            if self.linker.run(link.compiler, words, link.directory, link.environment) and _came_out(link.output):
+            is_linked = self.linker.run(link.compiler, words, link.directory, link.environment) and _came_out(link.output)
+            if is_linked and _taken(link.output) >= _taken(before):
                 link.output.chmod(stat.S_IMODE(told.st_mode))
                 os.utime(link.output, ns=(told.st_atime_ns, told.st_mtime_ns))
                 before.unlink()
@@ -97,6 +102,15 @@ class _Job:
             for place, other in zip(group, self.rng.sample(group, len(group)), strict=True):
                 words[place] = pattern.link.arguments[other]
         return paddings.among(words, pattern.objects or pattern.link.inputs[:1], padding, self.rng)
+
+
+def _taken(program: Path) -> Counter[tuple[str, int]]:
+    """Return which definitions of functions and variables were taken for a program, by name and bytes; none of one without symbols."""
+    try:
+        symbols = elf.read(program.read_bytes()).symbols
+    except elf.DamagedElfError:
+        return Counter()
+    return Counter((symbol.name, symbol.size) for symbol in symbols if symbol.size and not symbol.is_local)
 
 
 def _came_out(output: Path) -> bool:

@@ -58,7 +58,13 @@ def with_benchmarks(bench: Bench, site: Site, built_with: str = "", *, patient: 
     for kind in dict.fromkeys(workload.suite.kind for workload in config.workloads if workload.suite):
         build = frameworks()[kind].framework.needed(build, commands)
     request = replace(bench.request, config=replace(config, build=build, workloads=workloads, listed=listed))
-    site = replace(site, notes=(*site.notes, *selecting.notes), endless=tuple(selecting.endless), is_idle=selecting.is_idle)
+    site = replace(
+        site,
+        notes=(*site.notes, *selecting.notes),
+        endless=tuple(selecting.endless),
+        failing=tuple(selecting.failing_in_head),
+        is_idle=selecting.is_idle,
+    )
     return replace(bench, request=request), site
 
 
@@ -81,6 +87,7 @@ class Selecting:
     patient: bool = False
     notes: list[Note] = field(default_factory=list)
     endless: list[EndlessCase] = field(default_factory=list)
+    failing_in_head: list[str] = field(default_factory=list)
     _listed: list[SuiteCase] = field(default_factory=list)
     _reaching: list[tuple[SuiteCase, Calls]] = field(default_factory=list)
     _missing: list[str] = field(default_factory=list)
@@ -128,6 +135,7 @@ class Selecting:
             fresh += listed.cases
             self.notes += listed.notes
             self.endless += listed.endless
+            self.failing_in_head += listed.failing
         self._listed += fresh
         if fresh and self._wanted and (self._are_guessed or not self._fit):
             self._look(fresh)

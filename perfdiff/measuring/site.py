@@ -28,8 +28,8 @@ class Site:
 
     `measured` are the functions that the report tells of: those of the `selection`, or all that ran where counts answer and nothing is
     chosen. `steering` is what timed builds are told of counters. Where both sides are proved to be the `same_code`, whole runs only confirm
-    it. `reach` tells how much of what changed ran, None where that is not known. `endless` are cases that do not end on head.
-    Where no case of guessed suites reaches what changed, the site `is_idle`.
+    it. `reach` tells how much of what changed ran, None where that is not known. `endless` are cases that do not end on head, and
+    `failing` those that fail there alone. Where no case of guessed suites reaches what changed, the site `is_idle`.
     """
 
     subjects: Subjects
@@ -47,6 +47,7 @@ class Site:
     same_code: bool = False
     reach: Reach | None = None
     endless: tuple[EndlessCase, ...] = ()
+    failing: tuple[str, ...] = ()
     is_idle: bool = False
 
     @property

@@ -37,6 +37,8 @@ def uncompared(bench: Bench, site: Site, met: Collection[str], waiting: Sequence
     guessed_from = bench.request.config.build_guessed_from
     if guessed_from and (files := decided(guessed_from, [site.plain[side].tree for side in Side])):
         yield Difference(Uncompared.BUILD, files)
+    if site.failing:
+        yield Difference(Uncompared.FAILING, site.failing)
     if waiting and (files := tuple(sorted(laid_out(bench, site, waiting[0])))):
         yield Difference(Uncompared.SETUP, files)
     if slower := tuple(_slower_once(bench, site)):

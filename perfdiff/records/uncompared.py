@@ -13,6 +13,7 @@ class Uncompared(StrEnum):
     ABSENT = "absent"  # what it uses is there by hand, and in no build
     COMMIT = "commit"  # the files are the same, and so is the build, but runs look at the commit
     SUBMODULE = "submodule"  # changes within a submodule are in no commit
+    FAILING = "failing"  # cases that run in base fail in head
     SETUP = "setup"  # a service outside the revisions, for which head waits longer, is laid out by files that differ
     FIRST = "first"  # a first call in a process takes longer than in base, where runs call again and again
 

@@ -38,11 +38,12 @@ _SHOWN = 5  # names in a note
 
 @dataclass(frozen=True, slots=True)
 class ListedCases:
-    """The cases of a suite that run in all revisions, those that do not end on head, and what is told of those left out."""
+    """The cases of a suite that run in all revisions, those that do not end on head, or fail there alone, and what is told of others."""
 
     cases: Sequence[SuiteCase]
     notes: tuple[Note, ...]
     endless: tuple[EndlessCase, ...] = ()
+    failing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,8 @@ class Suites:
             raise WorkloadError(_nothing(config, listings), slug="no-benchmarks", detail=_told(_failures(listings)))
         start_s = max(listing.start_s for listing in listings.values())
         notes = (*_left_out(config, listings, {case.name.split()[0] for case in endless}), *map(does_not_end, endless))
-        return ListedCases([SuiteCase(config, sides, start_s) for sides in common], notes, endless)
+        failing = _failing_alone(listings[first], listings[last])
+        return ListedCases([SuiteCase(config, sides, start_s) for sides in common], notes, endless, failing)
 
     def provide(self, configs: Sequence[WorkloadConfig], executor: Executor) -> None:
         """Have what runs need of suites that were listed on another machine; raise WorkloadError where it cannot be had here."""
@@ -323,6 +325,11 @@ def _failures(listings: Mapping[Side, Listing]) -> list[str]:
         for name, why in listing.failures.items():
             whys.setdefault((name, why), []).append(side)
     return [f"{name}{'' if len(sides) == len(listings) else f' in {sides[0]}'} ({why})" for (name, why), sides in whys.items()]
+
+
+def _failing_alone(base: Listing, head: Listing) -> tuple[str, ...]:
+    """Return the cases that fail in head, and run in base."""
+    return tuple(name for name in head.failures if name not in base.failures and name.split()[0] in base.benchmarks)
 
 
 def does_not_end(case: EndlessCase) -> Note:

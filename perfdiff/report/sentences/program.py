@@ -138,6 +138,7 @@ WORDINGS: Mapping[str, Wording] = {
         "requirements"
     ),
     "uncompared-commit": "base and head hold the same files, and runs ask git for their commit, for which there is one build",
+    "uncompared-failing": "head fails {names:few}, where base runs it: what it takes is not compared",
     "uncompared-setup": (
         "runs of head wait longer for a service outside the revisions, which {names:few} lays out, and that differs between base and head: "
         "CPU time tells nothing of it"
