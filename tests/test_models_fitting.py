@@ -204,11 +204,11 @@ def test_growth_is_manifest_only_from_size_to_size_to_a_multiple_in_every_run(
     costs: dict[float, float], calls: tuple[int, ...], runs: int
 ) -> None:
     rows = observe(of_sizes(np.random.default_rng(2), costs, calls, runs), "wall_ns")
-    assert growing(rows, {"n": rows.columns["n"]}) == ()
+    assert growing(rows, {"n": rows.columns["n"]}) == ((), ())
     rising = observe(of_sizes(np.random.default_rng(2), {1.0: 100.0, 2.0: 200.0, 4.0: 400.0}, (20, 20, 20)), "wall_ns")
-    assert growing(rising, {"n": rising.columns["n"]}) == ("n",)
+    assert growing(rising, {"n": rising.columns["n"]}) == (("n",), ())
     disturbed = replace(rising, cost=np.where(rising.run == 14, 90.0, rising.cost))  # one run of the largest size
-    assert growing(disturbed, {"n": disturbed.columns["n"]}) == ()
+    assert growing(disturbed, {"n": disturbed.columns["n"]}) == ((), ())
 
 
 @pytest.mark.statistical
@@ -300,6 +300,42 @@ def test_product_of_two_sizes_is_found() -> None:
     annotation = fit(table({"n": x, "m": m} | strangers(rng, 1000), noisy(rng, 300 + 2 * x * m)), "wall_ns", seed=1)
     assert term_names(annotation) == ("1", "n*m")
     assert fit(table({"n": x, "m": m}, noisy(rng, 300 + 9 * x * np.log2(m))), "wall_ns", seed=1).cost_class is CostClass.N_LOG_N
+
+
+def shared_out(rng: np.random.Generator, law: Callable[[Mapping[str, Floats]], Floats], noise: float = 0.05) -> SampleTable:
+    """Return calls whose cost follows a number of threads and a size, in twenty runs that all have the same inputs."""
+    columns = {"threads": rng.choice([1.0, 2.0, 4.0, 8.0, 16.0], 50), "n": rng.choice([100.0, 300.0, 1000.0, 3000.0], 50)}
+    tiled = {name: np.tile(column, 20) for name, column in columns.items()}
+    return table(tiled | strangers(rng, 1000, 3), noisy(rng, law(tiled), noise), run=np.repeat(np.arange(20), 50))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("law", "terms"),
+    [
+        pytest.param(lambda c: 80_000 / c["threads"], {"1/threads"}, id="80,000/t"),
+        pytest.param(lambda c: 9_000 + 80_000 / c["threads"], {"1/threads"}, id="9,000 + 80,000/t"),
+        pytest.param(lambda c: 500 + 200 * c["n"] / c["threads"], {"n/threads"}, id="500 + 200·n/t"),
+    ],
+)
+def test_work_that_is_shared_out_costs_its_part(law: Callable[[Mapping[str, Floats]], Floats], terms: set[str]) -> None:
+    """They were constant, as a line and a logarithm of the threads both miss it, and a line of n with another border for each t."""
+    held = {"threads": np.array([3.0, 6.0, 12.0]), "n": np.array([200.0, 600.0, 2000.0])}
+    right = 0
+    for seed in range(12):
+        annotation = fit(shared_out(np.random.default_rng(seed), law), "wall_ns", seed=1)
+        is_near = annotation.predict(held) == pytest.approx(law(held), rel=0.08)
+        right += is_near and terms <= set(term_names(annotation))
+        assert annotation.cost_class in (CostClass.INVERSE, CostClass.LINEAR)
+    assert right >= 11, right
+
+
+def test_a_cost_that_plainly_falls_is_not_constant_though_no_formula_fits_it() -> None:
+    """Threads that meet at a lock: five times as long for one as for eight."""
+    calls = of_sizes(np.random.default_rng(1), {8.0: 100.0, 4.0: 110.0, 2.0: 480.0, 1.0: 500.0}, (40, 40, 40, 40))
+    assert fit(calls, "wall_ns", seed=1).cost_class is CostClass.INVERSE
+    rows = observe(calls, "wall_ns")
+    assert growing(rows, {"n": rows.columns["n"]}) == ((), ("n",))
 
 
 def test_correlated_twin_is_listed_beside_the_plainest_member() -> None:

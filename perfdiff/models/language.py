@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from itertools import count, groupby
 
-from perfdiff.models.annotation import Annotation, Condition, Operator, Scope, Term, Trend, factors_text
+from perfdiff.models.annotation import Annotation, Condition, Factors, Operator, Scope, Term, Trend, product_text
 from perfdiff.models.distribution import Binomial, Exponential, Normal
 from perfdiff.models.notation import (
     FUNCTION,
@@ -252,7 +252,7 @@ def _cost(scope: Scope, symbols: Mapping[str, str], number: Callable[[float | De
         case Exponential(mean):
             with exact():
                 lowered = [(decimal(t.coefficient) - (0 if t.factors else decimal(mean)), t) for t in scope.terms]
-                return f"{_signed([(value, factors_text(t.factors, symbols)) for value, t in lowered], number)} + Exp(1/{number(mean)})"
+                return f"{_signed([(value, t.factors) for value, t in lowered], symbols, number)} + Exp(1/{number(mean)})"
         case Binomial(chance, None):
             return f"Binom(({_sum(scope.terms, symbols, number)})/{number(chance)}, {number(chance)})"
         case Binomial(chance, trials, start, step):
@@ -261,13 +261,13 @@ def _cost(scope: Scope, symbols: Mapping[str, str], number: Callable[[float | De
 
 
 def _sum(terms: tuple[Term, ...], symbols: Mapping[str, str], number: Callable[[float | Decimal], str]) -> str:
-    return _signed([(term.coefficient, factors_text(term.factors, symbols)) for term in terms], number)
+    return _signed([(term.coefficient, term.factors) for term in terms], symbols, number)
 
 
-def _signed(terms: Sequence[tuple[float | Decimal, str]], number: Callable[[float | Decimal], str]) -> str:
+def _signed(terms: Sequence[tuple[float | Decimal, Factors]], symbols: Mapping[str, str], number: Callable[[float | Decimal], str]) -> str:
     text = ""
-    for coefficient, product in terms:
+    for coefficient, factors in terms:
         negative = coefficient < 0
-        magnitude = "*".join(filter(None, [number(-coefficient if negative else coefficient), product]))
+        magnitude = product_text(number(-coefficient if negative else coefficient), factors, symbols)
         text += (f" {'-' if negative else '+'} " if text else "-" * negative) + magnitude
     return text or "0"

@@ -129,7 +129,7 @@ class Regime:
             self._bases[products_of] = (
                 self.candidates().with_products(products_of, self.usable)
                 if products_of
-                else basis(self.usable, len(self.rows), doublings=self.tolerance.doublings)
+                else basis(self.usable, len(self.rows), doublings=self.tolerance.doublings, cost=self.rows.cost)
             )
         return self._bases[products_of]
 
@@ -178,8 +178,9 @@ def decide(regime: Regime, setting: Setting) -> Choice:
     """Choose the terms that earn their place by the margin, or as growth is manifest, and whose effect is material."""
     rows = regime.rows
     terms = _chosen(regime, setting, margin=MARGIN)
-    if len(terms) == 1 and (features := growing(rows, regime.usable)):
-        terms = plainest(Contest(regime.candidates(), rows.cost, setting), features, margin=MARGIN)
+    for features, falling in zip(growing(rows, regime.usable) if len(terms) == 1 else (), (False, True), strict=False):
+        if len(terms) == 1 and features:
+            terms = plainest(Contest(regime.candidates(), rows.cost, setting), features, margin=MARGIN, falling=falling)
     columns = matrix(terms, rows.columns, len(rows))
     root = np.sqrt(setting.weights) / setting.deviation
     solution = _solve(columns, rows.cost, root)

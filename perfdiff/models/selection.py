@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfdiff.models.annotation import Factors, product
-from perfdiff.models.growth import BENT, Shape, shapes_for
+from perfdiff.models.growth import BENT, INVERSE, Shape, cost_level, has_inverse, shapes_for
 from perfdiff.records.schema import Floats, Ints
 
 # A term must lower BIC by this much: odds of 150 to 1, "very strong" evidence (Raftery 1995), so that noise does not move the class.
@@ -20,8 +20,8 @@ MAX_FEATURES = 3
 # Features tried in full at each step, after screening all by what one term of theirs would explain.
 SCREENED = 6
 
-_SINGLES = ("log", "x", "xlogx", "x2", "x3")
-_PRODUCTS = (("x", "x"), ("x", "log"), ("log", "x"))
+_SINGLES = ("log", "x", "xlogx", "x2", "x3", INVERSE)
+_PRODUCTS = (("x", "x"), ("x", "log"), ("log", "x"), ("x", INVERSE), (INVERSE, "x"))
 _RIDGE = 1e-12  # keeps nearly collinear terms solvable; far below any noise
 
 
@@ -30,7 +30,7 @@ class Basis:
     """Candidate terms: `columns` (n, m), one per entry of `factors`; `shapes` says what each feature can support.
 
     What every contest over these terms needs is made with them: `index` is the place of each term, `places` those of the terms of a
-    feature's shapes, and `bent` (m,) tells the terms that grow faster than a line.
+    feature's shapes, and `upright` (m,) tells the terms that no cost has less of than none: inverses, and what grows faster than a line.
     """
 
     factors: tuple[Factors, ...]
@@ -38,14 +38,14 @@ class Basis:
     shapes: Mapping[str, tuple[Shape, ...]]
     index: Mapping[Factors, int] = field(init=False)
     places: Mapping[str, list[list[int]]] = field(init=False)
-    bent: npt.NDArray[np.bool_] = field(init=False)
+    upright: npt.NDArray[np.bool_] = field(init=False)
 
     def __post_init__(self) -> None:
         index = {factors: position for position, factors in enumerate(self.factors)}
         places = {name: [[index[((name, function),)] for function in shape] for shape in shapes] for name, shapes in self.shapes.items()}
         object.__setattr__(self, "index", index)
         object.__setattr__(self, "places", places)
-        object.__setattr__(self, "bent", np.array([len(each) == 1 and each[0][1] in BENT for each in self.factors]))
+        object.__setattr__(self, "upright", np.array([_is_upright(factors) for factors in self.factors]))
 
     def with_products(self, features: Sequence[str], values: Mapping[str, Floats]) -> Basis:
         """Return the basis with the pairwise products of `features` added."""
@@ -53,27 +53,39 @@ class Basis:
         added = []
         for first, second in combinations(features, 2):
             for pair in _PRODUCTS:
-                if all(function == "x" or np.min(values[name]) >= 0 for name, function in zip((first, second), pair, strict=True)):
-                    added.append(tuple(zip((first, second), pair, strict=True)))
+                factors = tuple(sorted(zip((first, second), pair, strict=True), key=lambda factor: factor[1] == INVERSE))
+                if all(self._is_possible(function, values[name]) for name, function in factors):
+                    added.append(factors)
         columns = [product(factors, values, rows) for factors in added]
         return Basis((*self.factors, *added), np.column_stack([self.columns, *columns]), self.shapes)
 
+    def _is_possible(self, function: str, column: Floats) -> bool:
+        """Return whether a feature may enter a product under a function."""
+        if function == INVERSE:
+            return has_inverse(column)
+        return function == "x" or bool(np.min(column) >= 0)
 
-def basis(values: Mapping[str, Floats], rows: int, *, doublings: float = 0.0) -> Basis:
+
+def basis(values: Mapping[str, Floats], rows: int, *, doublings: float = 0.0, cost: Floats | None = None) -> Basis:
     """Return the intercept and every transform of every feature that varies, for columns without absent values.
 
-    n log n is among them where a feature's values span so many `doublings`.
+    n log n is among them where a feature's values span so many `doublings`, an inverse where a `cost` that is given may have one.
     """
+    of_cost = None if cost is None else cost_level(cost)
     factors: list[Factors] = [()]
     shapes = {}
     for name, column in values.items():
-        possible = shapes_for(column, doublings=doublings)
+        possible = shapes_for(column, doublings=doublings, level=of_cost)
         if possible:
             shapes[name] = possible
             used = {function for shape in possible for function in shape}
             factors += [((name, function),) for function in _SINGLES if function in used]
     columns = np.column_stack([product(each, values, rows) for each in factors])
     return Basis(tuple(factors), columns, shapes)
+
+
+def _is_upright(factors: Factors) -> bool:
+    return any(function == INVERSE for _, function in factors) or (len(factors) == 1 and factors[0][1] in BENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +139,12 @@ class Contest:
         self._gram[np.ix_(filled, filled)] = inner
         self._total = norms[-1] ** 2
         self._setting = setting
-        self._bent = np.append(candidates.bent, False)
+        self._upright = np.append(candidates.upright, False)
 
     def _misfits(self, columns: Ints) -> Floats:
         """Return the weighted sum of squares that each set of columns (sets, k) leaves.
 
-        Infinite where a superlinear term is negative: that is a wiggle, no growth.
+        Infinite where a term that is upright is negative: that is a wiggle, no growth.
         """
         target = self._gram[columns, -1]
         inner = self._gram[columns[:, :, None], columns[:, None, :]]
@@ -140,7 +152,7 @@ class Contest:
         inner[:, diagonal, diagonal] += columns == self._empty
         solution = np.linalg.solve(inner, target[..., None])[..., 0]
         left = np.maximum(self._gram[-1, -1] - (solution * target).sum(axis=1), 0.0) * self._total
-        return np.where((self._bent[columns] & (solution < 0)).any(axis=1), np.inf, left)
+        return np.where((self._upright[columns] & (solution < 0)).any(axis=1), np.inf, left)
 
     def bic(self, sets: Sequence[Sequence[int]]) -> Floats:
         """Return the BIC of each set of columns."""
@@ -189,12 +201,20 @@ def select(contest: Contest, *, margin: float) -> tuple[Factors, ...]:
     return tuple(contest.basis.factors[position] for position in _positions(contest, chosen))
 
 
-def plainest(contest: Contest, features: Sequence[str], *, margin: float) -> tuple[Factors, ...]:
+def plainest(contest: Contest, features: Sequence[str], *, margin: float, falling: bool = False) -> tuple[Factors, ...]:
     """Return the terms of a cost that grows with one of some features: the best one's, in the plainest shape that fits it.
 
-    That is one that no other beats by the margin, and by which the cost is not negative at 0.
+    That is one that no other beats by the margin, and by which the cost is not negative at 0. A `falling` cost has an inverse, as any other
+    shape would make it negative at large values; the intercept alone where no feature has one.
     """
-    named = [(name, shape) for name in features for shape in range(len(contest.basis.shapes[name]))]
+    named = [
+        (name, place)
+        for name in features
+        for place, shape in enumerate(contest.basis.shapes.get(name, ()))
+        if not falling or INVERSE in shape
+    ]
+    if not named:
+        return ((),)
     scores = contest.bic([[0, *contest.places[name][shape]] for name, shape in named])
     best = named[int(scores.argmin())][0]
     fitting = [

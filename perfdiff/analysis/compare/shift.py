@@ -304,7 +304,7 @@ def _crossing(base: Annotation, head: Annotation, feature: str, table: SampleTab
 
 
 def leading_term(annotation: Annotation, feature: str | None) -> Term | None:
-    """Return the term that leads at large inputs, or None where it is no summary.
+    """Return the term that leads at large inputs, of an inverse at small ones, or None where it is no summary.
 
     Regimes or several features make it none, and so does a class that is not the term's own: a line and a cube can make a square.
     """
@@ -313,8 +313,8 @@ def leading_term(annotation: Annotation, feature: str | None) -> Term | None:
     scope = replace(annotation.steady[0], conditions=())
     if annotation.cost_class is CostClass.CONSTANT or not feature:
         return next((term for term in scope.terms if not term.factors), None)
-    high = annotation.ranges.get(feature, (0.0, 1.0))[1]
-    sizes: Mapping[str, Floats] = {feature: np.array([high])}
+    end = 0 if annotation.cost_class is CostClass.INVERSE else 1  # where what leads is most of the cost
+    sizes: Mapping[str, Floats] = {feature: np.array([annotation.ranges.get(feature, (0.0, 1.0))[end]])}
     parts = [(abs(float(replace(annotation, scopes=(replace(scope, terms=(term,)),)).predict(sizes)[0])), term) for term in scope.terms]
     _, term = max(parts, key=lambda part: part[0])
     return term if growth_class(term.factors) is annotation.cost_class else None
