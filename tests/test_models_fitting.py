@@ -18,7 +18,7 @@ from perfdiff.models.growth import dominant_class
 from perfdiff.models.manifest import growing
 from perfdiff.models.noise import MAX_TRIMMED, OUTLIER, estimate, kept
 from perfdiff.models.observations import columns_of, observe
-from perfdiff.models.selection import Contest, Setting, basis, select
+from perfdiff.models.selection import MAX_FEATURES, Contest, Setting, basis, select
 from perfdiff.records.schema import Floats, Origin, SampleTable
 from sampled import noisy, strangers, table
 
@@ -338,6 +338,36 @@ def test_a_cost_that_plainly_falls_is_not_constant_though_no_formula_fits_it() -
     assert growing(rows, {"n": rows.columns["n"]}) == ((), ("n",))
 
 
+def sum_of(count: int, seed: int) -> SampleTable:
+    """Return calls whose cost is the sum of so many of eight inputs."""
+    rng = np.random.default_rng(seed)
+    columns = strangers(rng, 1500, 8)
+    return table(columns, noisy(rng, 400 + 10 * np.sum([columns[f"f{place}"] for place in range(count)], axis=0)))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("count", [3, 4, 5, 6])
+def test_a_sum_of_several_inputs_has_them_all_and_no_other(count: int) -> None:
+    for seed in range(6):
+        annotation = fit(sum_of(count, seed), "wall_ns", seed=1)
+        assert set(annotation.features) == {f"f{place}" for place in range(count)}
+        assert annotation.further is None
+
+
+def test_an_input_beyond_those_that_a_model_may_have_is_told() -> None:
+    annotation = fit(sum_of(8, 1), "wall_ns", seed=1)
+    assert len(annotation.features) == MAX_FEATURES
+    assert annotation.further in {f"f{place}" for place in range(8)} - set(annotation.features)
+
+
+def test_a_further_input_that_says_next_to_nothing_is_left_out() -> None:
+    """Its evidence is beyond doubt, by BIC; what it takes away is a hundredth."""
+    rng = np.random.default_rng(1)
+    columns = strangers(rng, 20_000, 4)
+    cost = 4000 + 10 * (columns["f0"] + columns["f1"] + columns["f2"]) + 0.5 * columns["f3"]
+    assert set(fit(table(columns, noisy(rng, cost)), "wall_ns", seed=1).features) == {"f0", "f1", "f2"}
+
+
 def test_correlated_twin_is_listed_beside_the_plainest_member() -> None:
     rng = np.random.default_rng(1)
     x = rng.integers(1, 1000, 1000) + 0.0
@@ -547,7 +577,7 @@ def test_of_shapes_that_are_all_ruled_out_none_is_compared() -> None:
     x = 10.0 * np.arange(1, 41)
     b = np.round(x**0.8 + rng.integers(0, 6, 40))
     cost = 100 + 3 * b + 0.02 * x**2 + rng.normal(0, 1, 40)
-    contest = Contest(basis({"x": x, "b": b}, 40), cost, Setting(np.ones(40), np.ones(40), 1e-6, 1.0))
+    contest = Contest(basis({"x": x, "b": b}, 40), cost, Setting(np.ones(40), np.ones(40), 1e-6, 1.0, np.arange(40)))
     assert set(select(contest, margin=0.0)) >= {(), (("x", "x2"),)}
 
 

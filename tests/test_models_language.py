@@ -131,6 +131,7 @@ def annotations(draw: st.DrawFn) -> Annotation:
         origins={name: draw(st.sampled_from(Origin)).value for name in draw(some)},
         typical={name: draw(finite) for name in draw(some)},
         levels=draw(st.none() | st.builds(Levels, whole, whole, finite, positive, positive)),
+        further=draw(st.none() | FEATURES),
     )
 
 

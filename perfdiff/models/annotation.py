@@ -196,6 +196,7 @@ class Annotation:
 
     `origins` tells where each feature comes from, `typical` its median, which stands in where a prediction names no value. `levels`
     is None where nothing is known of single runs. `by_counts` is the growth of counts where it is told instead of the cost's own.
+    `further` is the feature that would tell most beside those of a scope, which has as many as a model may have.
     """
 
     function: str
@@ -212,6 +213,7 @@ class Annotation:
     typical: Mapping[str, float] = field(default_factory=dict)
     levels: Levels | None = None
     by_counts: CostClass | None = None
+    further: str | None = None
 
     @property
     def growth(self) -> CostClass:

@@ -166,6 +166,10 @@ def _place(name: str, origin: str | None) -> str:
     return prefix + (name if is_plain(name, without=";") and not ambiguous else quoted(name))
 
 
+def _listed(name: str) -> str:
+    return name if is_plain(name, without=";,") else quoted(name)
+
+
 def _comment(items: Iterator[str]) -> str:
     text = "; ".join(items)
     return f"  // {text}" if text else ""
@@ -175,6 +179,8 @@ def _quality(annotation: Annotation) -> Iterator[str]:
     yield f"class = {annotation.cost_class.value}"
     yield f"n = {annotation.n}"
     yield from (f"{key} = {shortest(value)}" for key, value in (("r2", annotation.r2), ("cv_r2", annotation.cv_r2)) if finite(value))
+    if annotation.further is not None:
+        yield f"further = {_listed(annotation.further)}"
     if annotation.levels is not None:
         levels = annotation.levels
         yield f"runs = {levels.runs}; points = {levels.points}; level = {shortest(levels.mean)}"
@@ -196,7 +202,7 @@ def _known(feature: _Feature, annotation: Annotation) -> Iterator[str]:
         yield f"true = above {shortest(feature.true_above)}"
     if feature.name in annotation.twins:
         twins = annotation.twins[feature.name]
-        yield "twins = " + ", ".join(name if is_plain(name, without=";,") else quoted(name) for name in twins)
+        yield "twins = " + ", ".join(map(_listed, twins))
 
 
 def _learnt(scope: Scope) -> Iterator[str]:

@@ -13,7 +13,7 @@ from perfdiff.models.annotation import Factors, product
 from perfdiff.models.manifest import growing
 from perfdiff.models.middle import median
 from perfdiff.models.observations import Observations
-from perfdiff.models.selection import MARGIN, Basis, Contest, Setting, basis, extended, plainest, select
+from perfdiff.models.selection import MARGIN, MAX_FEATURES, Basis, Contest, Setting, basis, extended, further, plainest, select
 from perfdiff.records.schema import Floats, Ints
 
 # A feature that moves the cost by less than this over the whole range leaves it constant: twice the default smallest effect of
@@ -161,7 +161,7 @@ def _survey(regime: Regime) -> Setting:
     weights = np.ones(len(rows))
     deviation = noise.observed_deviation(rows.cost)
     for _ in range(_PILOTS):
-        pilot = _chosen(regime, Setting(deviation, weights, tolerance.floor**2, 1.0), margin=0.0)
+        pilot = _chosen(regime, Setting(deviation, weights, tolerance.floor**2, 1.0, rows.run), margin=0.0)
         columns, fit = regime.fitted(pilot)
         expected = columns @ fit.coefficients
         deviation = noise.estimate(expected, rows.cost - expected, floor=tolerance.floor).deviation(expected)
@@ -171,7 +171,7 @@ def _survey(regime: Regime) -> Setting:
     clipped = standardised * weights
     effect = max(noise.design_effect(clipped, groups) for groups in (rows.run, regime.alike.inputs))
     unexplained = float(np.mean(weights * (tolerance.floor * expected / deviation) ** 2))
-    return Setting(deviation, weights, unexplained, 1.0 / effect, tuple(factors for factors in pilot if len(factors) > 1))
+    return Setting(deviation, weights, unexplained, 1.0 / effect, rows.run, tuple(factors for factors in pilot if len(factors) > 1))
 
 
 def decide(regime: Regime, setting: Setting) -> Choice:
@@ -196,6 +196,17 @@ def decide(regime: Regime, setting: Setting) -> Choice:
         columns = matrix(terms, rows.columns, len(rows))
         solution = _solve(columns, rows.cost, root)
     return Choice(terms, (rows.cost - columns @ solution) * root)
+
+
+def left_out(regime: Regime, terms: Sequence[Factors]) -> str | None:
+    """Return the feature that would pay most beside terms that are as many features' as one model has; None where there is none."""
+    used = tuple(dict.fromkeys(name for factors in terms for name, _ in factors))
+    if len(used) < MAX_FEATURES or not regime.usable.keys() >= set(used):
+        return None
+    candidates = regime.candidates(used)
+    if not candidates.index.keys() >= set(terms):
+        return None
+    return further(Contest(candidates, regime.rows.cost, regime.setting), terms, margin=MARGIN)
 
 
 def matrix(terms: Sequence[Factors], values: Mapping[str, Floats], rows: int) -> Floats:
