@@ -368,6 +368,26 @@ def test_a_further_input_that_says_next_to_nothing_is_left_out() -> None:
     assert set(fit(table(columns, noisy(rng, cost)), "wall_ns", seed=1).features) == {"f0", "f1", "f2"}
 
 
+@pytest.mark.parametrize(
+    ("law", "term", "kind"),
+    [
+        pytest.param(lambda n, m: n * m**2, "n*m^2", CostClass.CUBIC, id="n·m²"),
+        pytest.param(lambda n, m: n**2 * m, "n^2*m", CostClass.CUBIC, id="n²·m"),
+        pytest.param(lambda n, m: n * np.log2(n) * m * np.log2(m), "n*log2(n)*m*log2(m)", CostClass.QUADRATIC, id="n·log n·m·log m"),
+        pytest.param(lambda n, m: n * m * np.log2(m), "n*m*log2(m)", CostClass.QUADRATIC, id="n·m·log m"),
+        pytest.param(lambda n, m: n * m, "n*m", CostClass.QUADRATIC, id="n·m"),
+        pytest.param(lambda n, m: n * np.log2(m), "n*log2(m)", CostClass.N_LOG_N, id="n·log m"),
+    ],
+)
+def test_products_of_two_shapes_are_found(law: Callable[[Floats, Floats], Floats], term: str, kind: CostClass) -> None:
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        n, m = rng.integers(1, 1000, 1000) + 0.0, rng.integers(1, 500, 1000) + 0.0
+        annotation = fit(table({"n": n, "m": m} | strangers(rng, 1000, 4), noisy(rng, 300 + 2 * law(n, m))), "wall_ns", seed=1)
+        assert term_names(annotation) == ("1", term)
+        assert annotation.cost_class is kind
+
+
 def test_correlated_twin_is_listed_beside_the_plainest_member() -> None:
     rng = np.random.default_rng(1)
     x = rng.integers(1, 1000, 1000) + 0.0

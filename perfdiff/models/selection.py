@@ -25,6 +25,9 @@ SCREENED = 6
 
 _SINGLES = ("log", "x", "xlogx", "x2", "x3", INVERSE)
 _PRODUCTS = (("x", "x"), ("x", "log"), ("log", "x"), ("x", INVERSE), (INVERSE, "x"))
+# Tried where one of those pays, which over a few sizes look like these.
+_STEEPER_PRODUCTS = (("x", "xlogx"), ("xlogx", "x"), ("xlogx", "xlogx"), ("x", "x2"), ("x2", "x"))
+_BEYOND_CHANCE = 4.0  # standard deviations: the largest of a hundred correlations has no more
 _PARTS = 5  # of the runs, each held out once
 _RIDGE = 1e-12  # keeps nearly collinear terms solvable; far below any noise
 
@@ -51,23 +54,31 @@ class Basis:
         object.__setattr__(self, "places", places)
         object.__setattr__(self, "upright", np.array([_is_upright(factors) for factors in self.factors]))
 
-    def with_products(self, features: Sequence[str], values: Mapping[str, Floats]) -> Basis:
-        """Return the basis with the pairwise products of `features` added."""
+    def with_products(self, features: Sequence[str], values: Mapping[str, Floats], *, steeper: bool = False) -> Basis:
+        """Return the basis with the pairwise products of `features` added, or the `steeper` ones."""
         rows = len(self.columns)
         added = []
         for first, second in combinations(features, 2):
-            for pair in _PRODUCTS:
+            for pair in _STEEPER_PRODUCTS if steeper else _PRODUCTS:
                 factors = tuple(sorted(zip((first, second), pair, strict=True), key=lambda factor: factor[1] == INVERSE))
-                if all(self._is_possible(function, values[name]) for name, function in factors):
+                if all(self._is_possible(name, function, values[name]) for name, function in factors):
                     added.append(factors)
         columns = [product(factors, values, rows) for factors in added]
         return Basis((*self.factors, *added), np.column_stack([self.columns, *columns]), self.shapes)
 
-    def _is_possible(self, function: str, column: Floats) -> bool:
+    def only(self, features: Collection[str]) -> Basis:
+        """Return the basis of some of the features."""
+        kept = [place for place, factors in enumerate(self.factors) if all(name in features for name, _ in factors)]
+        shapes = {name: shapes for name, shapes in self.shapes.items() if name in features}
+        return Basis(tuple(self.factors[place] for place in kept), self.columns[:, kept], shapes)
+
+    def _is_possible(self, name: str, function: str, column: Floats) -> bool:
         """Return whether a feature may enter a product under a function."""
         if function == INVERSE:
             return has_inverse(column)
-        return function == "x" or bool(np.min(column) >= 0)
+        if function in ("x", "log"):
+            return function == "x" or bool(np.min(column) >= 0)
+        return ((name, function),) in self.index
 
 
 def basis(values: Mapping[str, Floats], rows: int, *, doublings: float = 0.0, cost: Floats | None = None) -> Basis:
@@ -90,6 +101,11 @@ def basis(values: Mapping[str, Floats], rows: int, *, doublings: float = 0.0, co
 
 def _is_upright(factors: Factors) -> bool:
     return any(function == INVERSE for _, function in factors) or (len(factors) == 1 and factors[0][1] in BENT)
+
+
+def is_steeper(factors: Factors) -> bool:
+    """Return whether a term is a product that grows faster than its features' lines."""
+    return tuple(function for _, function in factors) in _STEEPER_PRODUCTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +158,7 @@ class Contest:
         self._gram = np.zeros((terms + 2, terms + 2))
         filled = np.r_[:terms, terms + 1]
         self._gram[np.ix_(filled, filled)] = inner
+        self._norms = unit
         self._total = norms[-1] ** 2
         self._scaled, self._setting = scaled, setting
         self._upright = np.append(candidates.upright, False)
@@ -167,6 +184,12 @@ class Contest:
         longest = max(lengths)
         columns = np.array([[*each, *[self._empty] * (longest - length)] for each, length in zip(sets, lengths, strict=True)])
         return self._setting.bic(self._misfits(columns), np.array(lengths))
+
+    def expected(self, places: Sequence[int]) -> Floats:
+        """Return the costs (n,) that columns fit."""
+        chosen = list(places)
+        solution = np.linalg.solve(self._gram[np.ix_(chosen, chosen)], self._gram[chosen, -1])
+        return np.asarray(self.basis.columns[:, chosen] @ (solution * self._norms[-1] / self._norms[chosen]))
 
     def pays_held_out(self, places: Sequence[int], fewer: Sequence[int]) -> bool:
         """Return whether columns leave so much less of runs that they were not fitted to than `fewer` ones that they are worth it."""
@@ -228,6 +251,26 @@ def select(contest: Contest, *, margin: float) -> tuple[Factors, ...]:
         for other in chosen if len(chosen) > 1 else ():
             chosen[other], score = _best_shape(contest, chosen, other, margin)
     return tuple(contest.basis.factors[position] for position in _positions(contest, chosen))
+
+
+def multiplier(contest: Contest, cost: Floats, terms: tuple[Factors, ...]) -> str | None:
+    """Return the feature beside those of the terms that goes most with the cost over what these expect of it, if that is beyond chance.
+
+    Beside a square, a feature that it is multiplied with explains nothing as a term of its own.
+    """
+    used = {name for factors in terms for name, _ in factors}
+    columns, others = contest.basis.columns, [bool(factors) and factors[0][0] not in used for factors in contest.basis.factors]
+    if not 0 < len(used) < FEW_FEATURES or not any(others):
+        return None
+    expected = np.abs(contest.expected([contest.index[factors] for factors in terms]))
+    whole = np.abs(cost) + expected
+    share = np.divide(cost, whole, out=np.zeros(len(cost)), where=whole > 0)  # bounded, and rises with the ratio
+    share -= share.mean()
+    varies = np.einsum("ij,ij->j", columns, columns) - columns.sum(axis=0) ** 2 / len(cost)
+    scale = np.sqrt(np.maximum(varies, 0.0)) * np.sqrt(share @ share)
+    correlation = np.abs(np.divide(share @ columns, scale, out=np.zeros(len(scale)), where=others & (scale > 0)))
+    best = int(correlation.argmax())
+    return contest.basis.factors[best][0][0] if correlation[best] * np.sqrt(len(cost)) > _BEYOND_CHANCE else None
 
 
 def plainest(contest: Contest, features: Sequence[str], *, margin: float, falling: bool = False) -> tuple[Factors, ...]:
