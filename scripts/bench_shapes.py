@@ -103,7 +103,7 @@ class Design:
 
 def whole(low: int, high: int) -> Inputs:
     """Return whole numbers of a range, all as likely."""
-    return lambda rng, n: rng.integers(low, high + 1, n) + 0.0
+    return lambda rng, n: rng.integers(low, high + 1, n).astype(np.float64)
 
 
 def powers(base: float, highest: float) -> Inputs:

@@ -338,6 +338,26 @@ def test_a_cost_that_plainly_falls_is_not_constant_though_no_formula_fits_it() -
     assert growing(rows, {"n": rows.columns["n"]}) == ((), ("n",))
 
 
+@pytest.mark.parametrize(
+    "steps", [(100.0, 200.0, 400.0, 800.0, 1600.0), (1600.0, 800.0, 400.0, 200.0, 100.0), (400.0, 100.0, 1600.0, 200.0, 800.0)]
+)
+def test_a_cost_that_falls_while_a_run_warms_up_is_no_inverse_of_sizes_that_rise_with_it(steps: tuple[float, ...]) -> None:
+    """A run that goes from small to large sizes: first calls cost five times as much whatever their size."""
+    rng = np.random.default_rng(1)
+    size = np.tile(np.repeat(steps, 10), 20)
+    drift = 1 + 4 * np.exp(-np.tile(np.arange(50), 20) / 8)
+    annotation = fit(table({"n": size}, noisy(rng, 3000 * drift), run=np.repeat(np.arange(20), 50)), "wall_ns", seed=1)
+    assert annotation.cost_class is not CostClass.INVERSE
+    assert not any("inv" in dict(term.factors).values() for scope in annotation.scopes for term in scope.terms)
+
+
+def test_an_input_drifts_where_it_rises_with_the_calls_of_every_run() -> None:
+    run, rng = np.repeat(np.arange(4), 25), np.random.default_rng(1)
+    rising = np.tile(np.arange(1.0, 26.0), 4)
+    columns = {"rising": rising, "of a run": run + 1.0, "once": np.where(run == 0, rising, 7.0), "random": rng.uniform(1, 9, 100)}
+    assert observe(table(columns, rng.uniform(1, 2, 100), run=run), "wall_ns").drifting == {"rising"}
+
+
 def sum_of(count: int, seed: int) -> SampleTable:
     """Return calls whose cost is the sum of so many of eight inputs."""
     rng = np.random.default_rng(seed)

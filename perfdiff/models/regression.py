@@ -143,9 +143,13 @@ class Regime:
             self._bases[products_of] = (
                 self.candidates().with_products(products_of, self.usable).with_products(products_of, self.usable, steeper=True)
                 if products_of
-                else basis(self.usable, len(self.rows), doublings=self.tolerance.doublings, cost=self.rows.cost)
+                else self._plain_candidates()
             )
         return self._bases[products_of]
+
+    def _plain_candidates(self) -> Basis:
+        rows, doublings = self.rows, self.tolerance.doublings
+        return basis(self.usable, len(rows), doublings=doublings, cost=rows.cost, drifting=rows.drifting)
 
     def products(self, features: tuple[str, ...], *, steeper: bool = False) -> Basis:
         """Return the candidate terms of some features alone, with their products, and with the `steeper` ones."""

@@ -36,6 +36,8 @@ _RIDGE = 1e-12  # keeps nearly collinear terms solvable; far below any noise
 class Basis:
     """Candidate terms: `columns` (n, m), one per entry of `factors`; `shapes` says what each feature can support.
 
+    A product may be divided by the `divisors`.
+
     What every contest over these terms needs is made with them: `index` is the place of each term, `places` those of the terms of a
     feature's shapes, and `upright` (m,) tells the terms that no cost has less of than none: inverses, and what grows faster than a line.
     """
@@ -43,6 +45,7 @@ class Basis:
     factors: tuple[Factors, ...]
     columns: Floats
     shapes: Mapping[str, tuple[Shape, ...]]
+    divisors: frozenset[str]
     index: Mapping[Factors, int] = field(init=False)
     places: Mapping[str, list[list[int]]] = field(init=False)
     upright: npt.NDArray[np.bool_] = field(init=False)
@@ -64,39 +67,49 @@ class Basis:
                 if all(self._is_possible(name, function, values[name]) for name, function in factors):
                     added.append(factors)
         columns = [product(factors, values, rows) for factors in added]
-        return Basis((*self.factors, *added), np.column_stack([self.columns, *columns]), self.shapes)
+        return Basis((*self.factors, *added), np.column_stack([self.columns, *columns]), self.shapes, self.divisors)
 
     def only(self, features: Collection[str]) -> Basis:
         """Return the basis of some of the features."""
         kept = [place for place, factors in enumerate(self.factors) if all(name in features for name, _ in factors)]
         shapes = {name: shapes for name, shapes in self.shapes.items() if name in features}
-        return Basis(tuple(self.factors[place] for place in kept), self.columns[:, kept], shapes)
+        return Basis(tuple(self.factors[place] for place in kept), self.columns[:, kept], shapes, self.divisors)
 
     def _is_possible(self, name: str, function: str, column: Floats) -> bool:
         """Return whether a feature may enter a product under a function."""
         if function == INVERSE:
-            return has_inverse(column)
+            return name in self.divisors
         if function in ("x", "log"):
             return function == "x" or bool(np.min(column) >= 0)
         return ((name, function),) in self.index
 
 
-def basis(values: Mapping[str, Floats], rows: int, *, doublings: float = 0.0, cost: Floats | None = None) -> Basis:
+def basis(
+    values: Mapping[str, Floats],
+    rows: int,
+    *,
+    doublings: float = 0.0,
+    cost: Floats | None = None,
+    drifting: Collection[str] = (),
+) -> Basis:
     """Return the intercept and every transform of every feature that varies, for columns without absent values.
 
-    n log n is among them where a feature's values span so many `doublings`, an inverse where a `cost` that is given may have one.
+    n log n is among them where a feature's values span so many `doublings`, an inverse where a `cost` that is given may have one, and never
+    of a feature that is `drifting`.
     """
     of_cost = None if cost is None else cost_level(cost)
     factors: list[Factors] = [()]
     shapes = {}
     for name, column in values.items():
         possible = shapes_for(column, doublings=doublings, level=of_cost)
+        if name in drifting:
+            possible = tuple(shape for shape in possible if INVERSE not in shape)
         if possible:
             shapes[name] = possible
             used = {function for shape in possible for function in shape}
             factors += [((name, function),) for function in _SINGLES if function in used]
     columns = np.column_stack([product(each, values, rows) for each in factors])
-    return Basis(tuple(factors), columns, shapes)
+    return Basis(tuple(factors), columns, shapes, frozenset(name for name in shapes if name not in drifting and has_inverse(values[name])))
 
 
 def _is_upright(factors: Factors) -> bool:
