@@ -303,6 +303,27 @@ def test_a_plot_shows_scopes_with_their_conditions_and_quantities_with_units() -
     assert draw(fit(calls, "wall_ns", seed=1, function="f<$a_b$>"), calls) == picture
 
 
+@pytest.mark.parametrize("values", [(1.0, 2.0, 8.0), tuple(range(1, 100))])
+def test_a_cost_of_two_features_has_a_curve_for_each_third_of_the_second_one(values: tuple[float, ...]) -> None:
+    """One curve, at the other feature's value in one of the calls, went through few of them."""
+    rng = np.random.default_rng(1)
+    n, m = rng.integers(1, 1000, 900).astype(float), rng.choice(np.array(values, float), 900)
+    calls = table({"n": n, "m": m}, noisy(rng, 1e3 + 20 * n * m))
+    _, texts = drawing(fit(calls, "wall_ns", seed=1), calls)
+    strands = [text for text in texts if text.startswith("quadratic, ") and "; m " in text]
+    assert len(strands) == 3
+    if len(values) == 3:
+        assert [text.partition("; ")[2] for text in strands] == ["m 1", "m 2", "m 8"]
+
+
+def test_a_second_feature_that_hardly_moves_the_cost_has_no_curves_of_its_own() -> None:
+    rng = np.random.default_rng(1)
+    n, m = rng.integers(1, 1000, 900).astype(float), rng.integers(0, 100, 900).astype(float)
+    calls = table({"n": n, "m": m}, 1e3 + 20 * n + 2 * m, metric="alloc_bytes")
+    _, texts = drawing(fit(calls, "alloc_bytes", seed=1), calls)
+    assert not any("; m " in text for text in texts)
+
+
 def test_a_mixture_is_drawn_as_how_often_each_cost_occurs() -> None:
     rng = np.random.default_rng(1)
     calls = table({"n": rng.random(900)}, rng.choice([1e3, 3e4], 900, p=[0.3, 0.7]) * (1 + 0.05 * rng.standard_normal(900)))

@@ -18,7 +18,7 @@ from perfdiff.models.growth import dominant_class
 from perfdiff.models.manifest import growing
 from perfdiff.models.noise import MAX_TRIMMED, OUTLIER, estimate, kept
 from perfdiff.models.observations import columns_of, observe
-from perfdiff.models.selection import Contest, Setting, basis, select
+from perfdiff.models.selection import MAX_FEATURES, Contest, Setting, basis, select
 from perfdiff.records.schema import Floats, Origin, SampleTable
 from sampled import noisy, strangers, table
 
@@ -204,11 +204,11 @@ def test_growth_is_manifest_only_from_size_to_size_to_a_multiple_in_every_run(
     costs: dict[float, float], calls: tuple[int, ...], runs: int
 ) -> None:
     rows = observe(of_sizes(np.random.default_rng(2), costs, calls, runs), "wall_ns")
-    assert growing(rows, {"n": rows.columns["n"]}) == ()
+    assert growing(rows, {"n": rows.columns["n"]}) == ((), ())
     rising = observe(of_sizes(np.random.default_rng(2), {1.0: 100.0, 2.0: 200.0, 4.0: 400.0}, (20, 20, 20)), "wall_ns")
-    assert growing(rising, {"n": rising.columns["n"]}) == ("n",)
+    assert growing(rising, {"n": rising.columns["n"]}) == (("n",), ())
     disturbed = replace(rising, cost=np.where(rising.run == 14, 90.0, rising.cost))  # one run of the largest size
-    assert growing(disturbed, {"n": disturbed.columns["n"]}) == ()
+    assert growing(disturbed, {"n": disturbed.columns["n"]}) == ((), ())
 
 
 @pytest.mark.statistical
@@ -300,6 +300,112 @@ def test_product_of_two_sizes_is_found() -> None:
     annotation = fit(table({"n": x, "m": m} | strangers(rng, 1000), noisy(rng, 300 + 2 * x * m)), "wall_ns", seed=1)
     assert term_names(annotation) == ("1", "n*m")
     assert fit(table({"n": x, "m": m}, noisy(rng, 300 + 9 * x * np.log2(m))), "wall_ns", seed=1).cost_class is CostClass.N_LOG_N
+
+
+def shared_out(rng: np.random.Generator, law: Callable[[Mapping[str, Floats]], Floats], noise: float = 0.05) -> SampleTable:
+    """Return calls whose cost follows a number of threads and a size, in twenty runs that all have the same inputs."""
+    columns = {"threads": rng.choice([1.0, 2.0, 4.0, 8.0, 16.0], 50), "n": rng.choice([100.0, 300.0, 1000.0, 3000.0], 50)}
+    tiled = {name: np.tile(column, 20) for name, column in columns.items()}
+    return table(tiled | strangers(rng, 1000, 3), noisy(rng, law(tiled), noise), run=np.repeat(np.arange(20), 50))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("law", "terms"),
+    [
+        pytest.param(lambda c: 80_000 / c["threads"], {"1/threads"}, id="80,000/t"),
+        pytest.param(lambda c: 9_000 + 80_000 / c["threads"], {"1/threads"}, id="9,000 + 80,000/t"),
+        pytest.param(lambda c: 500 + 200 * c["n"] / c["threads"], {"n/threads"}, id="500 + 200·n/t"),
+    ],
+)
+def test_work_that_is_shared_out_costs_its_part(law: Callable[[Mapping[str, Floats]], Floats], terms: set[str]) -> None:
+    """They were constant, as a line and a logarithm of the threads both miss it, and a line of n with another border for each t."""
+    held = {"threads": np.array([3.0, 6.0, 12.0]), "n": np.array([200.0, 600.0, 2000.0])}
+    right = 0
+    for seed in range(12):
+        annotation = fit(shared_out(np.random.default_rng(seed), law), "wall_ns", seed=1)
+        is_near = annotation.predict(held) == pytest.approx(law(held), rel=0.08)
+        right += is_near and terms <= set(term_names(annotation))
+        assert annotation.cost_class in (CostClass.INVERSE, CostClass.LINEAR)
+    assert right >= 11, right
+
+
+def test_a_cost_that_plainly_falls_is_not_constant_though_no_formula_fits_it() -> None:
+    """Threads that meet at a lock: five times as long for one as for eight."""
+    calls = of_sizes(np.random.default_rng(1), {8.0: 100.0, 4.0: 110.0, 2.0: 480.0, 1.0: 500.0}, (40, 40, 40, 40))
+    assert fit(calls, "wall_ns", seed=1).cost_class is CostClass.INVERSE
+    rows = observe(calls, "wall_ns")
+    assert growing(rows, {"n": rows.columns["n"]}) == ((), ("n",))
+
+
+@pytest.mark.parametrize(
+    "steps", [(100.0, 200.0, 400.0, 800.0, 1600.0), (1600.0, 800.0, 400.0, 200.0, 100.0), (400.0, 100.0, 1600.0, 200.0, 800.0)]
+)
+def test_a_cost_that_falls_while_a_run_warms_up_is_no_inverse_of_sizes_that_rise_with_it(steps: tuple[float, ...]) -> None:
+    """A run that goes from small to large sizes: first calls cost five times as much whatever their size."""
+    rng = np.random.default_rng(1)
+    size = np.tile(np.repeat(steps, 10), 20)
+    drift = 1 + 4 * np.exp(-np.tile(np.arange(50), 20) / 8)
+    annotation = fit(table({"n": size}, noisy(rng, 3000 * drift), run=np.repeat(np.arange(20), 50)), "wall_ns", seed=1)
+    assert annotation.cost_class is not CostClass.INVERSE
+    assert not any("inv" in dict(term.factors).values() for scope in annotation.scopes for term in scope.terms)
+
+
+def test_an_input_drifts_where_it_rises_with_the_calls_of_every_run() -> None:
+    run, rng = np.repeat(np.arange(4), 25), np.random.default_rng(1)
+    rising = np.tile(np.arange(1.0, 26.0), 4)
+    columns = {"rising": rising, "of a run": run + 1.0, "once": np.where(run == 0, rising, 7.0), "random": rng.uniform(1, 9, 100)}
+    assert observe(table(columns, rng.uniform(1, 2, 100), run=run), "wall_ns").drifting == {"rising"}
+
+
+def sum_of(count: int, seed: int) -> SampleTable:
+    """Return calls whose cost is the sum of so many of eight inputs."""
+    rng = np.random.default_rng(seed)
+    columns = strangers(rng, 1500, 8)
+    return table(columns, noisy(rng, 400 + 10 * np.sum([columns[f"f{place}"] for place in range(count)], axis=0)))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("count", [3, 4, 5, 6])
+def test_a_sum_of_several_inputs_has_them_all_and_no_other(count: int) -> None:
+    for seed in range(6):
+        annotation = fit(sum_of(count, seed), "wall_ns", seed=1)
+        assert set(annotation.features) == {f"f{place}" for place in range(count)}
+        assert annotation.further is None
+
+
+def test_an_input_beyond_those_that_a_model_may_have_is_told() -> None:
+    annotation = fit(sum_of(8, 1), "wall_ns", seed=1)
+    assert len(annotation.features) == MAX_FEATURES
+    assert annotation.further in {f"f{place}" for place in range(8)} - set(annotation.features)
+
+
+def test_a_further_input_that_says_next_to_nothing_is_left_out() -> None:
+    """Its evidence is beyond doubt, by BIC; what it takes away is a hundredth."""
+    rng = np.random.default_rng(1)
+    columns = strangers(rng, 20_000, 4)
+    cost = 4000 + 10 * (columns["f0"] + columns["f1"] + columns["f2"]) + 0.5 * columns["f3"]
+    assert set(fit(table(columns, noisy(rng, cost)), "wall_ns", seed=1).features) == {"f0", "f1", "f2"}
+
+
+@pytest.mark.parametrize(
+    ("law", "term", "kind"),
+    [
+        pytest.param(lambda n, m: n * m**2, "n*m^2", CostClass.CUBIC, id="n·m²"),
+        pytest.param(lambda n, m: n**2 * m, "n^2*m", CostClass.CUBIC, id="n²·m"),
+        pytest.param(lambda n, m: n * np.log2(n) * m * np.log2(m), "n*log2(n)*m*log2(m)", CostClass.QUADRATIC, id="n·log n·m·log m"),
+        pytest.param(lambda n, m: n * m * np.log2(m), "n*m*log2(m)", CostClass.QUADRATIC, id="n·m·log m"),
+        pytest.param(lambda n, m: n * m, "n*m", CostClass.QUADRATIC, id="n·m"),
+        pytest.param(lambda n, m: n * np.log2(m), "n*log2(m)", CostClass.N_LOG_N, id="n·log m"),
+    ],
+)
+def test_products_of_two_shapes_are_found(law: Callable[[Floats, Floats], Floats], term: str, kind: CostClass) -> None:
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        n, m = rng.integers(1, 1000, 1000) + 0.0, rng.integers(1, 500, 1000) + 0.0
+        annotation = fit(table({"n": n, "m": m} | strangers(rng, 1000, 4), noisy(rng, 300 + 2 * law(n, m))), "wall_ns", seed=1)
+        assert term_names(annotation) == ("1", term)
+        assert annotation.cost_class is kind
 
 
 def test_correlated_twin_is_listed_beside_the_plainest_member() -> None:
@@ -511,7 +617,7 @@ def test_of_shapes_that_are_all_ruled_out_none_is_compared() -> None:
     x = 10.0 * np.arange(1, 41)
     b = np.round(x**0.8 + rng.integers(0, 6, 40))
     cost = 100 + 3 * b + 0.02 * x**2 + rng.normal(0, 1, 40)
-    contest = Contest(basis({"x": x, "b": b}, 40), cost, Setting(np.ones(40), np.ones(40), 1e-6, 1.0))
+    contest = Contest(basis({"x": x, "b": b}, 40), cost, Setting(np.ones(40), np.ones(40), 1e-6, 1.0, np.arange(40)))
     assert set(select(contest, margin=0.0)) >= {(), (("x", "x2"),)}
 
 

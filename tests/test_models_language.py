@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,7 +57,7 @@ finite = st.one_of(st.just(0.0), *(st.floats(1e-15, 1e20).map(sign) for sign in 
 positive = st.floats(1e-15, 1e20)
 shares = st.floats(0, 1)
 chances = st.floats(0.001, 1)
-FUNCTIONS_OF_X = ["x", "log", "xlogx", "x2", "x3"]
+FUNCTIONS_OF_X = ["x", "log", "xlogx", "x2", "x3", "inv"]
 
 
 @st.composite
@@ -130,6 +131,7 @@ def annotations(draw: st.DrawFn) -> Annotation:
         origins={name: draw(st.sampled_from(Origin)).value for name in draw(some)},
         typical={name: draw(finite) for name in draw(some)},
         levels=draw(st.none() | st.builds(Levels, whole, whole, finite, positive, positive)),
+        further=draw(st.none() | FEATURES),
     )
 
 
@@ -167,6 +169,7 @@ PIECES = [
     "Binom(",
     "absent(",
     "log2(",
+    "80/n",
     "int n = arg.n;",
     "n",
     "1e999",
@@ -191,6 +194,18 @@ def test_a_damaged_text_is_a_syntax_error_or_another_file(annotation: Annotation
     damaged = text[:at] + data.draw(st.one_of(st.just(""), st.sampled_from(PIECES), st.text(max_size=5))) + text[until:]
     if refusal(damaged) is None:
         assert refusal(print_all(parse_all(damaged))) is None
+
+
+def test_what_is_shared_out_is_divided() -> None:
+    annotation = parse(
+        "f.wall_ns(n, t) {\n  int n = arg.n;\n  int t = arg.t;\n  [t > 1] Norm(500 + 80000/t + 2.5*n/t, 10);\n  [t <= 1] Norm(1/t*n, 3);\n}"
+    )
+    shared, alone = annotation.scopes
+    assert shared.terms[1:] == (Term(80000.0, (("t", "inv"),)), Term(2.5, (("n", "x"), ("t", "inv"))))
+    assert alone.terms == (Term(1.0, (("t", "inv"), ("n", "x"))),)
+    assert shared.expected({"n": np.array([100.0, 100.0]), "t": np.array([4.0, 0.0])}, 2).tolist() == [20562.5, 500.0]
+    assert parse_line("@Time~Norm(80us/threads, 1us)").scopes[0].cost_class is CostClass.INVERSE
+    assert "Norm(500 + 80000/t + 2.5*n/t, 10)" in print_annotation(annotation)
 
 
 FIGURE_2 = """

@@ -14,6 +14,8 @@ from perfdiff.records.schema import Floats
 
 Factors = tuple[tuple[str, str], ...]
 
+LEAST_DIVISOR = 1e-45  # below, features count as 0: an inverse, and its square, are numbers
+
 PHASE = "phase of the run"  # the feature that tells calls while a function warms up from later ones
 STEADY, STEADY_CODE = "steady", 0.0  # its label and value for those, which is meant where a prediction names no phase
 
@@ -21,6 +23,7 @@ STEADY, STEADY_CODE = "steady", 0.0  # its label and value for those, which is m
 class CostClass(StrEnum):
     """The growth of a cost, in rising order, be it timed or counted."""
 
+    INVERSE = "inverse"  # of work that is shared out: a cost that falls like 1 / n
     CONSTANT = "constant"
     LOGARITHMIC = "logarithmic"
     LINEAR = "linear"
@@ -35,6 +38,7 @@ class CostClass(StrEnum):
 
 # Classes by growth; the others have no order.
 RISING = (
+    CostClass.INVERSE,
     CostClass.CONSTANT,
     CostClass.LOGARITHMIC,
     CostClass.LINEAR,
@@ -42,6 +46,7 @@ RISING = (
     CostClass.QUADRATIC,
     CostClass.CUBIC,
 )
+GROWING = RISING[1:]  # those that what a call does may have as well: work that is shared out falls for none but who waits for it
 ANNOTATED = (*RISING, CostClass.PIECEWISE, CostClass.MIXTURE)  # what an annotation may have
 
 
@@ -121,7 +126,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A product of transformed features with its coefficient; no factors means the intercept. `function` is x, log, xlogx, x2 or x3."""
+    """A product of transformed features with its coefficient; no factors means the intercept. `transformed` has the functions."""
 
     coefficient: float
     factors: Factors = ()  # (feature name, function)
@@ -191,6 +196,7 @@ class Annotation:
 
     `origins` tells where each feature comes from, `typical` its median, which stands in where a prediction names no value. `levels`
     is None where nothing is known of single runs. `by_counts` is the growth of counts where it is told instead of the cost's own.
+    `further` is the feature that would tell most beside those of a scope, which has as many as a model may have.
     """
 
     function: str
@@ -207,6 +213,7 @@ class Annotation:
     typical: Mapping[str, float] = field(default_factory=dict)
     levels: Levels | None = None
     by_counts: CostClass | None = None
+    further: str | None = None
 
     @property
     def growth(self) -> CostClass:
@@ -232,10 +239,15 @@ class Annotation:
 
 
 def transformed(function: str, x: Floats) -> Floats:
-    """Return a column under x, log (base 2), xlogx, x2 or x3; 0·log 0 = 0, and a logarithm of x ≤ 0 counts as 0."""
+    """Return a column under x, log (base 2), xlogx, x2, x3 or inv (1 / x).
+
+    0·log 0 = 0, and a logarithm or an inverse of x ≤ 0 counts as 0.
+    """
     match function:
         case "x":
             return x
+        case "inv":
+            return np.asarray(1.0 / np.where(x >= LEAST_DIVISOR, x, np.inf))
         case "x2":
             return x * x
         case "x3":
@@ -292,7 +304,7 @@ def term_names(annotation: Annotation) -> tuple[str, ...]:
     names = []
     for scopes in blocks(annotation):
         prefix = f"[{scopes[0].condition}] " if scopes[0].conditions else ""
-        names += [prefix + (factors_text(factors, {}) or "1") for factors in _factors(scopes)]
+        names += [prefix + product_text("1", factors, {}).removeprefix("1*") for factors in _factors(scopes)]
     return tuple(names)
 
 
@@ -324,17 +336,23 @@ def membership(scopes: tuple[Scope, ...], values: Mapping[str, Floats], rows: in
     return member
 
 
-_POWERS = {"x": "{0}", "log": "log2({0})", "xlogx": "{0}*log2({0})", "x2": "{0}^2", "x3": "{0}^3"}
+_POWERS = {"x": "*{0}", "log": "*log2({0})", "xlogx": "*{0}*log2({0})", "x2": "*{0}^2", "x3": "*{0}^3", "inv": "/{0}"}
 
 
-def factors_text(factors: Factors, symbols: Mapping[str, str]) -> str:
-    """Return a product of transformed features, such as `n*log2(n)`; features without a symbol go by their names, no factors by ""."""
-    return "*".join(_POWERS[function].format(symbols.get(name, name)) for name, function in factors)
+def product_text(coefficient: str, factors: Factors, symbols: Mapping[str, str]) -> str:
+    """Return a coefficient times transformed features, such as `3*n*log2(n)` or `80/n`; features without a symbol go by their names."""
+    return coefficient + "".join(_POWERS[function].format(symbols.get(name, name)) for name, function in factors)
 
 
-_SHAPES = {"x": "{}", "log": "log2({})", "xlogx": "{0}·log2({0})", "x2": "{}²", "x3": "{}³"}
+_SHAPES = {"x": "·{}", "log": "·log2({})", "xlogx": "·{0}·log2({0})", "x2": "·{}²", "x3": "·{}³", "inv": "/{}"}
 
 
 def shape(term: Term) -> str:
-    """Return what a term's coefficient is multiplied with, as people write it: `n`, `n·log2(n)`; "" of a constant."""
-    return "·".join(_SHAPES[function].format(name) for name, function in term.factors)
+    """Return what a term's coefficient is multiplied with, as people write it: `n`, `n·log2(n)`, `1/n`; "" of a constant."""
+    text = "".join(_SHAPES[function].format(name) for name, function in term.factors)
+    return text.removeprefix("·") if not text.startswith("/") else f"1{text}"
+
+
+def scaled(coefficient: str, grows: str) -> str:
+    """Return a coefficient times a `shape`: `3·n`, `80/n`."""
+    return coefficient + (grows.removeprefix("1") if grows.startswith("1/") else f"·{grows}" if grows else "")

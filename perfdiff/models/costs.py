@@ -124,7 +124,11 @@ class Costs:
                 coefficient *= value
                 if not math.isfinite(float(coefficient)):
                     self._reader.fail("a finite product")
-                if not self._reader.take("*"):
+                operator = self._reader.take("*", "/")
+                while operator == "/":
+                    factors.append((self._operand(), "inv"))
+                    operator = self._reader.take("*", "/")
+                if operator is None:
                     break
             terms.append((coefficient, tuple(factors)))
             sign = self._reader.take("-", "+")

@@ -16,7 +16,7 @@ from perfdiff.models.envelope import SELECTABLE, refined, selected
 from perfdiff.models.growth import completed, dominant_class
 from perfdiff.models.likelihood import Verdict, bounded, counted, scattered, trending
 from perfdiff.models.observations import Observations, observe
-from perfdiff.models.regression import EXACT, NOISY, Regime, Tolerance, fit_terms, matrix
+from perfdiff.models.regression import EXACT, NOISY, Regime, Tolerance, fit_terms, left_out, matrix
 from perfdiff.models.scopes import Leaf, grow
 from perfdiff.models.threads import one_thread
 from perfdiff.records.metrics import METRICS, metric_of
@@ -170,6 +170,7 @@ def _annotated(scopes: Sequence[Scope], subject: _Subject) -> Annotation:
     """Fit every scope to its rows and measure the quality of the whole."""
     rows = subject.rows
     fitted: list[Scope] = []
+    whole: list[tuple[Regime, list[Factors]]] = []
     weights = np.zeros(len(rows))
     for _, group in groupby(scopes, key=lambda scope: scope.conditions):
         modes = list(group)
@@ -179,7 +180,9 @@ def _annotated(scopes: Sequence[Scope], subject: _Subject) -> Annotation:
             if len(index) == 0:
                 fitted.append(replace(scope, share=0.0, n=0, probability=0.0 if within else scope.probability))
                 continue
-            learned, weights[index] = _fitted(scope, subject.regime(scope, index), alone=len(modes) == 1)
+            regime = subject.regime(scope, index)
+            learned, weights[index] = _fitted(scope, regime, alone=len(modes) == 1)
+            whole.append((regime, [term.factors for term in learned.terms]))
             if len(modes) > 1:  # the mean over modes is what inputs predict, so no mode may outweigh another
                 weights[index] = (weights[index] > 0) / max(float(np.mean(rows.cost**2)), 1e-300)
             fitted.append(replace(learned, share=six_digits(len(index) / len(rows)), probability=six_digits(len(index) / within)))
@@ -198,6 +201,7 @@ def _annotated(scopes: Sequence[Scope], subject: _Subject) -> Annotation:
         n=len(rows),
         origins={name: rows.origins[name].value for name in names if name in rows.origins},
         typical={name: float(np.median(known[name])) for scope in fitted for t in scope.terms for name, _ in t.factors if len(known[name])},
+        further=next(filter(None, (left_out(regime, factors) for regime, factors in whole)), None),
     )
     columns = design(annotation, rows.columns)
     return replace(

@@ -7,21 +7,25 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from perfdiff.models.annotation import CostClass, Factors, Term, product
+from perfdiff.models.annotation import LEAST_DIVISOR, CostClass, Factors, Term, product
+from perfdiff.models.middle import median
 from perfdiff.records.schema import Floats
 
 Shape = tuple[str, ...]
 
-# Plainest first: fewer terms, then slower growth; but a line is plainer than a logarithm, which it resembles over short ranges.
+# Plainest first: fewer terms, then slower growth; but a line is plainer than a logarithm, which it resembles over short ranges, and what
+# grows than an inverse.
 SHAPES: tuple[Shape, ...] = (
     ("x",),
     ("log",),
     ("xlogx",),
     ("x2",),
     ("x3",),
+    ("inv",),
     ("x", "xlogx"),
     ("x", "x2"),
     ("x", "x3"),
+    ("x", "inv"),
     ("x", "x2", "x3"),
 )
 
@@ -41,27 +45,66 @@ NEARER_TO_CUBE = 2.5
 # says which of its calls are dearer.
 _SHOWING = 2.0
 
+_LOOKED_AT = 256  # calls, at most, by which an inverse is thought possible
+_BEYOND_CHANCE = 2.0  # standard deviations of a correlation: one feature in forty has it by chance, and BIC decides then
+
 ROUNDING = 1e-9  # of shares
 
-_ORDERS = {"log": (0, 1), "x": (1, 0), "xlogx": (1, 1), "x2": (2, 0), "x3": (3, 0)}
+INVERSE = "inv"
+_ORDERS = {INVERSE: (-1, 0), "log": (0, 1), "x": (1, 0), "xlogx": (1, 1), "x2": (2, 0), "x3": (3, 0)}
 BENT = frozenset(function for function, powers in _ORDERS.items() if powers > _ORDERS["x"])  # grow faster than a line
 
 
-def shapes_for(x: Floats, *, doublings: float = 0.0) -> tuple[Shape, ...]:
+def shapes_for(x: Floats, *, doublings: float = 0.0, level: Floats | None = None) -> tuple[Shape, ...]:
     """Return the shapes that a column of values can tell apart: k distinct values allow k - 2 terms beside the intercept, at least one.
 
     Over fewer than `doublings` of the values, n log n passes for a line that bends a little, and is left out.
-    Two values only have a slope. Logarithms need values of at least 0, where both log x and x·log x count as 0.
+    Two values only have a slope. Logarithms need values of at least 0, where both log x and x·log x count as 0; an inverse needs values
+    above 0 that span a doubling, and a cost that may have one, by its `level` (n,) where that is given.
     """
     distinct = _distinct(x)
     if distinct < 2:
         return ()
     if distinct == 2:
         return (("x",),)
-    refused = {"log", "xlogx"} if x.min() < 0 else set()
-    if doublings and x.max() < 2**doublings * x[x > 0].min(initial=x.max()):
+    low, high = float(x.min()), float(x.max())
+    refused = {"log", "xlogx"} if low < 0 else set()
+    if doublings and high < 2**doublings * (low if low > 0 else x[x > 0].min(initial=high)):
         refused.add("xlogx")
+    if not _span_a_doubling(low, high) or not (level is None or _falls(x, level)):
+        refused.add(INVERSE)
     return _allowed(min(distinct, _ENOUGH_VALUES), frozenset(refused))
+
+
+def cost_level(cost: Floats) -> Floats:
+    """Return where costs (n,) lie between 0 and infinity, 0.5 at their median: no single call has much of a say then."""
+    size = np.abs(cost)
+    whole = size + max(median(size), 1e-300)
+    return np.asarray(cost / whole)
+
+
+def has_inverse(x: Floats) -> bool:
+    """Return whether a cost may be divided by values: they are above 0, and span a doubling."""
+    return _span_a_doubling(float(x.min()), float(x.max()))
+
+
+def _span_a_doubling(low: float, high: float) -> bool:
+    return low >= LEAST_DIVISOR and high >= _SHOWING * low
+
+
+def _falls(x: Floats, level: Floats) -> bool:
+    """Return whether costs go with 1 / x, or do so beside x as they lie above a line at small values, beyond chance.
+
+    Most features have nothing to do with a cost, and need no inverse to be tried with all else.
+    """
+    step = -(-len(x) // _LOOKED_AT)
+    x, level = x[::step], level[::step]
+    columns = np.array([x / x[0], x[0] / x, level])
+    columns -= columns.sum(axis=1, keepdims=True) / len(x)
+    (xx, xv, xy), (_, vv, vy), (_, _, yy) = (columns @ columns.T).tolist()
+    bend, left = xx * vy - xv * xy, (xx * vv - xv**2) * (xx * yy - xy**2)
+    beyond = _BEYOND_CHANCE**2 / len(x)
+    return bool((vy > 0 and vy**2 > beyond * vv * yy) or (bend > 0 and bend**2 > beyond * left))
 
 
 @functools.cache
@@ -88,13 +131,16 @@ def completed(terms: Sequence[Factors], values: Mapping[str, Floats]) -> list[Fa
 
 
 def order(factors: Factors) -> tuple[int, int]:
-    """Return the powers of n and of log n in a term whose features all grow like n."""
-    return sum(_ORDERS[function][0] for _, function in factors), sum(_ORDERS[function][1] for _, function in factors)
+    """Return the powers of n and of log n in a term whose features all grow like n; what it is divided by counts only where that is all."""
+    orders = [_ORDERS[function] for _, function in factors if function != INVERSE] or [_ORDERS[INVERSE]] * bool(factors)
+    return sum(power for power, _ in orders), sum(logs for _, logs in orders)
 
 
 def growth_class(factors: Factors) -> CostClass:
     """Return the class of a single term; a product counts by its total order."""
     power, logs = order(factors)
+    if power < 0:
+        return CostClass.INVERSE
     if power >= 3:
         return CostClass.CUBIC
     if power == 2:
@@ -114,7 +160,7 @@ def growing_factors(factors: Factors, ranges: Mapping[str, tuple[float, float]])
 def dominant_class(terms: Sequence[Term], values: Mapping[str, Floats], rows: int) -> CostClass:
     """Return the class of the fastest-growing terms that together make up `DOMINANT_SHARE` of the growth over the rows' range."""
     growing = [term for term in terms if term.factors]
-    growth = np.array([term.coefficient * float(np.ptp(product(term.factors, values, rows))) for term in growing])
+    growth = np.array([_growth(term, values, rows) for term in growing])
     if not growth.any():  # no terms, or none that varies over these rows
         return CostClass.CONSTANT
     shares = growth / growth.sum() if abs(growth.sum()) > 0.1 * np.abs(growth).sum() else np.abs(growth) / np.abs(growth).sum()
@@ -126,6 +172,12 @@ def dominant_class(terms: Sequence[Term], values: Mapping[str, Floats], rows: in
     if found is CostClass.CUBIC and _exponent(growing, values) < NEARER_TO_CUBE:
         return CostClass.QUADRATIC
     return found
+
+
+def _growth(term: Term, values: Mapping[str, Floats], rows: int) -> float:
+    """Return what a term adds over the rows' range; what falls as its feature grows takes away."""
+    spread = term.coefficient * float(np.ptp(product(term.factors, values, rows)))
+    return -spread if order(term.factors)[0] < 0 else spread
 
 
 def _exponent(terms: Sequence[Term], values: Mapping[str, Floats]) -> float:

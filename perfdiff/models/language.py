@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from itertools import count, groupby
 
-from perfdiff.models.annotation import Annotation, Condition, Operator, Scope, Term, Trend, factors_text
+from perfdiff.models.annotation import Annotation, Condition, Factors, Operator, Scope, Term, Trend, product_text
 from perfdiff.models.distribution import Binomial, Exponential, Normal
 from perfdiff.models.notation import (
     FUNCTION,
@@ -166,6 +166,10 @@ def _place(name: str, origin: str | None) -> str:
     return prefix + (name if is_plain(name, without=";") and not ambiguous else quoted(name))
 
 
+def _listed(name: str) -> str:
+    return name if is_plain(name, without=";,") else quoted(name)
+
+
 def _comment(items: Iterator[str]) -> str:
     text = "; ".join(items)
     return f"  // {text}" if text else ""
@@ -175,6 +179,8 @@ def _quality(annotation: Annotation) -> Iterator[str]:
     yield f"class = {annotation.cost_class.value}"
     yield f"n = {annotation.n}"
     yield from (f"{key} = {shortest(value)}" for key, value in (("r2", annotation.r2), ("cv_r2", annotation.cv_r2)) if finite(value))
+    if annotation.further is not None:
+        yield f"further = {_listed(annotation.further)}"
     if annotation.levels is not None:
         levels = annotation.levels
         yield f"runs = {levels.runs}; points = {levels.points}; level = {shortest(levels.mean)}"
@@ -196,7 +202,7 @@ def _known(feature: _Feature, annotation: Annotation) -> Iterator[str]:
         yield f"true = above {shortest(feature.true_above)}"
     if feature.name in annotation.twins:
         twins = annotation.twins[feature.name]
-        yield "twins = " + ", ".join(name if is_plain(name, without=";,") else quoted(name) for name in twins)
+        yield "twins = " + ", ".join(map(_listed, twins))
 
 
 def _learnt(scope: Scope) -> Iterator[str]:
@@ -252,7 +258,7 @@ def _cost(scope: Scope, symbols: Mapping[str, str], number: Callable[[float | De
         case Exponential(mean):
             with exact():
                 lowered = [(decimal(t.coefficient) - (0 if t.factors else decimal(mean)), t) for t in scope.terms]
-                return f"{_signed([(value, factors_text(t.factors, symbols)) for value, t in lowered], number)} + Exp(1/{number(mean)})"
+                return f"{_signed([(value, t.factors) for value, t in lowered], symbols, number)} + Exp(1/{number(mean)})"
         case Binomial(chance, None):
             return f"Binom(({_sum(scope.terms, symbols, number)})/{number(chance)}, {number(chance)})"
         case Binomial(chance, trials, start, step):
@@ -261,13 +267,13 @@ def _cost(scope: Scope, symbols: Mapping[str, str], number: Callable[[float | De
 
 
 def _sum(terms: tuple[Term, ...], symbols: Mapping[str, str], number: Callable[[float | Decimal], str]) -> str:
-    return _signed([(term.coefficient, factors_text(term.factors, symbols)) for term in terms], number)
+    return _signed([(term.coefficient, term.factors) for term in terms], symbols, number)
 
 
-def _signed(terms: Sequence[tuple[float | Decimal, str]], number: Callable[[float | Decimal], str]) -> str:
+def _signed(terms: Sequence[tuple[float | Decimal, Factors]], symbols: Mapping[str, str], number: Callable[[float | Decimal], str]) -> str:
     text = ""
-    for coefficient, product in terms:
+    for coefficient, factors in terms:
         negative = coefficient < 0
-        magnitude = "*".join(filter(None, [number(-coefficient if negative else coefficient), product]))
+        magnitude = product_text(number(-coefficient if negative else coefficient), factors, symbols)
         text += (f" {'-' if negative else '+'} " if text else "-" * negative) + magnitude
     return text or "0"

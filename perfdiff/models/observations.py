@@ -39,6 +39,7 @@ class Observations:
 
     `columns` (n,) by feature name, NaN where absent, branches as the share of taken outcomes; `numeric` names the features that may
     enter a regression, one per class of twins; `codes` those that may select a mode, with their labels; `branches` the branch columns.
+    `drifting` are those of the former that rise with the calls of each run: a cost that falls over one may as well fall with time.
     """
 
     cost: Floats
@@ -50,6 +51,7 @@ class Observations:
     origins: Mapping[str, Origin]
     run: Ints
     point: Ints
+    drifting: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return len(self.cost)
@@ -118,6 +120,7 @@ def observe(table: SampleTable, metric: str) -> Observations:
         origins={f.name: f.origin for f in table.features},
         run=table.run if of_all else table.run[present],
         point=table.point if of_all else table.point[present],
+        drifting=inputs.drifting,
     )
 
 
@@ -129,6 +132,7 @@ class _Inputs:
     numeric: tuple[str, ...]
     codes: Mapping[str, Mapping[int, str]]
     twins: Mapping[str, tuple[str, ...]]
+    drifting: frozenset[str]
 
 
 class _Same:
@@ -161,7 +165,19 @@ def _inputs(table: SampleTable, rows: npt.NDArray[np.bool_] | slice) -> _Inputs:
         numeric=tuple(classes),
         codes={f.name: f.labels for f in ordered if _has_codes(f, distinct[f.name])},
         twins={name: others for name, others in classes.items() if others},
+        drifting=_drifting({name: columns[name] for name in classes}, table.run[rows], table.thread[rows], table.call[rows]),
     )
+
+
+def _drifting(columns: Mapping[str, Floats], run: Ints, thread: Ints, call: Ints) -> frozenset[str]:
+    """Return the columns that never fall from a call of a thread to its next, and rise in every run that has several calls."""
+    order = np.lexsort((call, thread, run))
+    follows = (run[order][1:] == run[order][:-1]) & (thread[order][1:] == thread[order][:-1])
+    of_run = run[order][1:][follows]
+    several = len(np.unique(of_run))
+    steps = {name: np.diff(column[order])[follows] for name, column in columns.items()} if several else {}
+    rising = {name: step for name, step in steps.items() if step.min() >= 0}
+    return frozenset(name for name, step in rising.items() if len(np.unique(of_run[step > 0])) == several)
 
 
 def _are_inputs(table: SampleTable) -> npt.NDArray[np.bool_]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 
-from perfdiff.models.annotation import Annotation, Factors, Scope, Term, Trend, factors_text
+from perfdiff.models.annotation import Annotation, Factors, Scope, Term, Trend, product_text
 from perfdiff.models.costs import Costs
 from perfdiff.models.distribution import Binomial, Exponential, Normal
 from perfdiff.models.growth import growth_class, order
@@ -112,7 +112,7 @@ def _sum(terms: Sequence[tuple[Decimal, Factors]], symbols: dict[str, str], unit
         if not value and len(terms) > 1:
             continue
         sign = (" - " if text else "-") if value < 0 else (" + " if text else "")
-        text += sign + "*".join(filter(None, [_amount(abs(value), units), factors_text(factors, symbols)]))
+        text += sign + product_text(_amount(abs(value), units), factors, symbols)
     return text or "0"
 
 

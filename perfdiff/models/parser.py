@@ -50,6 +50,7 @@ class _Quality:
     level: float = 0.0
     spread: float = 0.0
     misfit: float = 0.0
+    further: str | None = None
 
     @property
     def levels(self) -> Levels | None:
@@ -111,6 +112,7 @@ class Parser:
                 "level": _sets(quality, "level", lambda: self._reader.checked(math.isfinite, "a finite number")),
                 "spread": _sets(quality, "spread", self._deviation),
                 "misfit": _sets(quality, "misfit", self._deviation),
+                "further": _sets(quality, "further", lambda: self._reader.name(_LISTED, "a feature")),
             }
         )
         self._features, self._names = {}, set()
@@ -132,6 +134,7 @@ class Parser:
             origins={name: feature.origin for name, feature in features.items() if feature.origin is not None},
             typical={name: feature.typical for name, feature in features.items() if feature.typical is not None},
             levels=quality.levels,
+            further=quality.further,
         )
 
     def _head(self) -> tuple[str, str]:

@@ -13,7 +13,20 @@ from perfdiff.models.annotation import Factors, product
 from perfdiff.models.manifest import growing
 from perfdiff.models.middle import median
 from perfdiff.models.observations import Observations
-from perfdiff.models.selection import MARGIN, Basis, Contest, Setting, basis, extended, plainest, select
+from perfdiff.models.selection import (
+    MARGIN,
+    MAX_FEATURES,
+    Basis,
+    Contest,
+    Setting,
+    basis,
+    extended,
+    further,
+    is_steeper,
+    multiplier,
+    plainest,
+    select,
+)
 from perfdiff.records.schema import Floats, Ints
 
 # A feature that moves the cost by less than this over the whole range leaves it constant: twice the default smallest effect of
@@ -116,6 +129,7 @@ class Regime:
         self.rows = rows
         self.tolerance = tolerance
         self._bases: dict[tuple[str, ...], Basis] = {}
+        self._products: dict[tuple[tuple[str, ...], bool], Basis] = {}
         self._fits: dict[tuple[Factors, ...], tuple[Floats, Fit]] = {}
 
     @functools.cached_property
@@ -127,11 +141,23 @@ class Regime:
         """Return the candidate terms, with the products of some features."""
         if products_of not in self._bases:
             self._bases[products_of] = (
-                self.candidates().with_products(products_of, self.usable)
+                self.candidates().with_products(products_of, self.usable).with_products(products_of, self.usable, steeper=True)
                 if products_of
-                else basis(self.usable, len(self.rows), doublings=self.tolerance.doublings)
+                else self._plain_candidates()
             )
         return self._bases[products_of]
+
+    def _plain_candidates(self) -> Basis:
+        rows, doublings = self.rows, self.tolerance.doublings
+        return basis(self.usable, len(rows), doublings=doublings, cost=rows.cost, drifting=rows.drifting)
+
+    def products(self, features: tuple[str, ...], *, steeper: bool = False) -> Basis:
+        """Return the candidate terms of some features alone, with their products, and with the `steeper` ones."""
+        key = features, steeper
+        if key not in self._products:
+            plain = self.products(features) if steeper else self.candidates().only(features)
+            self._products[key] = plain.with_products(features, self.usable, steeper=steeper)
+        return self._products[key]
 
     def fitted(self, terms: tuple[Factors, ...]) -> tuple[Floats, Fit]:
         """Return the columns (n, k) of terms and their robust fit."""
@@ -159,9 +185,11 @@ def _survey(regime: Regime) -> Setting:
     """
     rows, tolerance = regime.rows, regime.tolerance
     weights = np.ones(len(rows))
+    products: tuple[Factors, ...] = ()
     deviation = noise.observed_deviation(rows.cost)
     for _ in range(_PILOTS):
-        pilot = _chosen(regime, Setting(deviation, weights, tolerance.floor**2, 1.0), margin=0.0)
+        pilot = _chosen(regime, Setting(deviation, weights, tolerance.floor**2, 1.0, rows.run, products), margin=0.0)
+        products = tuple(factors for factors in pilot if len(factors) > 1)
         columns, fit = regime.fitted(pilot)
         expected = columns @ fit.coefficients
         deviation = noise.estimate(expected, rows.cost - expected, floor=tolerance.floor).deviation(expected)
@@ -171,15 +199,16 @@ def _survey(regime: Regime) -> Setting:
     clipped = standardised * weights
     effect = max(noise.design_effect(clipped, groups) for groups in (rows.run, regime.alike.inputs))
     unexplained = float(np.mean(weights * (tolerance.floor * expected / deviation) ** 2))
-    return Setting(deviation, weights, unexplained, 1.0 / effect, tuple(factors for factors in pilot if len(factors) > 1))
+    return Setting(deviation, weights, unexplained, 1.0 / effect, rows.run, products)
 
 
 def decide(regime: Regime, setting: Setting) -> Choice:
     """Choose the terms that earn their place by the margin, or as growth is manifest, and whose effect is material."""
     rows = regime.rows
     terms = _chosen(regime, setting, margin=MARGIN)
-    if len(terms) == 1 and (features := growing(rows, regime.usable)):
-        terms = plainest(Contest(regime.candidates(), rows.cost, setting), features, margin=MARGIN)
+    for features, falling in zip(growing(rows, regime.usable) if len(terms) == 1 else (), (False, True), strict=False):
+        if len(terms) == 1 and features:
+            terms = plainest(Contest(regime.candidates(), rows.cost, setting), features, margin=MARGIN, falling=falling)
     columns = matrix(terms, rows.columns, len(rows))
     root = np.sqrt(setting.weights) / setting.deviation
     solution = _solve(columns, rows.cost, root)
@@ -195,6 +224,17 @@ def decide(regime: Regime, setting: Setting) -> Choice:
         columns = matrix(terms, rows.columns, len(rows))
         solution = _solve(columns, rows.cost, root)
     return Choice(terms, (rows.cost - columns @ solution) * root)
+
+
+def left_out(regime: Regime, terms: Sequence[Factors]) -> str | None:
+    """Return the feature that would pay most beside terms that are as many features' as one model has; None where there is none."""
+    used = tuple(dict.fromkeys(name for factors in terms for name, _ in factors))
+    if len(used) < MAX_FEATURES or not regime.usable.keys() >= set(used):
+        return None
+    candidates = regime.candidates(used)
+    if not candidates.index.keys() >= set(terms):
+        return None
+    return further(Contest(candidates, regime.rows.cost, regime.setting), terms, margin=MARGIN)
 
 
 def matrix(terms: Sequence[Factors], values: Mapping[str, Floats], rows: int) -> Floats:
@@ -235,12 +275,15 @@ def _chosen(regime: Regime, setting: Setting, *, margin: float) -> tuple[Factors
         return candidates.factors
     contest = Contest(candidates, regime.rows.cost, setting)
     terms = select(contest, margin=margin)
-    features = tuple(
-        name for name in candidates.shapes if any(name == other for factors in (*terms, *setting.products) for other, _ in factors)
-    )
-    if len(features) > 1:
-        contest = Contest(regime.candidates(features), regime.rows.cost, setting)
-    return extended(contest, terms, margin=margin)
+    used = {name for factors in (*terms, *setting.products) for name, _ in factors}
+    if not margin and (beside := multiplier(contest, regime.rows.cost, terms)) is not None:  # of a pilot, whose products are tried again
+        used.add(beside)
+    features = tuple(name for name in candidates.shapes if name in used)
+    for steeper in (False, True) if len(features) > 1 else ():
+        if not (steeper and margin) or any(map(is_steeper, setting.products)):
+            contest = Contest(regime.products(features, steeper=steeper), regime.rows.cost, setting)
+            terms = extended(contest, terms, margin=margin)
+    return terms if len(features) > 1 else extended(contest, terms, margin=margin)
 
 
 def _inputs(regime: Regime) -> Ints:

@@ -1,9 +1,12 @@
-"""The plot of an annotation: calls and curves of each scope over the main feature, or modes of the cost; residuals beside."""
+"""The plot of an annotation: calls and curves of each scope over the main feature, or modes of the cost; residuals beside.
+
+A scope whose cost follows a second feature as well has a curve for each third of its calls by that one, each through calls of its own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,15 +27,24 @@ _LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 2)
 _INCHES = (11.0, 4.4)
 _BINS = 60
 _LONGEST_LABEL = 48
+_STRANDS = 3  # curves of a scope that follows a second feature
+_TELLING = 0.10  # of the cost: what a second feature moves less over most of its values is no curve of its own
+_MOST_VALUES = (0.1, 0.9)  # quantiles that these lie between
 
 
 @dataclass(frozen=True, slots=True)
 class _Regime:
-    """A scope with the rows (n,) that are nearest to it, and its place among the scopes."""
+    """A scope with the rows (n,) that are nearest to it, and its place among all that is drawn.
+
+    A strand of one has those rows with like values of a `second` feature, which lie between two `ends`.
+    """
 
     place: int
     scope: Scope
     rows: Ints
+    share: float
+    second: str | None = None
+    ends: tuple[float, float] = (0.0, 0.0)
 
     @property
     def style(self) -> dict[str, Any]:
@@ -49,7 +61,11 @@ class _Regime:
     @property
     def label(self) -> str:
         text = f"{shortened(printable(self.scope.condition), _LONGEST_LABEL)}: " if self.scope.condition else ""
-        return f"{text}{self.scope.cost_class.value}, {wording.percent(self.scope.share)} of calls"
+        strand = ""
+        if self.second is not None:
+            low, high = (units.count(end) for end in self.ends)
+            strand = f"; {shortened(printable(self.second), _LONGEST_LABEL)} {low}" + (f" to {high}" if low != high else "")
+        return f"{text}{self.scope.cost_class.value}, {wording.percent(self.share)} of calls{strand}"
 
 
 def draw(annotation: Annotation, table: SampleTable) -> str:
@@ -65,6 +81,10 @@ def draw(annotation: Annotation, table: SampleTable) -> str:
         if feature is None:
             _draw_modes(left, annotation, rows, regimes)
         else:
+            regimes = [
+                replace(strand, place=place)
+                for place, strand in enumerate(s for regime in regimes for s in _strands(regime, rows, feature))
+            ]
             _draw_curves(left, annotation, rows, regimes, feature)
         _draw_residuals(right, annotation, rows, regimes)
         figure.suptitle(_title(annotation), parse_math=False)
@@ -86,8 +106,40 @@ def _regimes(annotation: Annotation, rows: Observations) -> Iterator[_Regime]:
         distances = [np.abs(rows.cost[inside] - _expected(scope, rows)[inside]) / (scope.sigma or 1.0) for scope in scopes]
         nearest = np.argmin(np.nan_to_num(distances, nan=np.inf), axis=0)
         for component, scope in enumerate(scopes):
-            yield _Regime(place, scope, inside[nearest == component])
+            yield _Regime(place, scope, inside[nearest == component], scope.share)
             place += 1
+
+
+def _strands(regime: _Regime, rows: Observations, feature: str) -> Iterator[_Regime]:
+    """Yield the strands of a regime whose cost follows a second feature, one after the other by its values; else the regime."""
+    second = _second_feature(regime, rows, feature)
+    if second is None:
+        yield regime
+        return
+    column = rows.columns[second][regime.rows]
+    values = np.unique(column)
+    borders = values[1:] if len(values) <= _STRANDS else np.quantile(column, np.arange(1, _STRANDS) / _STRANDS)
+    strand = np.searchsorted(np.unique(borders), column, side="right")
+    for number in np.unique(strand):
+        within = strand == number
+        ends = float(column[within].min()), float(column[within].max())
+        yield replace(regime, rows=regime.rows[within], share=regime.share * float(within.mean()), second=second, ends=ends)
+
+
+def _second_feature(regime: _Regime, rows: Observations, feature: str) -> str | None:
+    """Return the feature that moves a regime's cost most beside the main one, None where none moves it by much."""
+    names = dict.fromkeys(name for term in regime.scope.terms for name, _ in term.factors)
+    columns = {name: rows.columns[name][regime.rows] for name in names}
+    if len(names) < 2 or not len(regime.rows) or not all(np.isfinite(column).all() for column in columns.values()):
+        return None
+    typical = {name: np.full(2, np.median(column)) for name, column in columns.items()}
+    moved = {
+        name: abs(float(np.ptp(regime.scope.expected({**typical, name: np.quantile(columns[name], _MOST_VALUES)}, 2))))
+        for name in names
+        if name != feature
+    }
+    second = max(moved, key=lambda name: moved[name])
+    return second if moved[second] >= _TELLING * abs(float(regime.scope.expected(typical, 2)[0])) else None
 
 
 def _expected(scope: Scope, rows: Observations) -> Floats:
@@ -123,6 +175,8 @@ def _draw_curves(axes: Any, annotation: Annotation, rows: Observations, regimes:
         grid = np.geomspace(*ends, CURVE_POINTS) if x_log else np.linspace(*ends, CURVE_POINTS)
         middle = seen[np.argsort(x[seen], kind="stable")[len(seen) // 2]]
         others = {name: np.full(CURVE_POINTS, column[middle]) for name, column in rows.columns.items()}
+        if regime.second is not None:
+            others[regime.second] = np.full(CURVE_POINTS, np.median(rows.columns[regime.second][seen]))
         curve = regime.scope.expected({**others, feature: grid}, CURVE_POINTS)
         low, high = (regime.scope.scatter.quantile(curve, level) for level in ((1 - COVERED) / 2, (1 + COVERED) / 2))
         axes.fill_between(

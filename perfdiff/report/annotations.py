@@ -49,6 +49,7 @@ def _annotation(annotation: Annotation) -> dict[str, Any]:
         "r2": wording.known(annotation.r2),
         "cv_r2": wording.known(annotation.cv_r2),
         "n": annotation.n,
+        "further": annotation.further,
         "trend": annotation.scopes[0].trend.value if single else None,
         "text": print_annotation(annotation),
         "scopes": [] if single else [_scope(annotation, scope) for scope in annotation.scopes],

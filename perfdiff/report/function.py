@@ -12,6 +12,7 @@ from perfdiff.analysis.means import is_mean
 from perfdiff.models.annotation import Annotation, CostClass
 from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.models.language import readable
+from perfdiff.models.selection import MAX_FEATURES
 from perfdiff.records.differences import ReasonKind
 from perfdiff.records.schema import FunctionInfo, Point
 from perfdiff.report import wording
@@ -340,6 +341,8 @@ def _quality(annotation: Annotation) -> Iterator[str]:
         alike = f"; cannot be told from {', '.join(twins)}" if twins else ""
         if measured or alike:
             yield f"{name}{measured}{alike}"
+    if annotation.further is not None:
+        yield f"{annotation.further} would tell more of the cost, but no model has more than {MAX_FEATURES} inputs"
 
 
 def q_value(q: float) -> str:

@@ -283,6 +283,7 @@ def _annotation(annotation: Annotation | None) -> dict[str, Any] | None:
         "features": list(annotation.features),
         "ranges": {name: list(bounds) for name, bounds in annotation.ranges.items()},
         "twins": {name: list(others) for name, others in annotation.twins.items()},
+        "further": annotation.further,
     }
 
 

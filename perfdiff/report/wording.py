@@ -11,7 +11,7 @@ from perfdiff import units
 from perfdiff.analysis.findings import FunctionFinding, MetricFinding, Prediction, Ratio, Verdict
 from perfdiff.analysis.linegrowth import LineGrowth
 from perfdiff.analysis.policy import POLICY
-from perfdiff.models.annotation import Annotation, Scope, Term, shape
+from perfdiff.models.annotation import Annotation, Scope, Term, scaled, shape
 from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.records.metrics import METRICS, metric_of
 from perfdiff.records.schema import FunctionInfo, Point, Revision
@@ -291,8 +291,7 @@ def _typical(annotation: Annotation | None, at: Annotation | None) -> float | No
 
 
 def _term(term: Term, unit: str) -> str:
-    coefficient = units.quantity(abs(term.coefficient), unit)
-    return f"{coefficient}·{shape(term)}" if term.factors else coefficient
+    return scaled(units.quantity(abs(term.coefficient), unit), shape(term))
 
 
 def _scope(scope: Scope, unit: str) -> str:

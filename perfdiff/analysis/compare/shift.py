@@ -11,6 +11,7 @@ from perfdiff.analysis.compare.regimes import moved_borders, moved_modes
 from perfdiff.analysis.findings import BorderShift, CoefficientShift, ModeShift, Prediction
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import false_discovery
+from perfdiff.analysis.stats.panel import Bools
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import PHASE, Annotation, CostClass, Term, blocks, design, inputs, membership, term_names
@@ -101,7 +102,8 @@ def _joint(annotation: Annotation, base: SampleTable, head: SampleTable, config:
     """Fit base's terms to both sides at once, with version × term interactions and run-clustered covariance.
 
     Rows weigh by 1 / expected cost², as multiplicative noise asks, times Huber's weights. Coefficients of the interactions
-    are head minus base; their test has the degrees of freedom that the coefficients leave of the runs.
+    are head minus base; the interval of each has the degrees of freedom of the runs that tell it, their common test those that the
+    coefficients leave of all runs.
     """
     from scipy.special import fdtrc, stdtr, stdtrit
 
@@ -115,14 +117,15 @@ def _joint(annotation: Annotation, base: SampleTable, head: SampleTable, config:
     clusters = len(np.unique(runs))
     if clusters <= matrix.shape[1] or np.linalg.matrix_rank((unit := _unit(matrix)).T @ unit) < matrix.shape[1]:
         return Joint((), 1.0)
-    solution, covariance = _clustered(matrix, cost, runs)
+    solution, uncertainty = _clustered(matrix, cost, runs)
+    covariance = uncertainty.covariance
     k = terms.shape[1]
     shift, error = solution[k:], np.sqrt(np.diag(covariance)[k:])
-    freedom = clusters - matrix.shape[1]
+    freedom, own = clusters - matrix.shape[1], uncertainty.freedom[k:]
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(error > 0, shift / error, np.where(shift != 0, np.inf, 0.0))
-    q = false_discovery([float(2 * stdtr(freedom, -abs(each))) for each in t])
-    half = float(stdtrit(freedom, (1 + config.confidence) / 2)) * error
+    q = false_discovery((2 * stdtr(own, -np.abs(t))).tolist())
+    half = stdtrit(own, (1 + config.confidence) / 2) * error
     wald = float(shift @ np.linalg.pinv(covariance[k:, k:]) @ shift) / k if error.any() else float(np.inf if shift.any() else 0.0)
     shifts = tuple(
         CoefficientShift(name, float(b), float(b + d), float(d - h), float(d + h), float(each_q))
@@ -137,8 +140,16 @@ def _unit(matrix: Floats) -> Floats:
     return scaled
 
 
-def _clustered(matrix: Floats, cost: Floats, runs: Ints) -> tuple[Floats, Floats]:
-    """Return the robust weighted solution (k,) and its covariance (k, k), clustered by run."""
+@dataclass(frozen=True, slots=True)
+class _Uncertainty:
+    """How coefficients vary over runs: their `covariance` (k, k), and the degrees of freedom of the variance of each (k,)."""
+
+    covariance: Floats
+    freedom: Floats
+
+
+def _clustered(matrix: Floats, cost: Floats, runs: Ints) -> tuple[Floats, _Uncertainty]:
+    """Return the robust weighted solution (k,) and how it varies, clustered by run."""
     scale = np.linalg.norm(matrix, axis=0)
     unit = matrix / scale
     expected = np.full(len(cost), max(median(np.abs(cost)), 1e-9))
@@ -150,27 +161,50 @@ def _clustered(matrix: Floats, cost: Floats, runs: Ints) -> tuple[Floats, Floats
         fitted = np.maximum(unit @ solution, 1e-3 * expected)
         residual = (cost - unit @ solution) / fitted
         spread = NORMAL_MAD * median(np.abs(residual))
-        pulled = huber_weights(residual / spread) if spread > 0 else 1.0
+        pulled = huber_weights(residual / spread) if spread > 0 else np.ones(len(cost))
         weight = np.sqrt(pulled) / fitted
-    return solution / scale, _jackknifed(unit * weight[:, None], cost * weight, runs) / np.outer(scale, scale)
-
-
-def _jackknifed(rows: Floats, target: Floats, runs: Ints) -> Floats:
-    """Return the covariance of a least squares solution by leaving out one run at a time (Bell and McCaffrey 2002, CR3).
-
-    Residuals are small where a run pulls the fit to itself; with ten runs a side, squares of residuals make intervals too narrow.
-    """
     order = np.argsort(runs, kind="stable")
     first = np.flatnonzero(np.r_[True, np.diff(runs[order]) != 0])
-    whole, right = rows.T @ rows, rows.T @ target
-    parts = np.add.reduceat(rows[order, :, None] * rows[order, None, :], first)
-    rights = np.add.reduceat(rows[order] * target[order, None], first)
-    inverses = np.linalg.pinv(whole - parts, hermitian=True)
-    estimates = (inverses @ (right - rights)[..., None])[..., 0]
+    residual = (cost - unit @ solution) / fitted
+    uncertainty = _jackknifed((unit / fitted[:, None])[order], (residual * pulled)[order], (pulled == 1)[order], first)
+    return solution / scale, replace(uncertainty, covariance=uncertainty.covariance / np.outer(scale, scale))
+
+
+def _jackknifed(rows: Floats, pulls: Floats, inner: Bools, first: Ints) -> _Uncertainty:
+    """Return how the solution of Σ x·ψ(r) = 0 varies, by leaving out one run at a time (Bell and McCaffrey 2002, CR3).
+
+    `rows` (n, k) are x, one run after the other from `first` (r,) on, `pulls` (n,) are ψ(r), and `inner` (n,) tells the rows whose pull
+    follows their residual: the others stay where they pull the fit to whatever it becomes, so that they hold no coefficient in its place
+    (Huber 1981, §7.6); weights by their pull would make intervals too narrow by an eighth. Residuals are small where a run pulls the
+    fit to itself; with ten runs a side, squares of residuals make intervals too narrow as well.
+    """
     clusters = len(first)
+    held = rows * inner[:, None]
+    parts = np.add.reduceat(held[:, :, None] * rows[:, None, :], first)
+    inverses = np.linalg.pinv(parts.sum(axis=0) - parts, hermitian=True)
+    scores = np.add.reduceat(rows * pulls[:, None], first)
+    estimates = (inverses @ (scores.sum(axis=0) - scores)[..., None])[..., 0]
     deviations = estimates - estimates.mean(axis=0)
     covariance: Floats = (clusters - 1) / clusters * (deviations.T @ deviations)
-    return covariance
+    return _Uncertainty(covariance, _freedom(inverses, rows, pulls, first))
+
+
+def _freedom(inverses: Floats, rows: Floats, pulls: Floats, first: Ints) -> Floats:
+    """Return the degrees of freedom of each coefficient's variance (k,), after Satterthwaite (1946): of few runs where few tell it.
+
+    Each run adds to the variance what the common pull of its rows and the scatter within it make of the coefficient.
+    """
+    sizes = np.diff(first, append=len(rows))
+    run = np.repeat(np.arange(len(first)), sizes)
+    means = np.add.reduceat(pulls, first) / sizes
+    scatter = float(((pulls - means[run]) ** 2).sum()) / max(len(rows) - len(first), 1)
+    common = max(float(np.mean(means**2 - scatter / sizes)), 0.0)
+    moved = (inverses @ np.add.reduceat(rows, first)[..., None])[..., 0]
+    squares = np.add.reduceat(rows[:, :, None] * rows[:, None, :], first)
+    added = common * moved**2 + scatter * np.einsum("gij,gjk,gik->gi", inverses, squares, inverses)
+    total, fourth = added.sum(axis=0), (added**2).sum(axis=0)
+    effective = np.divide(total**2, fourth, out=np.full(len(total), float(len(first))), where=fourth > 0)
+    return np.asarray(np.maximum(effective * (len(first) - rows.shape[1]) / len(first), 1.0))
 
 
 def _information(annotation: Annotation, table: SampleTable) -> float:
@@ -270,7 +304,7 @@ def _crossing(base: Annotation, head: Annotation, feature: str, table: SampleTab
 
 
 def leading_term(annotation: Annotation, feature: str | None) -> Term | None:
-    """Return the term that leads at large inputs, or None where it is no summary.
+    """Return the term that leads at large inputs, of an inverse at small ones, or None where it is no summary.
 
     Regimes or several features make it none, and so does a class that is not the term's own: a line and a cube can make a square.
     """
@@ -279,8 +313,8 @@ def leading_term(annotation: Annotation, feature: str | None) -> Term | None:
     scope = replace(annotation.steady[0], conditions=())
     if annotation.cost_class is CostClass.CONSTANT or not feature:
         return next((term for term in scope.terms if not term.factors), None)
-    high = annotation.ranges.get(feature, (0.0, 1.0))[1]
-    sizes: Mapping[str, Floats] = {feature: np.array([high])}
+    end = 0 if annotation.cost_class is CostClass.INVERSE else 1  # where what leads is most of the cost
+    sizes: Mapping[str, Floats] = {feature: np.array([annotation.ranges.get(feature, (0.0, 1.0))[end]])}
     parts = [(abs(float(replace(annotation, scopes=(replace(scope, terms=(term,)),)).predict(sizes)[0])), term) for term in scope.terms]
     _, term = max(parts, key=lambda part: part[0])
     return term if growth_class(term.factors) is annotation.cost_class else None

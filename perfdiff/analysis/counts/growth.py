@@ -13,7 +13,7 @@ from perfdiff.analysis.findings import RUN, FunctionFinding, MetricFinding, Verd
 from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig
-from perfdiff.models.annotation import RISING, Annotation, CostClass
+from perfdiff.models.annotation import GROWING, Annotation, CostClass
 from perfdiff.models.middle import median
 from perfdiff.models.prices import DEAREST_NS, usual_ns
 from perfdiff.models.regression import MATERIAL_NOISY
@@ -105,7 +105,7 @@ def _of_runs(metric: MetricFinding, found: FunctionFinding, counted: Counted) ->
     told = metric
     for side in Side:
         annotation = _of(metric, side)
-        if annotation is not None and annotation.growth in RISING:
+        if annotation is not None and annotation.growth in GROWING:
             counters = (*EXACT, *(COUNTERS if side in found.warm_up else ()))
             told = _replaced(told, side, _by_counts(annotation, counters, found.info.id, side, counted))
     if told is metric or told.base is None or told.head is None:
@@ -119,10 +119,10 @@ def _by_counts(annotation: Annotation, counters: Sequence[str], function: int, s
     growth, functions = annotation.growth, _below(function, side, counted.ledger)
     for counter in counters:
         work = counted.runs.work(functions, side, counter)
-        if work is not None and work.growth in RISING:
+        if work is not None and work.growth in GROWING:
             time_ns = median(counted.ledger.books[work.point, side].wall_ns[:, counted.ledger.place[function]])
             if usual_ns(counter) * work.most > MATERIAL_NOISY * time_ns > 0:
-                growth = max(growth, work.growth, key=RISING.index)
+                growth = max(growth, work.growth, key=GROWING.index)
     return annotation if growth is annotation.growth else replace(annotation, by_counts=growth)
 
 
@@ -141,7 +141,7 @@ def _replaced(metric: MetricFinding, side: Side, annotation: Annotation) -> Metr
 
 def _counted(annotation: Annotation, times: SampleTable, counted: SampleTable, config: CompareConfig) -> Annotation:
     """Return the annotation of a time with the fastest growth of a count that is a material part of it, if it is faster than its own."""
-    if annotation.growth not in RISING:
+    if annotation.growth not in GROWING:
         return annotation
     told = annotation.growth
     for counter in COUNTERS:
@@ -151,7 +151,7 @@ def _counted(annotation: Annotation, times: SampleTable, counted: SampleTable, c
             and _is_material(annotation.metric, counter, times, counted)
         ):
             growth = learn(counted, counter, annotation.function, config).growth
-            told = max(told, growth, key=RISING.index) if growth in RISING else told
+            told = max(told, growth, key=GROWING.index) if growth in GROWING else told
     return annotation if told is annotation.growth else replace(annotation, by_counts=told)
 
 

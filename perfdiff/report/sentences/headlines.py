@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from perfdiff import units
+from perfdiff.models.annotation import scaled
 from perfdiff.records.metrics import metric_of
 from perfdiff.report.sentences.spelling import Facts, Wording, percent
 
@@ -41,7 +42,7 @@ def _surely(facts: Facts) -> str:
 
 def _formula(facts: Facts) -> str:
     unit, constant = facts["unit"], facts["constant"]
-    lead = units.quantity(facts["coefficient"], unit) + (f"·{facts['grows']}" if facts["grows"] else "")
+    lead = scaled(units.quantity(facts["coefficient"], unit), facts["grows"] or "")
     return f"{lead} {'-' if constant < 0 else '+'} {units.quantity(abs(constant), unit)}" if constant else lead
 
 
