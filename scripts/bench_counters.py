@@ -13,6 +13,7 @@ from pathlib import Path
 import counters_detection
 import counters_repeats
 import counters_slowdown
+import counters_tiny
 
 import sharing
 
@@ -45,8 +46,13 @@ def _repeats(options: argparse.Namespace, room: Path) -> None:
     counters_repeats.study(options.case, room)
 
 
+def _tiny(options: argparse.Namespace, room: Path) -> None:
+    counters_tiny.study(room / "tiny")
+
+
 PARTS: Mapping[str, Callable[[argparse.Namespace, Path], None]] = {
     "detection": _detection,  # defects and harmless changes, perfdiff and the detectors alone
+    "tiny": _tiny,  # functions of some nanoseconds whose threads get in each other's way
     "slowdown": _slowdown,  # the counted build beside callgrind: kernels, and the programs as they are compared
     "probes": _probes,  # a probe with 0, 1, 4 and 8 counters
     "detectors": _detectors,  # training time, shared models, ROC

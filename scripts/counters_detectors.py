@@ -1,8 +1,8 @@
 """Detectors on simulated counts: false alarms and misses of each, training time, functions that share models, and ROC curves.
 
-The calls are those of `tests/simulated_counts.py`: the truth is known, and inputs, threads and scatter are such as real programs have. A
-head is a defect (false sharing, true sharing, remote memory, worse locality; the first three need several threads, and with one thread
-are controls) or harmless.
+Beside perfdiff's own stand AutoPerf's baselines (`counters_baselines.py`). The calls are those of `tests/simulated_counts.py`: the truth
+is known, and inputs, threads and scatter are such as real programs have. A head is a defect (false sharing, true sharing, remote memory,
+worse locality; the first three need several threads, and with one thread are controls) or harmless.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+import counters_baselines
 import figures
 import numpy as np
 
 from perfdiff.analysis.counts.anomaly import COSTLY, concluded
-from perfdiff.analysis.counts.scoring import Judged, Scored, Tables, counters_of, judge, judge_together, prepare
+from perfdiff.analysis.counts.scoring import Judged, Prepared, Scored, Tables, counters_of, judge, judge_together, prepare
 from perfdiff.analysis.policy import POLICY
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.kinds import DetectorKind, learn
@@ -38,7 +39,11 @@ MANY = 27  # functions that changed between two versions of MySQL (AutoPerf §4.
 DEVIATIONS = 3.0  # a run is anomalous if its share of anomalous calls lies so far above base's runs, and materially
 DRAWN = np.linspace(0, 1, 301) ** 2  # false positives at which curves are drawn
 FALSE_POSITIVE_RATES = (0.01, 0.05, 0.10)
-LINES = ("-", "--", "-.", ":", (0, (1, 3)))  # detectors are told apart without colours as well
+# Detectors are told apart without colours as well.
+LINES = ("-", "--", "-.", ":", (0, (1, 3)), (0, (5, 1)), (0, (3, 1, 1, 1)))
+TREE, MAP = "decision-tree", "behaviour-learning"  # baselines; the tree knows counters alone
+
+Method = str  # a kind of detector by its name, or a baseline
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +87,28 @@ def trials(rounds: int) -> Iterator[Trial]:
         yield Trial(program, threads, edit, FIRST_SEED + place)
 
 
-def outcomes(trial: Trial, kinds: Sequence[DetectorKind], make: Make) -> dict[DetectorKind, Outcome]:
+def outcomes(trial: Trial, methods: Sequence[Method], make: Make) -> dict[Method, Outcome]:
     """Return what each detector makes of a trial."""
     tables = pair(trial.setting, trial.edit, trial.seed, make)
     prepared = prepare(tables, counters_of(*tables), CONFIG)
     if prepared is None:
         raise RuntimeError(f"{trial}: no calls to judge")
     found = {}
-    for kind in kinds:
+    for method in methods:
         start = time.perf_counter()
-        judged = judge([prepared], kind)[0]
+        judged = _judged(method, trial.program, prepared)
         anomaly = concluded(judged, CONFIG)
         first = anomaly.votes[0].counter if anomaly.votes else ""
-        found[kind] = Outcome(anomaly.is_anomalous, first, flagged(judged), _scores(judged), time.perf_counter() - start)
+        found[method] = Outcome(anomaly.is_anomalous, first, flagged(judged), _scores(judged), time.perf_counter() - start)
     return found
+
+
+def _judged(method: Method, program: Program, prepared: Prepared) -> Judged:
+    if method == TREE:
+        return counters_baselines.judged_by_tree(program, prepared)
+    if method == MAP:
+        return judge([prepared], DetectorKind.MAHALANOBIS, counters_baselines.learn_map)[0]
+    return judge([prepared], DetectorKind(method))[0]
 
 
 def flagged(judged: Judged) -> tuple[int, int]:
@@ -132,8 +145,9 @@ def run(size: str, plots: Path | None) -> None:
     rounds = FULL_ROUNDS if size == "full" else 1
     kinds = tuple(kind for kind in DetectorKind if size != "quick" or kind not in COSTLY)
     for make, source in ((counts, "counts"), (times, "times and software metrics")):
-        seen = baselines(f"Detectors on simulated {source}", make, rounds, kinds)
-        scores = {kind: _due_and_harmless(kind, seen) for kind in kinds}
+        methods = (*kinds, *((TREE, MAP) if make is counts else (MAP,)))
+        seen = baselines(f"Detectors on simulated {source}", make, rounds, methods)
+        scores = {method: _due_and_harmless(method, seen) for method in methods}
         roc(f"ROC of single runs, by {source}", scores)
         if plots is not None:
             plots.mkdir(parents=True, exist_ok=True)
@@ -142,7 +156,7 @@ def run(size: str, plots: Path | None) -> None:
     training(kinds)
 
 
-def baselines(title: str, make: Make, rounds: int, kinds: Sequence[DetectorKind]) -> list[tuple[Trial, dict[DetectorKind, Outcome]]]:
+def baselines(title: str, make: Make, rounds: int, kinds: Sequence[Method]) -> list[tuple[Trial, dict[Method, Outcome]]]:
     """Print false positives and negatives of every detector, of comparisons and of single runs; return the outcomes."""
     columns = ("detector", "threads", "false alarms", "missed", "cause first", "runs: false positive", "runs: false negative", "seconds")
     seen = []
@@ -185,13 +199,13 @@ def _row(own: Sequence[tuple[Trial, Outcome]]) -> list[str]:
 Scores = tuple[Floats, Floats]
 
 
-def _due_and_harmless(kind: DetectorKind, seen: Sequence[tuple[Trial, dict[DetectorKind, Outcome]]]) -> Scores:
+def _due_and_harmless(kind: Method, seen: Sequence[tuple[Trial, dict[Method, Outcome]]]) -> Scores:
     """Return a detector's scores of all runs of defective heads, and of harmless ones."""
     due, harmless = (np.concatenate([found[kind].scores[1] for trial, found in seen if trial.due is wanted]) for wanted in (True, False))
     return due, harmless
 
 
-def roc(title: str, scores: Mapping[DetectorKind, Scores]) -> None:
+def roc(title: str, scores: Mapping[Method, Scores]) -> None:
     """Print the area under each detector's ROC curve of single runs, and the true positives at some rates of false ones."""
     columns = ("detector", "area", *(f"true positives at {rate:.2f}" for rate in FALSE_POSITIVE_RATES))
     with figures.printed(title, *columns) as table:
@@ -201,7 +215,7 @@ def roc(title: str, scores: Mapping[DetectorKind, Scores]) -> None:
             table.add(kind, f"{ranks.mean():.3f}", *(f"{rate:.3f}" for rate in rates))
 
 
-def drawn(title: str, scores: Mapping[DetectorKind, Scores]) -> bytes:
+def drawn(title: str, scores: Mapping[Method, Scores]) -> bytes:
     """Return the ROC curves of single runs as SVG; false positives on a scale of roots, which shows where users live."""
     from matplotlib.figure import Figure
 

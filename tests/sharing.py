@@ -1,4 +1,8 @@
-"""Programs with and without a defect of sharing or placement, as repositories of three commits: base, defective, harmless."""
+"""Programs with and without a defect of sharing or placement, as repositories of a commit for each revision: base, and heads by their kind.
+
+Those of `fixtures/sharing` have a defective and a harmless head; those of `fixtures/tiny`, whose functions take some nanoseconds, one in
+which threads write to the same lines (`false`), one in which they write the same data (`true`), and a harmless one.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,8 @@ from perfdiff.config import Config
 from perfdiff.request import Request
 from programs import git
 
-SHARING = Path(__file__).parent.parent / "fixtures" / "sharing"
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+SHARING, TINY = FIXTURES / "sharing", FIXTURES / "tiny"
 REVISIONS = ("base", "defective", "harmless")
 
 
@@ -25,10 +30,15 @@ class Program:
 
     name: str
     expected: Mapping[str, Any]
+    family: Path = SHARING
 
     @property
     def folder(self) -> Path:
-        return SHARING / self.name
+        return self.family / self.name
+
+    @property
+    def revisions(self) -> tuple[str, ...]:
+        return ("base", *(name for name, said in self.expected.items() if isinstance(said, Mapping)))
 
     def lay_out(self, revision: str, folder: Path) -> None:
         """Copy a revision into `folder`, with times of its own, as they may be compared by `make`."""
@@ -40,16 +50,16 @@ class Program:
         shutil.copyfile(self.folder / "perfdiff.toml", folder / "perfdiff.toml")
 
 
-def programs() -> list[Program]:
-    """Return all programs by name."""
-    return [Program(path.parent.name, tomllib.loads(path.read_text())) for path in sorted(SHARING.glob("*/expected.toml"))]
+def programs(family: Path = SHARING) -> list[Program]:
+    """Return all programs of a family by name."""
+    return [Program(path.parent.name, tomllib.loads(path.read_text()), family) for path in sorted(family.glob("*/expected.toml"))]
 
 
 def repository(program: Program, folder: Path) -> Path:
     """Make `folder` a repository with a commit for each revision, tagged with its name; base is checked out."""
     folder.mkdir(parents=True)
     git(folder, "init", "-q")
-    for revision in REVISIONS:
+    for revision in program.revisions:
         if revision != "base":
             git(folder, "checkout", "-q", "base")
         program.lay_out(revision, folder)

@@ -16,7 +16,7 @@ from perfdiff.analysis.findings import Anomaly
 from perfdiff.analysis.policy import POLICY
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.kinds import DetectorKind
-from perfdiff.records.schema import Floats, SampleTable
+from perfdiff.records.schema import Floats, Ints, SampleTable
 from perfdiff.report.sentences.catalogue import say
 from simulated_counts import PROGRAMS, Edit, Make, Program, Setting, counts, joined, pair, times
 
@@ -46,6 +46,22 @@ def test_a_defect_is_found_and_voted_for_by_its_counter(program: Program, edit: 
     assert found.is_anomalous
     assert found.anomalous_head > found.anomalous_base + 0.2
     assert found.votes[0].counter in edit.guilty
+
+
+def with_clean_lines(setting: Setting, edit: Edit, n: Floats, run: Ints, rng: np.random.Generator) -> dict[str, Floats]:
+    """Return counts in which threads that share data also find lines that the one before them has already fetched: always alike."""
+    seen = counts(setting, edit, n, run, rng)
+    more = np.round(0.05 * seen["blocks"]) if edit is Edit.TRUE_SHARING else 0.0
+    return {**seen, "l1d_misses": seen["l1d_misses"] + more, "l2_misses": seen["l2_misses"] + more}
+
+
+@pytest.mark.parametrize("name", ["stats lock", "reverse index", "row counter"])
+def test_votes_are_for_what_costs_most_and_not_for_what_repeats_best(name: str) -> None:
+    """In standard deviations nine of ten calls would vote for misses of the second level."""
+    found = find(*pair(Setting(BY_NAME[name], 4, 20, 30.0), Edit.TRUE_SHARING, 11, with_clean_lines), CONFIG)
+    assert found is not None
+    assert (found.votes[0].counter, found.votes[0].share > 0.75) == ("hitm", True)
+    assert found.calls[0].counter == "hitm"
 
 
 @pytest.mark.parametrize("edit", [Edit.NONE, Edit.INPUTS, Edit.WORK, Edit.STATE])

@@ -228,6 +228,49 @@ def test_lines_that_locks_share_are_told_beside_the_waiting_for_locks() -> None:
     assert {"lock-wait", "true-sharing"} <= set(names)
 
 
+def bounced(more: float, *, blocks: float = 1.0, misses: float = 0.0) -> Counts:
+    """Return counts in which head fetches so many lines from other threads a thread, each of which misses two caches, and misses others."""
+
+    def counts(name: str, side: Side, n: float, rng: np.random.Generator) -> Mapping[str, float]:
+        lines = more * n if side is HEAD and n > 1 else 0.0
+        other = misses * n if side is HEAD else 0.0
+        plain = {key: value * n for key, value in PLAIN.items()}
+        work = plain["blocks"] * (blocks if side is HEAD and n > 1 else 1.0)
+        missed = {"l1d_misses": plain["l1d_misses"] + lines + other, "l2_misses": n + lines + other}
+        return {**plain, **missed, "blocks": work, "hitm": lines, "hitm_false": lines}
+
+    return counts
+
+
+def taking(times: float) -> Callable[[Side, Columns], float]:
+    return lambda side, inputs: NS * (times if side is HEAD else 1.0)
+
+
+def causes(times: float, counts: Counts) -> list[str]:
+    """Return the causes of a function whose calls take so many times as long."""
+    made = Made("worker", taking(times), Change.AFFECTED, calls=lambda side, n: {"": n}, culprits=("struct slot",))
+    worker = one(told(threads(made), counts), "worker")
+    assert worker.verdict is Verdict.REGRESSION
+    return [cause.name for cause in worker.causes]
+
+
+def test_lines_of_other_threads_are_the_cause_and_no_misses_beside_it() -> None:
+    assert causes(4.0, bounced(30_000.0)) == ["false-sharing", "dependency"]
+
+
+def test_misses_beyond_those_of_other_threads_are_told_behind_these() -> None:
+    assert causes(4.0, bounced(10_000.0, misses=40_000.0)) == ["false-sharing", "dependency", "locality"]
+
+
+def test_who_waits_by_trying_again_waits_for_other_threads_however_long_that_takes() -> None:
+    """A thread that holds a lock and has lost its CPU keeps the others going round: the lines alone explain little of that."""
+    assert causes(40.0, bounced(2_000.0, blocks=50.0))[0] == "false-sharing"
+
+
+def test_a_few_lines_beside_much_more_work_are_no_cause() -> None:
+    assert causes(4.0, bounced(20.0, blocks=500.0))[0] != "false-sharing"
+
+
 def test_a_counter_that_some_run_lacks_says_nothing() -> None:
     def counts(name: str, side: Side, n: float, rng: np.random.Generator) -> Mapping[str, float]:
         return {**PLAIN, "hitm": np.nan if rng.random() < 0.1 else 1e6 * (side is HEAD)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,9 +11,10 @@ import pytest
 import findings as made
 from perfdiff.analysis.causes.citation import DEPENDENCY
 from perfdiff.analysis.causes.folded import named
+from perfdiff.analysis.counts.memory import MemoryEvidence
 from perfdiff.analysis.counts.suspects import ExtraWork
-from perfdiff.analysis.findings import Cause, FunctionFinding, Verdict
-from perfdiff.records.schema import Change, Folded, Source
+from perfdiff.analysis.findings import Cause, CountFinding, FunctionFinding, Ratio, Verdict
+from perfdiff.records.schema import Change, Folded, HotSpot, Point, Side, Source
 from perfdiff.report.sentences.catalogue import say
 
 
@@ -80,3 +82,34 @@ def test_a_caller_that_allocates_more_is_told_of_no_function_that_only_executes_
     assert [each.info.name for each in named([heavier], (folded,), (work,))] == ["scan"]
     rewritten = replace(folded, info=replace(kind, change=Change.CHANGED))
     assert [each.info.name for each in named([heavier], (rewritten,), ())] == ["kind", "scan"]
+
+
+def waiting(number: int, name: str, lines: float) -> tuple[Folded, MemoryEvidence]:
+    """Return a folded function affected by a type, with counts of lines that it fetches from other threads."""
+    info = made.plain(number, name, Verdict.UNCHANGED, Change.AFFECTED, ratio=None, reason="").info
+    point = Point(0, "prog", {"threads": 2.0}, "./prog 2")
+    ratio = Ratio(lines, lines / 2, 2 * lines, 6, 6)
+    counts = {
+        counter: CountFinding(counter, point, 0.0, lines, ratio, False, True, False, 1000.0 * lines, math.nan)
+        for counter in ("hitm", "hitm_false", "l2_misses")
+    }
+    spot = HotSpot(Side.HEAD, 0, 900, 900, 0, 2, ("`slots`",))
+    return Folded(info, (1,), {0: 5.0}, {0: 5.0}, 2.0, 0.5), MemoryEvidence(info, counts, (spot,))
+
+
+def test_who_fetches_lines_of_other_threads_is_told_with_these_before_all_else() -> None:
+    """Misses of other threads' lines are counted as work of a folded function too; its caller depends on the same type."""
+    (count, of_count), (read, of_read), (print_, _) = waiting(7, "count", 9.0), waiting(8, "read", 1.0), waiting(9, "print", 0.0)
+    rewritten = replace(print_, info=replace(print_.info, change=Change.CHANGED))
+    sharing = Cause("true-sharing", made.worded("it fetches lines"))
+    host = replace(caller(1, "work", 300.0), causes=(sharing, Cause(DEPENDENCY, made.worded("it uses struct slot"))))
+    work = ExtraWork(7, "count", (0,), np.array([10.0]), np.array([20.0]), {"l2_misses": (0.0, 9000.0)}, repeats=False)
+    told = named([host], (count, read, rewritten), (work,), {7: of_count, 8: of_read})
+    assert [each.info.name for each in told] == ["count", "work"]
+    assert [cause.name for cause in told[0].causes] == ["false-sharing", "more-work", DEPENDENCY]
+    assert say(told[0].causes[0].says).startswith("it fetches 9 lines a call, no lines before, at prog threads=2")
+    assert "the hottest line holds `slots`" in say(told[0].causes[0].says)
+    elsewhere = replace(host, causes=(Cause("more-work", made.worded("it executes more")),))
+    assert named([elsewhere], (count, read, rewritten), (work,), {7: of_count, 8: of_read})[0].info.name == "print"
+    of_others = named([host], (count,), (work,))[0]
+    assert [cause.name for cause in of_others.causes] == ["true-sharing", "more-work", DEPENDENCY]

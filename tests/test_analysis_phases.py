@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,12 +11,14 @@ import pytest
 from experiments import BASE, HEAD, Columns, Made, World
 from perfdiff import analysis, units
 from perfdiff.analysis.annotations.annotating import annotate
-from perfdiff.analysis.compare.phases import with_phase
+from perfdiff.analysis.compare import phases
+from perfdiff.analysis.compare.phases import with_phase, with_phase_as_learnt
 from perfdiff.analysis.findings import FunctionFinding, Verdict
 from perfdiff.analysis.stats.rows import without_features
 from perfdiff.config import CompareConfig
 from perfdiff.models import language
 from perfdiff.models.annotation import PHASE
+from perfdiff.models.observations import columns_of
 from perfdiff.records.schema import Change, SampleTable, Side
 from perfdiff.report import wording
 from perfdiff.report.sentences.catalogue import say
@@ -101,8 +104,41 @@ def test_an_annotation_has_a_scope_of_each_phase_and_is_written_and_read() -> No
     assert language.parse(language.print_annotation(annotation)).features == annotation.features
 
 
+def test_first_calls_are_those_that_the_annotation_tells_of_however_few_runs_there_are() -> None:
+    """Two runs show no warm-up, yet their first calls are as dear as the annotation says of first ones."""
+    (annotation,) = annotate("render", warming(), ["self_ns"], seed=1)
+    annotation = language.parse(language.print_annotation(annotation))
+    calls = warming()
+    few = calls.rows(np.flatnonzero(np.isin(calls.run, np.unique(calls.run)[:2])))
+    assert not with_phase(few, always=True).values[:, 0].any()
+    seen = with_phase_as_learnt(few, annotation)
+    assert (seen.values[:, 0] == 1).mean() == pytest.approx(1 / 3, abs=0.02)
+    expected = annotation.predict(columns_of(seen))
+    assert np.median(np.abs(np.log(seen.metrics["self_ns"] / expected))) < 0.1
+
+
+@pytest.mark.parametrize("calls", [1, 2, 31, 1500, 2_000_000])
+def test_how_many_calls_a_phase_has_stands_in_its_label(calls: int) -> None:
+    assert phases._calls_of(phases._label(calls)) == calls
+    assert phases._calls_of("cold") == 0
+
+
 def test_calls_that_do_not_warm_up_are_all_steady_where_an_annotation_asks() -> None:
     calls = without_features(with_phase(warming(), always=True), {PHASE})
     steady = with_phase(calls.rows(np.flatnonzero(calls.call > 150)), always=True)
     assert steady.features[0].name == PHASE
     assert not steady.values[:, 0].any()
+
+
+def test_first_calls_that_only_allocate_more_have_a_scope_of_their_own() -> None:
+    """As where the first call of a worker loads what later ones find there."""
+    made = Made("report", lambda side, inputs: 3000 + 20 * inputs["n"], calls=lambda side, n: {"": 7}, inputs=sized)
+    table = World((made,), runs=20, kept=7).samples(1, BASE)
+    assert table is not None
+    size = table.values[:, [feature.name for feature in table.features].index("n")]
+    loading = np.where(table.call == table.call.min(), 150_000.0, 0.0)
+    table = replace(table, metrics={**table.metrics, "alloc_bytes": 5000 + 100 * size + loading})
+    assert PHASE in [feature.name for feature in with_phase(table).features]
+    (annotation,) = annotate("report", table, ["alloc_bytes"], seed=1)
+    expected = annotation.predict(columns_of(with_phase_as_learnt(table, annotation)))
+    assert expected == pytest.approx(table.metrics["alloc_bytes"], rel=0.05)

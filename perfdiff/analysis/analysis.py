@@ -8,7 +8,7 @@ from dataclasses import replace
 from perfdiff.analysis.blame.attribution import unattributed_notes
 from perfdiff.analysis.blame.resampling import how_often_first
 from perfdiff.analysis.causes.diagnosis import Patient, diagnose
-from perfdiff.analysis.causes.folded import named
+from perfdiff.analysis.causes.folded import folded_sharing, named
 from perfdiff.analysis.claims import Claim
 from perfdiff.analysis.compare.study import described, study_all
 from perfdiff.analysis.compare.trend import RunCounts, over_runs
@@ -73,7 +73,7 @@ def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and
     functions = with_anomalies(by_machine(functions, at_one_pace, alone, config), counts, config, engine)
     of_runs = None if found.counted is None else RunCounts(found.counted, experiment.points, config.seed)
     functions = with_counted_growth(functions, samples, Counted(counts, of_runs, ledger), config)
-    functions = named(functions, experiment.folded, found.evidence.suspects)
+    functions = named(functions, experiment.folded, found.evidence.suspects, folded_sharing(experiment, config))
     functions = with_lines(functions, cases, found.evidence.lines, config)
     findings = concluded(experiment, functions, found.evidence, config)
     judging = {end.point.id for end in found.evidence.runs.ends}

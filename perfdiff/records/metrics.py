@@ -73,6 +73,37 @@ METRICS: Mapping[str, Metric] = {
 COUNTED = tuple(METRICS)[tuple(METRICS).index("lines") :]
 
 
+# Events that the kernel counts of a thread (PERF_COUNT_SW_… of perf_event_open(2)), by number: unit, and what they are.
+_OF_THE_KERNEL: Mapping[int, tuple[str, str]] = {
+    0: ("ns", "time on a CPU by the kernel's CPU clock"),
+    1: ("ns", "time on a CPU by the kernel's task clock"),
+    2: ("count", "page faults by the kernel's count"),
+    3: ("count", "context switches by the kernel's count"),
+    4: ("count", "migrations to another CPU"),
+    5: ("count", "page faults without a disk by the kernel's count"),
+    6: ("count", "page faults that wait for a disk"),
+}
+# PAPI's names of them, and their numbers.
+KERNEL_EVENTS: Mapping[str, int] = {
+    f"perf::{name}": number
+    for number, names in enumerate(
+        (
+            ("CPU-CLOCK", "PERF_COUNT_SW_CPU_CLOCK"),
+            ("TASK-CLOCK", "PERF_COUNT_SW_TASK_CLOCK"),
+            ("PAGE-FAULTS", "FAULTS", "PERF_COUNT_SW_PAGE_FAULTS"),
+            ("CONTEXT-SWITCHES", "CS", "PERF_COUNT_SW_CONTEXT_SWITCHES"),
+            ("CPU-MIGRATIONS", "MIGRATIONS", "PERF_COUNT_SW_CPU_MIGRATIONS"),
+            ("MINOR-FAULTS", "PERF_COUNT_SW_PAGE_FAULTS_MIN"),
+            ("MAJOR-FAULTS", "PERF_COUNT_SW_PAGE_FAULTS_MAJ"),
+        )
+    )
+    for name in names
+}
+
+
 def metric_of(name: str) -> Metric:
-    """Return what is known of a metric; a name that is no metric of ours is that of a hardware event."""
+    """Return what is known of a metric; a name that is no metric of ours is that of an event, the kernel's or the hardware's."""
+    if name in KERNEL_EVENTS:
+        unit, what = _OF_THE_KERNEL[KERNEL_EVENTS[name]]
+        return Metric(name, unit, True, what)
     return METRICS.get(name) or Metric(name, "count", True, f"{name} counted by the hardware")

@@ -11,7 +11,7 @@ import numpy as np
 from perfdiff.analysis.annotations.annotating import MOST_ROWS
 from perfdiff.analysis.annotations.assertion import Assertion, Case, Setting, check
 from perfdiff.analysis.claims import Claim, claim
-from perfdiff.analysis.compare.phases import with_phase
+from perfdiff.analysis.compare.phases import with_phase_as_learnt
 from perfdiff.analysis.series import Checked
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.config import CompareConfig
@@ -80,7 +80,7 @@ def calls_against(table: SampleTable | None, annotation: Annotation) -> SampleTa
     if table is None or not len(table):
         return claim("no-calls-kept")
     found = some(table)
-    return with_phase(found, always=True) if PHASE in annotation.features else found
+    return with_phase_as_learnt(found, annotation) if PHASE in annotation.features else found
 
 
 def some(table: SampleTable) -> SampleTable:

@@ -30,14 +30,16 @@ from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.study import Study
 from perfdiff.analysis.counts.library import Departure
 from perfdiff.analysis.counts.memory import (
-    MISSES,
     MemoryEvidence,
     compared,
+    contended,
     contention,
     divided,
     executes,
+    is_beyond_sharing,
     is_denser,
     locality,
+    missed_more,
     ordered,
     work,
 )
@@ -69,7 +71,7 @@ _GREW = {
 }
 _OUTSIDE = frozenset(("more-queries", "system-calls", "library-calls", "library-time"))
 _BESIDE = _OUTSIDE | {"more-allocation", "more-memory", "garbage-collection"}  # told although the class of the cost changed
-_LOCKS = frozenset(("lock-wait", "lock-hold"))
+_OF_SHARING = frozenset(("lock-wait", "lock-hold", "locality"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,21 +106,21 @@ class Explanation:
 def diagnose(patient: Patient) -> tuple[Cause, ...]:
     """Return the causes of a guilty function's extra cost, what explains most of it first; then facts that explain none of it."""
     info, lines = patient.info, cited_lines(patient.info)
+    shared = [contention(place, counter, through, because(info)) for place, counter, through in _contended(patient)]
     if patient.grown:
-        shared = [contention(place, counter, through, because(info)) for place, counter, through in _contended(patient)]
         grown = (_grown(metric, patient, lines) for metric in patient.grown if metric in _GREW)
         return (*shared, *_dependency(info), *_done_once(patient, lines), *grown, *_worked(patient, lines))
     guilt = patient.attribution.guilt.get(info.id)
     if guilt is None:  # named by elimination: its own calls are slower, and no extra cost of a run could be put down to it
-        return (*_dependency(info), *(_done_once(patient, lines) or _unexplained(patient)))
+        return (*shared, *_dependency(info), *(_done_once(patient, lines) or ([] if shared else _unexplained(patient))))
     waiting = _waiting(patient, guilt)
     found = [*_more_calls(patient, guilt, lines), *_through_data(patient, guilt, lines), *_own(patient, guilt, lines)]
     telling = sorted((each for each in found if each.ns > POLICY.telling * guilt.total_ns), key=lambda each: -each.ns)
-    # Threads that share data wait for each other longer than the fetches take: where nothing else explains the time, or only waiting for
-    # locks, this does.
-    silent = [each for each in waiting if not each.ns] if all(each.cause.name in _LOCKS for each in telling) else []
-    told = [each.cause for each in (*silent, *telling)]
-    causes = [*(each.cause for each in waiting if each.ns), *_dependency(info), *told] or _unexplained(patient)
+    # Threads that share data wait for each other longer than the fetches take: where nothing else explains the time, or only what comes of
+    # that, this does.
+    is_silent = not all(each.cause.name in _OF_SHARING for each in telling)
+    causes = [*(each.cause for each in waiting if each.ns or not is_silent), *_dependency(info), *(each.cause for each in telling)]
+    causes = causes or _unexplained(patient)
     return (*causes, *_also(patient, causes))
 
 
@@ -142,7 +144,9 @@ def _worked(patient: Patient, lines: Claim | None) -> Iterator[Cause]:
 def _waiting(patient: Patient, guilt: Guilt) -> list[Explanation]:
     """Return where a change makes a function wait for other cores or nodes, with no time explained where the fetches alone are too few.
 
-    It is told first: waiting stretches whatever else a call does, but nothing else makes it wait.
+    It is told first: waiting stretches whatever else a call does, but nothing else makes it wait. Fetches are enough where they explain
+    the time, or where so many alone are a regression: what a busy machine adds to a wait, such as for a thread that holds a lock and has
+    lost its CPU, is no reason for another cause.
     """
     found = []
     for place, counter, through in _contended(patient):
@@ -150,7 +154,8 @@ def _waiting(patient: Patient, guilt: Guilt) -> list[Explanation]:
         at = patient.attribution.points.index(seen.point.id) if seen.point.id in patient.attribution.points else None
         extra_ns = guilt.total_ns if at is None else float(guilt.ns[at])
         cause = contention(place, counter, through, because(patient.info))
-        found.append(Explanation(seen.most_ns if seen.explains(extra_ns) else 0.0, cause))
+        is_enough = seen.explains(extra_ns) or counter in contended(place.info.id, place.counts, patient.ledger, patient.config)
+        found.append(Explanation(seen.most_ns if is_enough else 0.0, cause))
     return found
 
 
@@ -296,8 +301,7 @@ def _by_counts(patient: Patient, ns: float, lines: Claim | None) -> Iterator[Exp
         yield from (Explanation(min(ns, most_ns), cause) for most_ns, cause in asked(patient.places[0], lines))
     if works_more(counts):
         return
-    denser = [counts[counter] for counter in MISSES if counter in counts and is_denser(counts[counter], patient.config)]
-    for found in denser:
+    for found in missed_more(counts, patient.config):
         if found.explains(ns):
             yield Explanation(min(ns, found.most_ns), locality(patient.places[0], found.counter, lines))
             break
@@ -415,8 +419,8 @@ def _works(patient: Patient, at: FunctionInfo) -> Claim:
     found = work_finding(counts)
     if found is not None and found.grew:
         return executes(found)
-    missed = next((counts[counter] for counter in MISSES if counter in counts and is_denser(counts[counter], patient.config)), None)
-    return claim("misses", counter=missed.counter, **compared(missed)) if missed else claim("is-slower")
+    missed = missed_more(counts, patient.config)
+    return claim("misses", counter=missed[0].counter, **compared(missed[0])) if missed else claim("is-slower")
 
 
 def _unexplained(patient: Patient) -> list[Cause]:
@@ -425,7 +429,7 @@ def _unexplained(patient: Patient) -> list[Cause]:
     found = [patient.metrics[metric] for metric in _GREW if metric in patient.metrics]
     grown = [(each.ratio, each.metric, each.stratum) for each in found if each.ratio and each.q < config.fdr and each.ratio.low > 1]
     counts = patient.places[0].counts if patient.places else {}
-    grown += [(each.ratio, each.counter, each.point.label) for each in counts.values() if each.grew]
+    grown += [(each.ratio, each.counter, each.point.label) for each in counts.values() if each.grew and is_beyond_sharing(each, counts)]
     if not grown and (waits := _waits(patient)):
         return list(waits)
     if not grown:

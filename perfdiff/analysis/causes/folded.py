@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from perfdiff.analysis.causes.citation import DEPENDENCY, cited_lines, citing
+from perfdiff.analysis.causes.citation import DEPENDENCY, because, cited_lines, citing
 from perfdiff.analysis.claims import claim
 from perfdiff.analysis.compare.shares import ALLOCATION
 from perfdiff.analysis.counts.library import Departure
+from perfdiff.analysis.counts.memory import SHARING, MemoryEvidence, contention, is_denser
 from perfdiff.analysis.counts.suspects import ExtraWork, work_by_counts
+from perfdiff.analysis.counts.tallies import count_all
 from perfdiff.analysis.findings import Cause, Evidence, FunctionFinding, Verdict
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.sums.ledger import open_counts
+from perfdiff.analysis.sums.ledger import Ledger, open_counts
+from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Experiment, Folded
+
+Sharing = Mapping[int, MemoryEvidence]  # folded functions whose threads get in each other's way, with what was counted of them
 
 
 def folded_work(experiment: Experiment, leaving: Mapping[int, Sequence[Departure]]) -> tuple[ExtraWork, ...]:
@@ -21,14 +26,34 @@ def folded_work(experiment: Experiment, leaving: Mapping[int, Sequence[Departure
 
     `leaving` are calls by function that leave the project's code.
     """
-    alone = replace(experiment, functions=tuple(each.info for each in experiment.folded if not each.obstacle))
-    counted = open_counts(alone) if alone.functions else None
-    return work_by_counts(counted, counted, alone.functions, leaving) if counted else ()
+    counted = _counted_alone(experiment)
+    return work_by_counts(counted, counted, [fold.info for fold in experiment.folded if not fold.obstacle], leaving) if counted else ()
 
 
-def named(functions: Sequence[FunctionFinding], folded: Sequence[Folded], suspects: Sequence[ExtraWork]) -> list[FunctionFinding]:
+def folded_sharing(experiment: Experiment, config: CompareConfig) -> Sharing:
+    """Return the folded functions that fetch more lines which another thread had modified, per access."""
+    counted = _counted_alone(experiment)
+    counts = count_all(counted, {point.id: point for point in experiment.points}, config) if counted else {}
+    infos = {fold.info.id: fold.info for fold in experiment.folded}
+    return {
+        function: MemoryEvidence(infos[function], tallied, experiment.spots)
+        for function, tallied in counts.items()
+        if "hitm" in tallied and is_denser(tallied["hitm"], config)
+    }
+
+
+def _counted_alone(experiment: Experiment) -> Ledger | None:
+    """Return what was counted of folded functions, None where nothing was."""
+    alone = replace(experiment, functions=tuple(fold.info for fold in experiment.folded if not fold.obstacle))
+    return open_counts(alone) if alone.functions else None
+
+
+def named(
+    functions: Sequence[FunctionFinding], folded: Sequence[Folded], suspects: Sequence[ExtraWork], sharing: Sharing | None = None
+) -> list[FunctionFinding]:
     """Return findings in which guilty callers whose own text is the same stand behind the folded function that they are slower through."""
-    order = _once([each for finding in functions for each in _apart(finding, folded, suspects)], folded)
+    works = {each.function: each for each in suspects}
+    order = _once([each for finding in functions for each in _apart(finding, folded, works, sharing or {})], folded)
     places = sorted((each for each in order if each.rank is not None), key=lambda each: each.rank or 0)
     rank = {id(each): place for place, each in enumerate(places, 1)}
     return [replace(each, rank=rank.get(id(each))) for each in order]
@@ -58,15 +83,19 @@ def _joined(first: FunctionFinding, other: FunctionFinding) -> FunctionFinding:
     )
 
 
-def _apart(finding: FunctionFinding, folded: Sequence[Folded], suspects: Sequence[ExtraWork]) -> Iterator[FunctionFinding]:
-    works = {each.function: each for each in suspects}
-    guilty = _behind(finding, folded, works) if finding.rank is not None and finding.verdict is Verdict.REGRESSION else []
+def _apart(
+    finding: FunctionFinding, folded: Sequence[Folded], works: Mapping[int, ExtraWork], sharing: Sharing
+) -> Iterator[FunctionFinding]:
+    is_guilty = finding.rank is not None and finding.verdict is Verdict.REGRESSION
+    waiting = _waiting_behind(finding, folded, sharing) if is_guilty else []
+    guilty = waiting or (_behind(finding, folded, works) if is_guilty else [])
     if not guilty:
         yield finding
         return
-    priced = [works[each.info.id].total_ns if each.info.id in works else 1.0 for each in guilty]
+    fetched = {function: place.counts["hitm"].extra for function, place in sharing.items()} if waiting else {}
+    priced = [fetched.get(each.info.id, works[each.info.id].total_ns if each.info.id in works else 1.0) for each in guilty]
     for each, part in zip(guilty, priced, strict=True):
-        yield _told(finding, each, works.get(each.info.id), part / sum(priced))
+        yield _told(finding, each, works.get(each.info.id), sharing.get(each.info.id) if waiting else None, part / sum(priced))
     names = tuple(each.info.name for each in guilty)
     reason = claim("slower-through", names=names)
     yield replace(
@@ -83,8 +112,8 @@ def _apart(finding: FunctionFinding, folded: Sequence[Folded], suspects: Sequenc
     )
 
 
-def _told(host: FunctionFinding, guilty: Folded, work: ExtraWork | None, part: float) -> FunctionFinding:
-    """Return the finding on a folded function whose doing a `part` of its caller's extra cost is."""
+def _told(host: FunctionFinding, guilty: Folded, work: ExtraWork | None, waiting: MemoryEvidence | None, part: float) -> FunctionFinding:
+    """Return the finding on a folded function whose doing a `part` of its caller's extra cost is; `waiting` where that is for others."""
     name, interval = guilty.info.name, host.extra_ci_ns
     obstacle = str(guilty.obstacle) if guilty.obstacle else None
     return replace(
@@ -99,20 +128,36 @@ def _told(host: FunctionFinding, guilty: Folded, work: ExtraWork | None, part: f
         metrics={},
         counts={},
         anomaly=None,
-        causes=_causes(host, guilty, work),
+        causes=_causes(host, guilty, work, waiting),
         happened=claim("happened-to-caller", obstacle=obstacle, name=name, happened=host.happened),
     )
 
 
-def _causes(host: FunctionFinding, guilty: Folded, work: ExtraWork | None) -> tuple[Cause, ...]:
+def _causes(host: FunctionFinding, guilty: Folded, work: ExtraWork | None, waiting: MemoryEvidence | None) -> tuple[Cause, ...]:
     """Return the causes of the host's extra cost as the guilty function's, what it executes more first, and where its own text changed.
 
-    That the host depends on what changed is no cause beside the change itself.
+    That the host depends on what changed is no cause beside the change itself. Before all others comes that it waits for other threads:
+    that stretches whatever else it does, and who waits for a lock by trying again executes more.
     """
     lines = cited_lines(guilty.info)
     rest = [each for each in host.causes if each.name != DEPENDENCY or not lines]
-    found = [*(_counted(work) if work else ()), *rest] or [Cause("changed", claim("changed", function=guilty.info.name))]
-    return (citing(found[0], lines), *found[1:])
+    shared = [each for each in rest if each.name in SHARING]
+    others = [each for each in rest if each.name not in SHARING]
+    more = _counted(work) if work else ()
+    if waiting is not None:
+        return (contention(waiting, "hitm", None, because(guilty.info)), *more, *others)
+    causes = [*shared, *more, *others] or [Cause("changed", claim("changed", function=guilty.info.name))]
+    return (citing(causes[0], lines), *causes[1:])
+
+
+def _waiting_behind(finding: FunctionFinding, folded: Sequence[Folded], sharing: Sharing) -> list[Folded]:
+    """Return the folded functions that wait for other threads where that is why their caller is slower, those that fetch most first."""
+    if finding.info.change is not Change.AFFECTED or SHARING.isdisjoint(cause.name for cause in finding.causes):
+        return []
+    held = [fold for fold in folded if finding.info.id in fold.hosts and fold.info.change.is_suspect and fold.info.id in sharing]
+    lines = {fold.info.id: sharing[fold.info.id].counts["hitm"].extra for fold in held}
+    least = POLICY.telling * max(lines.values(), default=0.0)
+    return sorted((fold for fold in held if lines[fold.info.id] >= least), key=lambda fold: -lines[fold.info.id])
 
 
 def _behind(finding: FunctionFinding, folded: Sequence[Folded], works: Mapping[int, ExtraWork]) -> list[Folded]:

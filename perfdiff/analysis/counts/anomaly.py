@@ -170,7 +170,7 @@ def _stands(seen: Contrast) -> bool:
 def _votes(judged: Judged, config: CompareConfig) -> tuple[Vote, ...]:
     """Return the counters that anomalous calls of head vote for, each for the one that differs most, by falling share."""
     head = judged.sides[1]
-    ballots = head.parts[head.anomalous(judged.threshold)].argmax(axis=1)
+    ballots = head.ballots[head.anomalous(judged.threshold)]
     counts = np.bincount(ballots, minlength=len(judged.counters))
     order = [int(place) for place in np.argsort(-counts, kind="stable")[:SHOWN_VOTES] if counts[place]]
     return tuple(_vote(judged, place, float(counts[place] / len(ballots)), config) for place in order)
@@ -221,7 +221,7 @@ def _odd_calls(judged: Judged) -> tuple[OddCall, ...]:
             call=int(table.call[row]),
             inputs={f.name: float(x) for f, x in zip(table.features, table.values[row], strict=True) if np.isfinite(x)},
             error=float(head.errors[row]),
-            counter=judged.counters[int(head.parts[row].argmax())],
+            counter=judged.counters[int(head.ballots[row])],
         )
         for row in order.tolist()
         if head.errors[row] > judged.threshold.value

@@ -18,12 +18,14 @@ from perfdiff.analysis.findings import Cause, CountFinding, Evidence
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig
+from perfdiff.models.detectors.residuals import included
 from perfdiff.models.prices import LEAST_NS
 from perfdiff.models.workcounter import WORK_METRICS
 from perfdiff.records.schema import FunctionInfo, HotSpot, Side
 
 _SAID = 2  # things that a line holds, in a sentence
 MISSES = ("llc_misses", "l2_misses", "l1d_misses")  # dearest first
+SHARING = frozenset(("false-sharing", "true-sharing"))  # names of causes
 
 Counts = Mapping[str, CountFinding]
 
@@ -91,6 +93,20 @@ def is_false(counts: Counts) -> bool:
     """Return whether most of the lines that are fetched more often were modified in other bytes."""
     shared, other = counts["hitm"], counts.get("hitm_false")
     return other is not None and other.point == shared.point and other.extra > shared.extra / 2
+
+
+def is_beyond_sharing(missed: CountFinding, counts: Counts) -> bool:
+    """Return whether a cache is missed more often by more than the lines that threads take from each other, which miss it as well."""
+    shared = counts.get("hitm")
+    if shared is None or shared.point != missed.point or shared.counter not in included(missed.counter):
+        return True
+    return missed.extra - shared.extra > POLICY.telling * missed.extra
+
+
+def missed_more(counts: Counts, config: CompareConfig) -> list[CountFinding]:
+    """Return the caches that a function misses more often per access than by what other threads do, dearest first."""
+    missed = [counts[counter] for counter in MISSES if counter in counts]
+    return [finding for finding in missed if is_denser(finding, config) and is_beyond_sharing(finding, counts)]
 
 
 def locality(place: MemoryEvidence, counter: str, lines: Claim | None) -> Cause:

@@ -7,7 +7,7 @@ base's errors are what head's would be by chance. Functions may share detectors 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,7 @@ from perfdiff.analysis.stats.panel import Bools
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.clusters import share
-from perfdiff.models.detectors.detector import Detector, Threshold, Training, threshold
+from perfdiff.models.detectors.detector import DEVIATIONS, Detector, Threshold, Training, threshold
 from perfdiff.models.detectors.kinds import DetectorKind, learn
 from perfdiff.models.detectors.residuals import OUTERMOST, VOLUMES, Expectation, Residuals, Scale
 from perfdiff.records.metrics import metric_of
@@ -31,20 +31,37 @@ FOLDS = 5
 DERIVED = frozenset({"self_ns", "callee_calls", "lock_hold_ns"})
 
 Tables = tuple[SampleTable, SampleTable]
+Learner = Callable[[DetectorKind, Training], Detector]
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The calls of one side that could be judged, n rows: residuals, reconstruction errors (n,), and each counter's part (n, c)."""
+    """The calls of one side that could be judged, n rows: residuals, reconstruction errors (n,), and each counter's part (n, c).
+
+    `grown` (n, c) is what a call's cost grew by through each counter, as a logarithm.
+    """
 
     table: SampleTable
     residuals: Residuals
     errors: Floats
     parts: Floats
+    grown: Floats
 
     def anomalous(self, bound: Threshold) -> Bools:
         """Return which calls are anomalous (n,)."""
         return np.asarray(self.errors > bound.value)
+
+    @property
+    def ballots(self) -> Ints:
+        """Return the counter (n,) that each call votes for: of those that are clearly more than normal the one that may cost it most.
+
+        AutoPerf's vote goes to the one that differs most in standard deviations (§4.3.2), as does that of calls with nothing more. That
+        names what repeats itself best: threads that share data miss a few lines more, always alike, beside many that they fetch from each
+        other, now more and now fewer.
+        """
+        clear = (self.parts >= DEVIATIONS) & (self.grown > 0)
+        dearest = np.where(clear, self.grown, 0.0).argmax(axis=1)
+        return np.asarray(np.where(clear.any(axis=1), dearest, self.parts.argmax(axis=1)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,29 +163,30 @@ def judge_together(functions: Mapping[int, Tables], kind: DetectorKind, config: 
     return judged
 
 
-def judge(group: Sequence[Prepared], kind: DetectorKind) -> list[Judged]:
-    """Score the calls of functions that share a detector; each has a threshold of its own."""
+def judge(group: Sequence[Prepared], kind: DetectorKind, learner: Learner = learn) -> list[Judged]:
+    """Score the calls of functions that share a detector, as the `learner` makes it; each has a threshold of its own."""
     folds = int(max(each.folds[0].max() for each in group)) + 1
     detectors, harmless = [], []
     for fold in range(folds):
         training = _merged([each.training(fold) for each in group])
-        detectors.append(learn(kind, training))
+        detectors.append(learner(kind, training))
         harmless.append(detectors[-1].errors(training.harmless()))
     return [_scored(each, kind, detectors, np.concatenate(harmless)) for each in group]
 
 
 def _scored(prepared: Prepared, kind: DetectorKind, detectors: Sequence[Detector], harmless: Floats) -> Judged:
     shapes = [residuals.values.shape for residuals in prepared.residuals]
-    errors, parts = [np.zeros(shape[0]) for shape in shapes], [np.zeros(shape) for shape in shapes]
+    errors, parts, grown = ([np.zeros(shape) for shape in shapes] for shapes in ([shape[:1] for shape in shapes], shapes, shapes))
     for fold, detector in enumerate(detectors):
         scale = prepared.scale(fold)
         for side, residuals in enumerate(prepared.residuals):
             rows = np.flatnonzero(prepared.folds[side] == fold)
             if len(rows):
+                grown[side][rows] = scale.centred(residuals.rows(rows))
                 standardised = scale.standardised(residuals.rows(rows))
                 errors[side][rows] = detector.errors(standardised)
                 parts[side][rows] = detector.parts(standardised)
-    base, head = (Scored(*each) for each in zip(prepared.tables, prepared.residuals, errors, parts, strict=True))
+    base, head = (Scored(*each) for each in zip(prepared.tables, prepared.residuals, errors, parts, grown, strict=True))
     return Judged(kind, prepared.counters, (base, head), threshold(base.errors, harmless))
 
 

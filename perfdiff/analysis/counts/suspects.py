@@ -13,6 +13,7 @@ from perfdiff.analysis.counts.library import Departure
 from perfdiff.analysis.counts.memory import MISSES
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Book, Ledger
+from perfdiff.models.detectors.residuals import included
 from perfdiff.models.middle import median
 from perfdiff.models.prices import DEAREST_NS, WORK_NS
 from perfdiff.records.metrics import metric_of
@@ -141,8 +142,9 @@ def _extra(
         for counter, price in WORK_NS.items():
             if not _is_counted(counter, counted):
                 continue
-            values = [book.other[counter][:, column] for book in (before, after)]
-            base, head = float(before.medians[counter][column]) * alike, float(after.medians[counter][column])
+            values = [_apart(book, counter, column) for book in (before, after)]
+            base, head = (median(each) for each in values)
+            base *= alike
             priced[place] += (head - base) * price
             dearest[place] += max(head - base, 0.0) * DEAREST_NS[counter]
             had = sums.get(counter, (0.0, 0.0))
@@ -159,6 +161,13 @@ def _extra(
         dearest += each.dearest_ns
         sums[f"{CALLS_OF}{each.name}"] = 0.0, float(each.extra.sum())
     return ExtraWork(info.id, info.name, counted.points, priced, dearest, sums, repeats)
+
+
+def _apart(book: Book, counter: str, column: int) -> Floats:
+    """Return what each run counted of a function, (r,): lines that it took from other threads are no misses of its own doing."""
+    counted = book.other[counter][:, column]
+    shared = book.other.get("hitm") if "hitm" in included(counter) else None
+    return counted if shared is None else counted - shared[:, column]
 
 
 def _ratio_of_calls(base: float, head: float) -> float:

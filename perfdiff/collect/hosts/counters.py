@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from perfdiff import processes
-from perfdiff.collect.hosts import machine, papi
+from perfdiff.collect.hosts import machine, papi, perf_events
 from perfdiff.collect.hosts.machine import Pmu
 from perfdiff.config import CountersConfig
 from perfdiff.errors import UsageError
+from perfdiff.records.metrics import KERNEL_EVENTS, metric_of
 from perfdiff.records.schema import Note
 
 # What is counted where nothing is configured: of each line the first that the machine has. Four fit into every PMU at once, and cost no
@@ -30,14 +31,15 @@ _DEFAULTS = (
 # What `perfdiff counters` shows where nobody asks for anything.
 COMMON = (
     *("PAPI_TOT_INS", "PAPI_TOT_CYC", "PAPI_LD_INS", "PAPI_SR_INS", "PAPI_L1_DCM", "PAPI_L2_TCM", "PAPI_L3_TCM", "PAPI_TLB_DM"),
-    *("PAPI_BR_INS", "PAPI_BR_MSP", "PAPI_CA_SNP", "perf::PAGE-FAULTS", "perf::CONTEXT-SWITCHES", "perf::CPU-MIGRATIONS"),
+    *("PAPI_BR_INS", "PAPI_BR_MSP", "PAPI_CA_SNP", "perf::CPU-CLOCK", "perf::TASK-CLOCK", "perf::PAGE-FAULTS"),
+    *("perf::CONTEXT-SWITCHES", "perf::CPU-MIGRATIONS"),
 )
 # The trial loop has thousands of each. An event of these that stays 0 is accepted but not counted, as in some virtual machines.
 _IN_THE_LOOP = frozenset(
     (
         *("PAPI_TOT_INS", "PAPI_TOT_CYC", "PAPI_REF_CYC", "PAPI_L1_DCM", "PAPI_L1_TCM", "PAPI_BR_INS", "PAPI_BR_CN", "PAPI_BR_MSP"),
         *("PAPI_LD_INS", "PAPI_SR_INS", "PAPI_LST_INS", "INST_RETIRED", "CPU_CYCLES", "perf::INSTRUCTIONS", "perf::CYCLES"),
-        *("perf::BRANCH-INSTRUCTIONS", "perf::BRANCH-MISSES", "perf::PAGE-FAULTS", "perf::TASK-CLOCK"),
+        *("perf::BRANCH-INSTRUCTIONS", "perf::BRANCH-MISSES", "perf::PAGE-FAULTS", "perf::MINOR-FAULTS", "perf::TASK-CLOCK"),
     )
 )
 _NEAREST = 3  # names offered for one that is unknown
@@ -47,6 +49,7 @@ _TIMEOUT_S = 20.0  # ten times what so many need on a slow machine
 INSTALL_PAPI = "install PAPI (Debian: apt-get install libpapi-dev)"
 INSTALL_SDE = "install libsde (Debian: apt-get install libsde1); it comes with PAPI from 7.0 on"
 PERMIT = "sysctl kernel.perf_event_paranoid=2 as root; in a container also allow perf_event_open (--cap-add PERFMON)"
+PERMIT_KERNEL = "sysctl kernel.perf_event_paranoid=1 as root, for what happens in the kernel; in a container --cap-add PERFMON"
 NO_PMU = "virtual machines rarely have one: times, allocations and calls are measured without it, and the software PMU counts the rest"
 
 
@@ -101,8 +104,11 @@ class Choice:
     notes: tuple[Note, ...] = ()
 
     def steering(self) -> dict[str, str]:
-        """Return what the runtime is told of them."""
-        return {"PERFDIFF_EVENTS": ",".join(self.events)} if self.events else {}
+        """Return what the runtime is told of them: the kernel's own with their numbers, the others by PAPI's names."""
+        by_papi = [event for event in self.events if event not in KERNEL_EVENTS]
+        by_kernel = [f"{event}={KERNEL_EVENTS[event]}" for event in self.events if event in KERNEL_EVENTS]
+        variables = {"PERFDIFF_EVENTS": by_papi, "PERFDIFF_KERNEL_EVENTS": by_kernel}
+        return {name: ",".join(events) for name, events in variables.items() if events}
 
 
 def choose(config: CountersConfig) -> Choice:
@@ -135,7 +141,23 @@ def usual() -> tuple[str, ...]:
 
 
 def attempt(events: Sequence[str]) -> tuple[Trial, ...]:
-    """Try each event, in this order."""
+    """Try each event, in this order: those of the kernel by asking it, which needs no libpapi, all others by that."""
+    of_kernel = {event: _of_kernel(event) for event in events if event in KERNEL_EVENTS}
+    others = iter(_by_papi([event for event in events if event not in KERNEL_EVENTS]))
+    return tuple(of_kernel.get(event) or next(others) for event in events)
+
+
+def _of_kernel(event: str) -> Trial:
+    counted = perf_events.count(event, papi.run_loop)
+    if counted.value is None:
+        says = "perf_event_open is not permitted" if counted.is_forbidden else "this kernel does not count it"
+        return Trial(event, State.ABSENT, says, remedy=PERMIT_KERNEL if counted.is_forbidden else "leave it out")
+    return _unless_idle(event, metric_of(event).what, counted.value)
+
+
+def _by_papi(events: Sequence[str]) -> tuple[Trial, ...]:
+    if not events:
+        return ()
     installed = library()
     if installed.version is None:
         return tuple(Trial(event, State.ABSENT, installed.trouble, remedy=INSTALL_PAPI) for event in events)
@@ -207,10 +229,14 @@ def _judged(answer: dict[str, Any], known: Sequence[str]) -> Trial:
         if machine.pmu() is Pmu.PRESENT:
             reason, remedy = f"this processor does not count it ({answer['error']})", "take another; `perfdiff counters --all` shows all"
         return Trial(event, State.ABSENT, reason, remedy=remedy)
-    if answer["value"] == 0 and event in _IN_THE_LOOP:
+    return _unless_idle(event, answer["says"], answer["value"])
+
+
+def _unless_idle(event: str, says: str, value: int) -> Trial:
+    if value == 0 and event in _IN_THE_LOOP:
         reason = "is accepted and stays 0 over a loop that has thousands of them"
         return Trial(event, State.ABSENT, reason, 0, remedy="nothing counts it on this machine")
-    return Trial(event, State.COUNTED, answer["says"], answer["value"])
+    return Trial(event, State.COUNTED, says, value)
 
 
 def _nearest(event: str, known: Sequence[str]) -> str:
@@ -221,8 +247,8 @@ def _nearest(event: str, known: Sequence[str]) -> str:
 
 
 def every() -> tuple[Trial, ...]:
-    """Try all presets and native events that PAPI names here."""
-    return attempt(_names())
+    """Try all presets and native events that PAPI names here, and those of the kernel."""
+    return attempt(tuple(dict.fromkeys((*_names(), *KERNEL_EVENTS))))
 
 
 def _names() -> tuple[str, ...]:
@@ -242,7 +268,7 @@ def _absent(trials: Iterable[Trial]) -> Iterator[Note]:
 
 
 def _multiplexed(events: Sequence[str]) -> Iterator[Note]:
-    hardware = [event for event in events if not event.startswith(f"{papi.SOFTWARE}:::")]
+    hardware = [event for event in events if not event.startswith(f"{papi.SOFTWARE}:::") and event not in KERNEL_EVENTS]
     fitting = _together(hardware) if len(hardware) > 1 else hardware
     if len(fitting) < len(hardware):
         others = ", ".join(event for event in hardware if event not in fitting)

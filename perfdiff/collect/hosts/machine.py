@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import errno
 import os
 import platform
 import subprocess
@@ -15,6 +13,7 @@ from pathlib import Path
 
 from perfdiff import __version__
 from perfdiff.build import compilers
+from perfdiff.collect.hosts import perf_events
 from perfdiff.config import CacheSize, CountersConfig
 from perfdiff.records.schema import Environment, Run
 
@@ -30,12 +29,6 @@ _TSC_SOURCES = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page")  # those that
 _COMPILE_TIMEOUT_S = 10.0
 _SPARED = 0.5  # of the memory that can be had, for other work
 SOFTWARE_PMU_FLAGS = ("-fsanitize=thread", "-fsanitize-coverage=trace-pc")
-
-# perf_event_open(2): number of the system call, and of the attribute's bytes in its first version.
-_PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}
-_ATTRIBUTE_BYTES = 64
-_HARDWARE, _INSTRUCTIONS = 0, 1
-_DISABLED_USER_ONLY = 1 << 0 | 1 << 5 | 1 << 6  # disabled, exclude_kernel, exclude_hv
 
 
 class Pmu(StrEnum):
@@ -59,21 +52,6 @@ class Memory:
         """Return what the runtime reads of it, in the form of `l1d=32768/8,l2=1048576/16,llc=33554432/16,line=64,nodes=1`."""
         caches = {"l1d": self.l1d, "l2": self.l2, "llc": self.llc}
         return ",".join((*(f"{name}={cache.size}/{cache.ways}" for name, cache in caches.items()), f"line={_LINE}", f"nodes={self.nodes}"))
-
-
-class _Attribute(ctypes.Structure):
-    """`struct perf_event_attr` of Linux, as far as an instruction counter needs it."""
-
-    _fields_ = (
-        ("type", ctypes.c_uint32),
-        ("size", ctypes.c_uint32),
-        ("config", ctypes.c_uint64),
-        ("sample_period", ctypes.c_uint64),
-        ("sample_type", ctypes.c_uint64),
-        ("read_format", ctypes.c_uint64),
-        ("flags", ctypes.c_uint64),
-        ("rest", ctypes.c_uint64 * 2),
-    )
 
 
 def environment(variables: Mapping[str, str]) -> Environment:
@@ -131,16 +109,13 @@ def has_invariant_counter() -> bool:
 
 def pmu() -> Pmu:
     """Try to open a counter of this thread's instructions (perf_event_open(2))."""
-    number = _PERF_EVENT_OPEN.get(platform.machine())
-    if number is None:
+    try:
+        os.close(perf_events.opened(perf_events.HARDWARE, perf_events.INSTRUCTIONS, user_only=True))
+    except PermissionError:
+        return Pmu.FORBIDDEN
+    except OSError:
         return Pmu.ABSENT
-    attribute = _Attribute(type=_HARDWARE, size=_ATTRIBUTE_BYTES, config=_INSTRUCTIONS, flags=_DISABLED_USER_ONLY)
-    library = ctypes.CDLL(None, use_errno=True)
-    descriptor = library.syscall(ctypes.c_long(number), ctypes.byref(attribute), 0, -1, -1, ctypes.c_ulong(0))
-    if descriptor >= 0:
-        os.close(descriptor)
-        return Pmu.PRESENT
-    return Pmu.FORBIDDEN if ctypes.get_errno() in (errno.EACCES, errno.EPERM) else Pmu.ABSENT
+    return Pmu.PRESENT
 
 
 def memory(config: CountersConfig) -> Memory:

@@ -190,10 +190,13 @@ class Scale:
         parts = [centred[cells == cell] for cell in own] + [centred]
         return cls(sizes, sums, np.array(own, dtype=np.int64), np.array([np.hypot(_spread(part), slack) for part in parts]), slack)
 
+    def centred(self, residuals: Residuals) -> Floats:
+        """Return residuals about those of base's calls of like size (n, c): the logarithm of what a call's cost grew by through each."""
+        return np.asarray(residuals.values - _local_means(self.sizes, self.sums, residuals.sizes))
+
     def standardised(self, residuals: Residuals) -> Floats:
-        """Return residuals about those of base's calls of like size, in units of their spread (n, c)."""
-        centred = residuals.values - _local_means(self.sizes, self.sums, residuals.sizes)
-        return np.asarray(centred / self.spreads[self._places(residuals.cells)])
+        """Return the same in units of their spread (n, c)."""
+        return np.asarray(self.centred(residuals) / self.spreads[self._places(residuals.cells)])
 
     def slacks(self, residuals: Residuals) -> Floats:
         """Return the slack of each counter (c,) in units of base's spread, over these calls on average."""

@@ -57,6 +57,7 @@ void pd_counters_open(void)
 		add(&pd_pmu_counters);
 	} else {
 		add(&pd_system_counters);
+		add(&pd_kernel_counters);
 		add(&pd_papi_counters);
 	}
 }

@@ -1,7 +1,7 @@
 /*
- * PAPI's descriptors lie among the target's. A target that closes all it has, as daemons do, closes them too, and may get their numbers for
- * files of its own: reading counters would then read these. So the functions that close descriptors are interposed, and once they have
- * taken one of ours no counter of hardware is read any more.
+ * Descriptors of events lie among the target's. A target that closes all it has, as daemons do, closes them too, and may get their numbers
+ * for files of its own: reading counters would then read these. So the functions that close descriptors are interposed, and once they have
+ * taken one of ours no event is read by one any more.
  */
 #include "descriptors.h"
 
@@ -13,16 +13,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #ifndef CLOSE_RANGE_CLOEXEC /* before glibc 2.34 */
 #define CLOSE_RANGE_CLOEXEC (1u << 2)
 #endif
 #define KIND "anon_inode:[perf_event]"
+#define SHARE 4u /* of the target's limit we take no more than this part */
 
 PD_TLS bool pd_inside_papi;
 static _Atomic uint64_t ours[PD_DESCRIPTORS / 64];
 static _Atomic bool any, lost;
+static _Atomic uint32_t taken_now;
 static pid_t owner;
 
 /* Lists the process's descriptors of perf events. False where one is beyond those that are known by number, or none can be listed. */
@@ -69,14 +72,47 @@ bool pd_descriptors_adopt(const struct pd_descriptors *before)
 	return true;
 }
 
+/* Takes one that was opened for us; false where it is beyond those that are known by number. */
+bool pd_descriptors_own(int descriptor)
+{
+	if (descriptor < 0 || (unsigned)descriptor >= PD_DESCRIPTORS)
+		return false;
+	owner = getpid();
+	atomic_fetch_or(&ours[(unsigned)descriptor / 64], UINT64_C(1) << (unsigned)descriptor % 64);
+	atomic_store(&any, true);
+	return true;
+}
+
+/* Whether so many more leave the target enough. */
+bool pd_descriptors_take(uint32_t wanted)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return false;
+	if (atomic_fetch_add(&taken_now, wanted) + wanted <= limit.rlim_cur / SHARE)
+		return true;
+	atomic_fetch_sub(&taken_now, wanted);
+	return false;
+}
+
+void pd_descriptors_give(uint32_t taken)
+{
+	atomic_fetch_sub(&taken_now, taken);
+}
+
 bool pd_descriptors_lost(void)
 {
 	return atomic_load_explicit(&lost, memory_order_relaxed);
 }
 
-/* In the child of a fork, which counts by descriptors of its own. */
+/* In the child of a fork, which counts by descriptors of its own; whoever asks first there does it for all. */
 void pd_descriptors_forget(void)
 {
+	if (owner == getpid())
+		return;
+	owner = getpid();
+	atomic_store(&taken_now, 0);
 	for (unsigned word = 0; word < PD_DESCRIPTORS / 64; word++)
 		atomic_store(&ours[word], 0);
 	atomic_store(&lost, false);

@@ -14,7 +14,6 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "descriptors.h"
@@ -72,7 +71,6 @@ static struct {
 #define SOFTWARE_PREFIX "sde:::"
 /* A thread's event set may take a descriptor an event, and two for an event that is derived from others. */
 #define DESCRIPTORS_AN_EVENT 2u
-#define DESCRIPTOR_SHARE 4u /* of the target's limit we take no more than this part */
 
 /* Events of one component. */
 struct events {
@@ -86,8 +84,7 @@ struct events {
 static struct events hardware = {.component = "perf_event"}, software = {.component = "sde"};
 static int software_set = PAPI_NULL;
 static atomic_flag software_lock = ATOMIC_FLAG_INIT; /* the set's values lie in one place for all threads */
-static pid_t owner;                                  /* a child of a fork starts anew */
-static _Atomic uint32_t descriptors;
+static pid_t owner; /* a child of a fork starts anew */
 
 static PD_TLS struct {
 	int set;
@@ -298,25 +295,11 @@ static uint32_t papi_open(struct pd_counter *counters, uint32_t room)
 	return events_name(&hardware, counters) + events_name(&software, counters + hardware.count);
 }
 
-/* Whether the descriptors of one more thread leave the target enough. */
-static bool descriptors_take(uint32_t wanted)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return false;
-	if (atomic_fetch_add(&descriptors, wanted) + wanted <= limit.rlim_cur / DESCRIPTOR_SHARE)
-		return true;
-	atomic_fetch_sub(&descriptors, wanted);
-	return false;
-}
-
 /* In the child of a fork: the sets of its parent count its parent. */
 static bool begin_anew(void)
 {
 	software_set = PAPI_NULL;
 	pd_descriptors_forget();
-	atomic_store(&descriptors, 0);
 	if (!initialise())
 		return false;
 	if (software.count)
@@ -341,7 +324,7 @@ static bool hardware_open(void)
 	uint32_t wanted = hardware.count * DESCRIPTORS_AN_EVENT;
 	struct pd_descriptors before;
 
-	if (!hardware.count || pd_descriptors_lost() || !descriptors_take(wanted))
+	if (!hardware.count || pd_descriptors_lost() || !pd_descriptors_take(wanted))
 		return false;
 	if (pd_descriptors_list(&before) && papi.register_thread() == PAPI_OK) {
 		here.set = set_start(&hardware);
@@ -349,7 +332,7 @@ static bool hardware_open(void)
 			return true;
 		hardware_close();
 	}
-	atomic_fetch_sub(&descriptors, wanted);
+	pd_descriptors_give(wanted);
 	return false;
 }
 
@@ -376,7 +359,7 @@ static void papi_thread_close(struct pd_thread *thread __attribute__((unused)))
 	pd_order();
 	if (here.running && !pd_descriptors_lost()) {
 		hardware_close();
-		atomic_fetch_sub(&descriptors, hardware.count * DESCRIPTORS_AN_EVENT);
+		pd_descriptors_give(hardware.count * DESCRIPTORS_AN_EVENT);
 	}
 	here.running = false;
 	pd_order();

@@ -209,10 +209,11 @@ struct pd_counter_source {
 };
 
 extern const struct pd_counter_source pd_system_counters;
+extern const struct pd_counter_source pd_kernel_counters __attribute__((weak));
 extern const struct pd_counter_source pd_papi_counters __attribute__((weak));
 extern const struct pd_counter_source pd_pmu_counters __attribute__((weak)); /* of the counted build, which reads no others */
 
-#define PD_SOURCES 2
+#define PD_SOURCES 3
 
 struct pd_process {
 	struct pd_header *header; /* NULL: no recording yet */
