@@ -45,7 +45,7 @@ name them, or as the parameters of workloads. The metric is time unless one is n
 """
 
 _TIME = "wall_ns"
-_ALIASES = {"time": _TIME, "cpu": "cpu_ns"}
+_ALIASES = {"time": _TIME, "cpu": "cpu_ns", "mem": "alloc_bytes", "lock": "lock_hold_ns", "wait": "lock_wait_ns"}
 _UNITS_NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 _CHANGE = re.compile(
     r"\s*(?P<cost>(?P<name>\S.*?)\.(?P<metric>time|own))\s*=\s*(?P<number>\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
