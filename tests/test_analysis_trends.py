@@ -93,6 +93,37 @@ def test_a_small_cluster_that_grows_faster_is_foretold_to_overtake() -> None:
     assert second.overtakes == pytest.approx(1e5, rel=0.05)
 
 
+@pytest.mark.parametrize(
+    ("line", "shift"),
+    [
+        (("work", "swap(a, b);", times(0.25, 1.9)), -0.1),
+        (("work", "swap(a, b);", times(0.02, 2.2)), 0.2),
+        (("work", "swap(a, b);", times(0.25, 2)), None),
+        (("work", "swap(a, b);", lambda n: 0.25 * n**2 + 40 * n + 500), None),  # of lower order: no growth of its own
+        (("work", "swap(a, b);", times(0.001, 1.9)), None),  # too little to matter
+    ],
+)
+def test_a_member_that_grows_by_another_power_than_its_cluster_is_told(line: Line, shift: float | None) -> None:
+    compare: Line = ("work", "if (a > b)", times(0.5, 2))
+    one = PlaceExperiment({Side.BASE: Revision("v1", None, "")}, {Side.BASE: counts((compare, line))}, np.empty(0, np.int64))
+    first, *others = analyse(one, min_effect=0.05, seed=1).sides[Side.BASE].clusters
+    assert not others
+    assert first.members == (0, 1)
+    assert [(other.place.text, other.feature, round(other.shift, 2)) for other in first.apart] == (
+        [] if shift is None else [("swap(a, b);", "n", shift)]
+    )
+
+
+def test_a_logarithm_within_the_cluster_that_follows_the_input_is_told() -> None:
+    large = np.geomspace(1e3, 1e6, 9).round()
+    lines: tuple[Line, ...] = (("work", "sum += a[i];", times(1)), ("sort", "if (less(a, b))", lambda n: np.round(0.3 * n * np.log2(n))))
+    one = PlaceExperiment({Side.BASE: Revision("v1", None, "")}, {Side.BASE: counts(lines, large)}, np.empty(0, np.int64))
+    (cluster,) = analyse(one, min_effect=0.05, seed=1).sides[Side.BASE].clusters
+    assert cluster.feature == "n"
+    (other,) = cluster.apart
+    assert (other.place.text, 0.05 < other.shift < 0.1, other.ci[0] > 0) == ("if (less(a, b))", True, True)
+
+
 def test_a_list_whose_tail_is_walked_is_a_regression_at_the_line_that_walks() -> None:
     found = compared((*MAIN, *APPEND, *PRINT), (*MAIN, *APPEND[:1], WALK, *APPEND[1:], *PRINT))
     difference = only(found)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from perfdiff.errors import RecordingError, UsageError
 from perfdiff.records import freud_log
-from perfdiff.records.freud_blocks import MOST_COLUMNS, Block, LogDamageError, decode, encode
+from perfdiff.records.freud_blocks import MOST_COLUMNS, Block, LogDamageError, decode, encode, freud_name
 from perfdiff.records.schema import Branch, Feature, Origin, SampleTable, Side
 
 METRICS = ("wall_ns", "alloc_bytes", "lock_wait_ns", "lock_hold_ns", "page_faults")
@@ -270,6 +270,18 @@ def assert_same(found: SampleTable, expected: SampleTable) -> None:
             assert value == wanted, name
 
 
+def as_written(table: SampleTable) -> SampleTable:
+    """Return what is left of a table in a log that Freud's program takes."""
+    time = table.metrics["wall_ns"]
+    locked = {name: np.minimum(table.metrics[name], time) for name in ("lock_wait_ns", "lock_hold_ns")}
+    names: list[str] = []
+    for feature in table.features:
+        name = freud_name(feature.name)
+        names.append(name + "_" * next(i for i in range(len(names) + 1) if name + "_" * i not in names))
+    features = tuple(replace(feature, name=name) for feature, name in zip(table.features, names, strict=True))
+    return replace(table, metrics=dict(table.metrics) | locked, features=features)
+
+
 @given(tables(), tables(), st.text(min_size=1, max_size=8).filter(lambda name: name.isprintable() and name != "g"))
 def test_what_is_written_is_read_back_the_same(
     tmp_path_factory: pytest.TempPathFactory, first: SampleTable, second: SampleTable, name: str
@@ -278,8 +290,8 @@ def test_what_is_written_is_read_back_the_same(
     freud_log.write(path, {name: first, "g": second})
     log = freud_log.read(path)
     assert list(log.tables) == [name, "g"]
-    assert_same(log.tables[name], first)
-    assert_same(log.tables["g"], replace(second, function=2))
+    assert_same(log.tables[name], as_written(first))
+    assert_same(log.tables["g"], replace(as_written(second), function=2))
 
 
 def test_what_a_log_cannot_say_is_cut_left_out_or_thinned(tmp_path: Path) -> None:
@@ -339,3 +351,75 @@ def test_a_hundred_thousand_calls_are_read_in_a_second(tmp_path: Path) -> None:
     start = time.process_time()
     assert len(freud_log.read(path).tables["f"]) == len(many)
     assert time.process_time() - start < 5
+
+
+def taken_by_freud(data: bytes) -> dict[str, list[dict[str, int]]]:
+    """Return the features of all calls by function, as Freud's program reads a log; fail where that program ends."""
+    at = 0
+
+    def number(kind: str) -> int:
+        nonlocal at
+        (value,) = struct.unpack_from(f"<{kind}", data, at)
+        at += struct.calcsize(f"<{kind}")
+        return int(value)
+
+    def name(length: str) -> str:
+        nonlocal at
+        size = number(length)
+        at += size
+        return data[at - size : at].decode()
+
+    def table() -> dict[int, str]:
+        strings = {}
+        for _ in range(number("I")):
+            start = at
+            strings[start] = name("H")
+        return strings
+
+    functions: dict[str, list[dict[str, int]]] = {}
+    uids: set[int] = set()
+    while at < len(data):
+        calls = functions.setdefault(name("I"), [])
+        names, types = table(), table()
+        assert not [each for each in names.values() if ":" in each or "^" in each or not each or each.split() != [each]]
+        for _ in range(number("I")):
+            uid, time, _, holding, waiting, _, _ = (number(kind) for kind in "IQQQQQQ")
+            assert uid not in uids
+            uids.add(uid)
+            assert waiting <= time
+            assert holding <= time
+            calls.append({})
+            for _ in range(number("I")):
+                feature, kind, value = number("Q"), number("Q"), number("q")
+                assert kind in {0, *types}
+                calls[-1][names[feature]] = value
+            for _ in range(number("I")):
+                number("H")
+                outcomes = number("I")
+                at += outcomes
+            children = number("I")
+            at += 4 * children
+    return functions
+
+
+def test_what_locks_took_and_how_features_are_named_is_written_as_freuds_program_takes_it(tmp_path: Path) -> None:
+    """Its reader ends where a call waits, or holds a lock, for longer than it takes, and its regressions at a name with a colon."""
+    table = freud_log.read(written(tmp_path, handmade())).tables["f"]
+    names = ("std::list::size", "std.list.size", "unsigned n^2")
+    locked = replace(
+        table,
+        metrics=dict(table.metrics)
+        | {
+            "wall_ns": np.array([5300.0, 900_000.0]),
+            "lock_wait_ns": np.array([6100.0, 1000.0]),
+            "lock_hold_ns": np.array([1000.0, 1_750_000.0]),
+        },
+        features=tuple(replace(feature, name=name) for feature, name in zip(table.features, names, strict=True)),
+    )
+    path = tmp_path / "idcm_f_2.bin"
+    freud_log.write(path, {"f": locked, "g": locked})
+    functions = taken_by_freud(path.read_bytes())
+    assert functions["f"] == functions["g"] == [{"std..list..size": 100, "std.list.size": 2, "unsigned_n~2": 2300}, {"std..list..size": -5}]
+    back = freud_log.read(path).tables["g"]
+    assert back.metrics["lock_wait_ns"].tolist() == [5000.0, 1000.0]
+    assert back.metrics["lock_hold_ns"].tolist() == [1000.0, 900_000.0]

@@ -69,6 +69,57 @@ def test_the_bubble_sort_of_the_paper_has_its_clusters_and_exponents() -> None:
     assert min(size.r2, compares.r2, swapped.r2) > 0.99
 
 
+# Swaps of three arrays each at the paper's sizes, drawn evenly from so many numbers, as its code counts them when it is compiled and run.
+PAPERS_SIZES = np.repeat([60.0, 200, 500, 1000, 2000, 4000, 8000, 15_000, 30_000, 60_000], 3)
+SWAPS: dict[float, tuple[tuple[int, int, int], ...]] = {
+    2.0**31: (
+        (888, 893, 987), (10_237, 10_311, 9_784), (59_713, 62_057, 60_216), (249_024, 251_214, 246_726),
+        (1_017_347, 1_008_120, 978_591), (4_015_042, 4_038_540, 4_049_551), (16_043_039, 16_105_070, 16_073_545),
+        (56_144_085, 56_033_958, 56_278_227), (225_186_892, 225_756_473, 226_575_788), (900_440_800, 899_617_451, 901_439_243),
+    ),
+    32_768: (
+        (917, 921, 740), (10_341, 9_363, 9_701), (62_550, 63_333, 59_715), (242_981, 251_172, 244_803),
+        (969_575, 992_806, 970_948), (3_832_849, 3_825_869, 3_828_407), (14_928_406, 14_858_443, 14_919_566),
+        (48_993_563, 48_826_880, 48_342_021), (170_328_711, 169_746_449, 168_341_495), (534_205_277, 531_419_276, 530_208_689),
+    ),
+    12_300: (
+        (901, 849, 895), (10_057, 10_002, 9_622), (60_830, 62_993, 59_013), (238_397, 241_677, 243_771),
+        (934_947, 941_223, 946_886), (3_558_556, 3_659_280, 3_589_433), (12_973_634, 13_039_913, 12_972_832),
+        (38_726_812, 38_941_247, 38_701_083), (114_719_337, 114_895_971, 115_521_862), (293_096_166, 293_672_232, 294_740_888),
+    ),
+    4096: (
+        (1_051, 954, 916), (10_763, 10_530, 10_571), (61_158, 61_381, 59_032), (236_104, 224_134, 224_807),
+        (869_670, 864_108, 845_301), (3_009_379, 2_940_508, 2_958_569), (9_247_714, 9_101_434, 9_234_245),
+        (22_633_195, 22_487_147, 22_498_914), (53_103_255, 52_980_116, 52_941_121), (114_261_013, 114_424_129, 114_289_052),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("values", "sizes", "compares", "swapped", "exponent"),
+    [
+        (2.0**31, [2, 3, 8], [4, 5, 6, 7], None, 2.0),
+        (32_768, [2, 3, 8], [4, 5, 6, 7], None, 1.945),
+        (12_300, [2, 3, 8], [4, 5, 7], [6], 1.867),
+        (4096, [2, 3, 6, 8], [4, 5, 7], None, 1.715),
+    ],
+)
+def test_from_how_many_values_arrays_are_drawn_decides_where_the_papers_swaps_belong(
+    values: float, sizes: list[int], compares: list[int], swapped: list[int] | None, exponent: float
+) -> None:
+    """§6.1.2: with the paper's own sizes and α, swaps are a cluster of their own only if about 12,000 to 12,600 numbers are drawn from."""
+    n = PAPERS_SIZES
+    pairs, swap = n * (n - 1) / 2, np.array(SWAPS[values], dtype=np.float64).ravel()
+    counts = np.stack([np.ones_like(n), n + 1, n, pairs + n, pairs, swap, pairs, n])
+    found = {name: [line + 1 for line in group] for name, group in members(clustered({"n": n}, counts)).items()}
+    assert found == {"n": sizes, 3: compares} | ({5: swapped} if swapped else {})
+    assert fitted(swap, n).b == pytest.approx(exponent, abs=0.01)
+    shift = exponent_shift(n, pairs + n, swap, seed=1)
+    assert shift is not None
+    if values != 32_768:  # there it is −0.05, on the border of what is told
+        assert shift.is_new is (values < 32_768)
+
+
 def test_the_line_that_never_varies_is_apart() -> None:
     assert clustered({"n": SIZES}, bubble_sort(np.random.default_rng(1))).constant.tolist() == [0]
 

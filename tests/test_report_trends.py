@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +22,12 @@ import hostile_texts
 import trends as made
 from browsing import in_browser, opened, saved
 from perfdiff.analysis.findings import Verdict
-from perfdiff.analysis.trends.findings import DifferenceKind, TrendFindings
+from perfdiff.analysis.trends.findings import DifferenceKind, OtherPower, TrendFindings
 from perfdiff.models.annotation import CostClass
 from perfdiff.records.places import Place
 from perfdiff.report.heat import SHADES, shade
 from perfdiff.report.trends import matrix
-from perfdiff.report.trends.document import answer, markdown, text
+from perfdiff.report.trends.document import APART, answer, markdown, text
 from perfdiff.report.trends.json_document import json_document
 from perfdiff.report.trends.page import page
 from test_schemas import VALIDATORS, places
@@ -95,6 +96,28 @@ def test_clusters_that_overtake_soonest_are_told_of_first() -> None:
     said = text(replace(found, sides={made.BASE: replace(trends, clusters=clusters)}), width=200)
     assert re.findall(r"from n = (\S+) on", said) == ["1.7e8", "2.0e8", "2.5e8", "3.3e8", "5.0e8"]
     assert "1 more overtakes what is above it further on." in said
+
+
+def test_lines_that_grow_by_another_power_are_told_in_all_forms() -> None:
+    found = in_clusters((0, 1), (2, 3), costs=(2.0, 1.0))
+    trends = found.sides[made.BASE]
+    others = tuple(OtherPower(made.STEP, "n", -0.07, (-0.1, -0.04), 0.25 / rank) for rank in range(1, 7))
+    clusters = (replace(trends.clusters[0], apart=others), *trends.clusters[1:])
+    found = replace(found, sides={made.BASE: replace(trends, clusters=clusters)})
+    line = "list.c:10 in last_node (25 % of a run): -0.07 [-0.10, -0.04] beside that of"
+    assert f"{APART}\n  - {line}" in text(found, width=200)
+    assert "- 1 more." in text(found, width=200)
+    assert APART in markdown(found)
+    assert line in unescape(page(found))
+    apart = json_document(found)["clusters"][0]["apart"]
+    assert len(apart) == len(others)
+    assert apart[0] == {
+        "place": {"function": "last_node", "file": "list.c", "line": 10, "text": "n = n->next;"},
+        "feature": "n",
+        "shift": -0.07,
+        "ci": [-0.1, -0.04],
+        "share": 0.25,
+    }
 
 
 CHANGED = "list.c:9, `while (n->next)` in last_node: "

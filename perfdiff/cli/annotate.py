@@ -85,6 +85,9 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     logs: Annotated[
         Path | None, typer.Option("--logs", metavar="FOLDER", help="Write the calls to this folder as Freud's binary logs.")
     ] = None,
+    freud: Annotated[
+        Path | None, typer.Option("--freud", metavar="FOLDER", help="Write the annotations to this folder as Freud's, a file a function.")
+    ] = None,
     *,
     workloads: groups.Workload,
     repeats: groups.Repeats,
@@ -95,7 +98,7 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         metrics = chosen_metrics(metric or [])
         if save:
             samples.check(save)
-        for folder in filter(None, (plots, logs)):
+        for folder in filter(None, (plots, logs, freud)):
             output.make_folder(folder)
         if output_file:
             output.check(output_file)
@@ -122,6 +125,8 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             samples.save(save, recorded)
         if logs:
             samples.export(logs, recorded, chosen)
+        if freud:
+            _write_freuds(learnt, freud)
         output.tell(_answer(learnt), output_file, quiet=project.quiet)
 
 
@@ -238,6 +243,19 @@ def _draw(annotations: Sequence[Annotation], table: SampleTable, folder: Path) -
     for annotation in annotations:
         name = re.sub(r"[^A-Za-z0-9_.-]+", "_", f"{annotation.function}-{annotation.metric}")[-_LONGEST_NAME:]
         output.write(draw(annotation, table), folder / f"{table.function}-{name}.svg")
+
+
+def _write_freuds(learnt: Sequence[Annotation], folder: Path) -> None:
+    """Write each function's annotations as Freud's program reads them, to a file of its name; those that it cannot hold are left out."""
+    from perfdiff.models.freud_text import print_freuds
+
+    functions: dict[str, list[Annotation]] = {}
+    for annotation in learnt:
+        functions.setdefault(annotation.function, []).append(annotation)
+    for function, of_function in functions.items():
+        text = print_freuds(of_function)
+        if text:
+            output.write(text, folder / f"{function.replace('/', '_')[-_LONGEST_NAME:]}.txt")
 
 
 def _answer(learnt: Sequence[Annotation]) -> str:

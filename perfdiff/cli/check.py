@@ -180,7 +180,11 @@ def _refuse_of_trends(subjects: list[str], form: Form, other: Path | str | None,
 
 
 def saved(file: Path) -> list[Annotation] | SavedTrends:
-    """Return the annotations or the trends of a file; raise UsageError where there are none."""
+    """Return the annotations or the trends of a file, Freud's own in our metrics and units; raise UsageError where there are none.
+
+    A file of Freud's statistics program is of the function that it is named after.
+    """
+    from perfdiff.models.freud_text import converted, is_freuds, parse_freuds
     from perfdiff.models.language import parse_all
     from perfdiff.report.trends.saved import saved_trends
 
@@ -196,10 +200,10 @@ def saved(file: Path) -> list[Annotation] | SavedTrends:
         raise UsageError(f"'{file}' is larger than 256 MB; annotate fewer functions", slug="annotations-unreadable")
     if trends := saved_trends(text, str(file)):
         return trends
-    found = parse_all(text)
-    if not found:
+    rules = parse_freuds(text, file.name.removesuffix(".txt")) if is_freuds(text) else list(map(converted, parse_all(text)))
+    if not rules:
         raise UsageError(f"'{file}' holds no annotations; write them with `perfdiff annotate -o {file}`", slug="annotations-unreadable")
-    return found
+    return rules
 
 
 def _report(found: AnyChecked | Sweep) -> Any:

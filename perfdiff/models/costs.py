@@ -10,13 +10,15 @@ from decimal import Decimal
 
 from perfdiff.models.annotation import Factors, Term
 from perfdiff.models.distribution import Binomial, Distribution, Exponential, Normal
-from perfdiff.models.notation import decimal
+from perfdiff.models.notation import LOGARITHMS, decimal
 from perfdiff.models.reader import Reader
 
 _UNSIGNED = re.compile(r"[.\d]")
 _INVERSE = re.compile(r"1\s*/")
 _POWERS = {"2": "x2", "3": "x3"}
-_LOG2 = decimal(math.log(2))
+# Logarithms by what one of base 2 is multiplied with. `log` is Freud's, whose source takes it to base 2 (`log2` in its regressions).
+_FUNCTION = re.compile(rf"({'|'.join(LOGARITHMS)})\s*\(")
+_OF_BASE_2 = {"log": decimal(1.0), "log2": decimal(1.0), "ln": decimal(math.log(2)), "log10": decimal(math.log10(2))}
 _Terms = list[tuple[Decimal, Factors]]
 _Tail = tuple[str, Decimal] | None  # `Exp` or `Binom` at the end of a sum, with the factor before it
 
@@ -140,16 +142,15 @@ class Costs:
         self._reader.skip()
         if _UNSIGNED.match(self._reader.text, self._reader.at):
             return self._measure()
-        function = self._reader.word("log2", "log")
+        function = self._reader.match(_FUNCTION)
         if function:
-            self._reader.need("(")
             name = self._operand()
             self._reader.need(")")
             if factors and factors[-1] == (name, "x"):
                 factors[-1] = (name, "xlogx")
             else:
                 factors.append((name, "log"))
-            return Decimal(1) if function == "log2" else _LOG2
+            return _OF_BASE_2[function[:-1].rstrip()]
         name = self._operand()
         power = self._reader.need("2", "3") if self._reader.take("^") else ""
         factors.append((name, _POWERS.get(power, "x")))

@@ -14,6 +14,8 @@ PLACES = {"workload": "workload.", "argument": "arg.", "global": "global.", "sys
 # Words of the language, which name no feature.
 RESERVED = frozenset({"absent", "log", "log2", "Norm", "Exp", "Binom", "true", "false", "int", "uint", "double", "enum", "bool"})
 
+LOGARITHMS = ("log2", "log10", "log", "ln")  # functions where a bracket follows
+
 FUNCTION = r"[\w:~][\w:<>~*&,. ]*"
 METRIC = r"\w+"
 LABEL = r"[A-Za-z_]\w*(?:::\w+)*"

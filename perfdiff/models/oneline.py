@@ -11,7 +11,7 @@ from perfdiff.models.annotation import Annotation, Factors, Scope, Term, Trend, 
 from perfdiff.models.costs import Costs
 from perfdiff.models.distribution import Binomial, Exponential, Normal
 from perfdiff.models.growth import growth_class, order
-from perfdiff.models.notation import CALL, METRIC, RESERVED, decimal, exact, quoted, shortest, spelt
+from perfdiff.models.notation import CALL, LOGARITHMS, METRIC, RESERVED, decimal, exact, quoted, shortest, spelt
 from perfdiff.models.reader import Reader
 from perfdiff.records.metrics import METRICS
 
@@ -83,7 +83,7 @@ def parse_line(text: str, *, function: str = "") -> Annotation:
 
 def _operand(name: str) -> str:
     word = re.match(r"\w*", name)
-    return name if re.fullmatch(CALL, name) and word and word.group() not in RESERVED else quoted(name)
+    return name if re.fullmatch(CALL, name) and word and word.group() not in RESERVED.union(LOGARITHMS) else quoted(name)
 
 
 def _cost(scope: Scope, symbols: dict[str, str], units: dict[str, int]) -> str:

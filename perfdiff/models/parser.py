@@ -17,6 +17,7 @@ from perfdiff.models.reader import Reader
 _FUNCTION = re.compile(rf'({FUNCTION})\.(?={METRIC}\(|")')
 _DECLARED = re.compile(r"[A-Za-z_]\w*\s+[A-Za-z_]\w*\s*=(?!=)")
 _PARAMETERS = re.compile(r"[^(){};\n]*")
+_SYMBOL = re.compile(r"[A-Za-z_]\w*")
 _PLAIN = r'[^;"\n]+'
 _LISTED = r'[^;,"\n]+'
 _WORDS = re.compile(r"[a-z]+(?: [a-z]+)*")
@@ -82,6 +83,7 @@ class Parser:
         self._costs = Costs(self._reader, self._operand, self._reader.decimal)
         self._features: dict[str, _Feature] = {}
         self._names: set[str] = set()
+        self._parameters: frozenset[str] = frozenset()
 
     def at_end(self) -> bool:
         """Return whether nothing but white space and comments is left."""
@@ -138,7 +140,7 @@ class Parser:
         )
 
     def _head(self) -> tuple[str, str]:
-        """Take `function.metric(parameters) {`; the parameters say nothing that the declarations do not."""
+        """Take `function.metric(parameters) {`; a parameter without a declaration is a feature of its own name (Freud, Figure 8)."""
         self._reader.skip()
         plain = self._reader.match(_FUNCTION)
         quoted = None if plain else self._reader.string()
@@ -149,7 +151,7 @@ class Parser:
         )
         metric = self._reader.name(METRIC, "a metric")
         self._reader.need("(")
-        self._reader.match(_PARAMETERS)
+        self._parameters = frozenset(_SYMBOL.findall(self._reader.match(_PARAMETERS) or ""))
         self._reader.need(")")
         self._reader.need("{")
         return function, metric
@@ -354,6 +356,9 @@ class Parser:
         self._reader.skip()
         start = self._reader.at
         symbol = self._reader.word()
+        if symbol is not None and symbol not in self._features and symbol in self._parameters - RESERVED:
+            declared = next((feature for feature in self._features.values() if feature.name == symbol), None)
+            self._features[symbol] = declared or _Feature(symbol, None)
         return symbol if symbol in self._features else self._reader.fail("a feature that is declared above", start)
 
     def _operand(self) -> str:

@@ -5,6 +5,7 @@ Reading takes memory in proportion to the file, whatever it holds: every count i
 
 from __future__ import annotations
 
+import re
 import struct
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
@@ -275,6 +276,11 @@ def _children(data: bytes, tails: Ints) -> tuple[Ints, Ints]:
     within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     child = _gathered(data, _COUNT, np.repeat(tails + 4, counts) + 4 * within)[:, 0]
     return np.repeat(np.arange(len(tails)), counts), child.astype(np.int64)
+
+
+def freud_name(name: str) -> str:
+    """Return a feature's name as Freud's program takes it: `:` and `^` join and raise features there, and blanks end a name."""
+    return re.sub(r"\s", "_", name.replace(":", ".").replace("^", "~"))
 
 
 def _append(log: bytearray, block: Block) -> None:

@@ -7,20 +7,22 @@ in them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from perfdiff.errors import RecordingError, UsageError
-from perfdiff.records.freud_blocks import Block, LogDamageError, decode, encode
+from perfdiff.records.freud_blocks import Block, LogDamageError, decode, encode, freud_name
 from perfdiff.records.schema import Branch, Feature, Floats, Ints, Origin, SampleTable, Side
 
 RESOLUTION_NS = 1000.0
 LARGEST_BYTES = 4 * 2**30  # a log is held in memory as a whole
 # Outcomes of one branch written per call; where there are more, their share is kept. A byte each, loops would fill the disk.
 MOST_OUTCOMES = 4096
+
+_LOCKED = slice(2, 4)  # holding and waiting, of a block's metrics
 
 _BRANCH = re.compile(r"branch ([0-9]{1,5})")
 
@@ -65,7 +67,8 @@ def read(path: Path, *, run: int = 0) -> Log:
 def write(path: Path, tables: Mapping[str, SampleTable]) -> None:
     """Write the calls of functions by their names as one log; raise UsageError where the file cannot be written.
 
-    Kept are times cut to µs, bytes, locks, faults, features as whole numbers and branches; calls without a time are left out.
+    Kept are times cut to µs, bytes, locks, faults, features as whole numbers and branches; calls without a time are left out. No call
+    waits for locks, or holds any, for longer than it takes, and names of features are `freud_name`s: Freud's program ends at others.
     """
     blocks = []
     uid = 1
@@ -220,11 +223,14 @@ def _block(function: str, table: SampleTable, uid: int) -> Block:
             ("page_faults", 1.0),
         )
     ]
+    whole = np.maximum(np.floor(np.column_stack([*metrics, absent])), 0.0)
+    # Of two locks that are held both count, of one that a caller took all of its time, and a wait may take what the probe did not.
+    whole[:, _LOCKED] = np.minimum(whole[:, _LOCKED], whole[:, :1])
     return Block(
         function=function,
         uid=np.arange(uid, uid + len(rows)),
-        metrics=np.maximum(np.floor(np.column_stack([*metrics, absent])), 0.0),
-        features=tuple(feature.name for feature in table.features),
+        metrics=whole,
+        features=tuple(_distinct(freud_name(feature.name) for feature in table.features)),
         values=np.where(np.abs(values) < 2.0**63, values, np.nan),
         category=np.array([feature.category for feature in table.features], bool),
         system=np.array([feature.origin is Origin.SYSTEM for feature in table.features], bool),
@@ -234,6 +240,17 @@ def _block(function: str, table: SampleTable, uid: int) -> Block:
         parent=np.empty(0, np.int64),
         child=np.empty(0, np.int64),
     )
+
+
+def _distinct(names: Iterable[str]) -> list[str]:
+    """Return names, with an underscore and more behind those that stand there already."""
+    distinct: dict[str, None] = {}
+    for name in names:
+        free = name
+        while free in distinct:
+            free += "_"
+        distinct[free] = None
+    return list(distinct)
 
 
 def _numbers(branches: Sequence[Branch]) -> Iterator[int]:

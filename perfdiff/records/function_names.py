@@ -6,7 +6,14 @@ from collections.abc import Iterator
 
 from perfdiff.records.metrics import METRICS
 
-_ALIASES = {"time": "wall_ns", "own": "self_ns", "cpu": "cpu_ns"}
+_ALIASES = {
+    "time": "wall_ns",
+    "own": "self_ns",
+    "cpu": "cpu_ns",
+    "mem": "alloc_bytes",
+    "lock": "lock_hold_ns",
+    "wait": "lock_wait_ns",
+}
 _SCOPES = ("::", "\\", ".")  # what stands between a name and its scope, in one language or another
 
 

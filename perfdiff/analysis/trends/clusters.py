@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from perfdiff.analysis.trends.apart import other_powers
 from perfdiff.analysis.trends.blocks import block_counts
 from perfdiff.analysis.trends.findings import COSTLY_SHARE, Cluster, Trends
 from perfdiff.models.clusters import ALPHA, clustered, least_variation
@@ -36,6 +37,7 @@ def trends(found: PlaceCounts, *, seed: int, alpha: float = ALPHA) -> Trends:
     sums = np.array([costs[members].sum(axis=0) for _, members in groups]).reshape(len(groups), len(totals))
     shares = np.max(sums / np.where(totals > 0, totals, 1.0), axis=1, initial=0.0)
     told = _fits(features, sums, shares >= COSTLY_SHARE, seed)
+    own_shares = np.max(costs / np.where(totals > 0, totals, 1.0), axis=1, initial=0.0)
     clusters = [
         Cluster(
             feature=representative if isinstance(representative, str) else None,
@@ -48,6 +50,11 @@ def trends(found: PlaceCounts, *, seed: int, alpha: float = ALPHA) -> Trends:
             joint=joint(features, cost) if share >= COSTLY_SHARE else None,
         )
         for (representative, members), cost, share, fits_ in zip(groups, sums, shares, told, strict=True)
+    ]
+    represented = [features[name] if isinstance(name, str) else found.counts[name] for name, _ in groups]
+    clusters = [
+        replace(cluster, apart=other_powers(found, cluster, representing, own_shares, seed=seed))
+        for cluster, representing in zip(clusters, represented, strict=True)
     ]
     return Trends(
         tuple(_overtaking(sorted(clusters, key=lambda each: -each.largest), features)), tuple(clustering.constant.tolist()), totals

@@ -13,6 +13,19 @@ from perfdiff.records.schema import Floats, Side
 
 
 @dataclass(frozen=True, slots=True)
+class OtherPower:
+    """A member of a cluster whose exponent over a feature is another than that of what represents the cluster, by `shift` with its 95 %
+    interval; `share` is the largest of any run's counts that it makes up.
+    """
+
+    place: Place
+    feature: str
+    shift: float
+    ci: Interval
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
 class Cluster:
     """Places whose counts vary together, linearly: each fits the representative with R² > 1 - α (trend-prof §4.1).
 
@@ -21,6 +34,7 @@ class Cluster:
     `largest` the largest of them, `share` the largest share of any run's counts that it makes up. `fits` are over all features that vary,
     the best first; `joint` is a model over several of them where it is clearly better than the best. `overtakes` is the value of the
     best fit's feature from which it costs more than all others of today's rank above it, None where that is never or already so.
+    `apart` are costly members that grow by another power than the representative does, the most costly first.
     """
 
     feature: str | None
@@ -32,6 +46,7 @@ class Cluster:
     fits: tuple[Law, ...]
     joint: Joint | None = None
     overtakes: float | None = None
+    apart: tuple[OtherPower, ...] = ()
 
     @property
     def is_costly(self) -> bool:

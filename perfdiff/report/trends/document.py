@@ -15,6 +15,7 @@ from perfdiff.report.trends.clean import clean
 from perfdiff.report.wording import ABSENT, TONES, percent, plural
 
 MOVED = "Lines that vary along with something else now"
+APART = "Lines whose exponent is another than their cluster's"
 
 
 def answer(found: TrendFindings) -> str:
@@ -84,6 +85,9 @@ def _beside(trends: Trends, costly: list[Cluster]) -> Iterator[Block]:
     said = " ".join(wording.rest(trends))
     if said:
         yield Sentence(said, Tone.MUTED)
+    apart = tuple(wording.apart(trends))
+    if apart:
+        yield Items(APART, apart)
     overtaking = tuple(wording.overtaking(trends))
     if overtaking:
         yield Items("Beyond what was run", overtaking)

@@ -71,6 +71,10 @@ def _cluster(cluster: Cluster, counted: PlaceCounts) -> dict[str, Any]:
         "fits": [_fit(fit) for fit in cluster.fits],
         "joint": {"features": list(joint.features), "says": joint.says, "r2": joint.r2} if joint else None,
         "overtakes": cluster.overtakes,
+        "apart": [
+            {"place": _place(other.place), "feature": other.feature, "shift": other.shift, "ci": list(other.ci), "share": other.share}
+            for other in cluster.apart
+        ],
     }
 
 

@@ -272,6 +272,18 @@ def overtaking(trends: Trends) -> Iterator[str]:
         yield f"{more:,} more overtake{'s' if more == 1 else ''} what is above {'it' if more == 1 else 'them'} further on."
 
 
+def apart(trends: Trends) -> Iterator[str]:
+    """Yield which lines grow by another power than what represents their cluster, the most costly cluster's first."""
+    others = [(cluster, other) for cluster in trends.clusters for other in cluster.apart]
+    for cluster, other in others[:_TOLD]:
+        by = f"{other.shift:+.2f} [{other.ci[0]:.2f}, {other.ci[1]:.2f}]"
+        line = f"{where(other.place)} in {other.place.function} ({percent(other.share)} of a run)"
+        yield f"{line}: {by} beside that of {called(cluster)}, over {other.feature}"
+    more = len(others) - _TOLD
+    if more > 0:
+        yield f"{more:,} more."
+
+
 def remarks(cluster: Cluster) -> Iterator[str]:
     """Yield what must be known beside a cluster's best fit: points left out, what residuals show, other features."""
     fit = best(cluster)
