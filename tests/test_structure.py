@@ -311,6 +311,7 @@ OF_ONE_LANGUAGE = re.compile(
 )
 # Modules outside of packs that name one, with what they have to do with it.
 NAMING_ONE = {
+    "build/relinking.py": "reads which definitions a link took, of what C and C++ are compiled to",
     "build/calls.py": "reads calls of C's compilers, in whose place it is run",
     "build/commands.py": "the same",
     "build/fuzzing.py": "links fuzz targets, which are C's, with a main",

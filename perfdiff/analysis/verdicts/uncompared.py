@@ -4,15 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from perfdiff.analysis.claims import claim
+from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.verdicts.rules import Conclusion
-from perfdiff.records.uncompared import Difference
+from perfdiff.records.uncompared import Difference, Uncompared
 
 
 def of_what_was_compared(conclusion: Conclusion, uncompared: Sequence[Difference]) -> Conclusion:
     """Return a conclusion that says nothing of what differs and was not compared."""
     if not uncompared or conclusion.verdict not in (Verdict.UNCHANGED, Verdict.IMPROVEMENT):
         return conclusion
-    first = uncompared[0]
-    return conclusion.opened(claim(f"uncompared-{first.why}", names=first.names))
+    return conclusion.opened(_claimed(uncompared[0]))
+
+
+def _claimed(difference: Difference) -> Claim:
+    names = difference.names
+    match difference.why:
+        case Uncompared.BUILD:
+            claimed = claim("uncompared-build", names=names)
+        case Uncompared.ABSENT:
+            claimed = claim("uncompared-absent", names=names)
+        case Uncompared.COMMIT:
+            claimed = claim("uncompared-commit")
+        case Uncompared.SUBMODULE:
+            claimed = claim("uncompared-submodule", names=names)
+        case Uncompared.FAILING:
+            claimed = claim("uncompared-failing", names=names)
+        case Uncompared.SETUP:
+            claimed = claim("uncompared-setup", names=names)
+        case Uncompared.FIRST:
+            claimed = claim("uncompared-first", names=names)
+    return claimed
