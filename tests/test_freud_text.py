@@ -170,6 +170,15 @@ def test_what_is_written_is_read_by_freuds_rules() -> None:
     ]
 
 
+def test_costs_that_inputs_divide_are_left_out_as_freud_has_no_spelling_for_them() -> None:
+    def rule(function: str) -> Annotation:
+        scope = Scope(CostClass.LINEAR, (Term(5000.0), Term(20.0, (("n", function),))), 9.0, 1.0, 10)
+        return Annotation("f", "wall_ns", CostClass.LINEAR, (scope,), ("n",), {}, {}, 0.9, 0.9, 10)
+
+    assert print_freuds([rule("inv")]) == ""
+    assert len(as_freud_reads(print_freuds([rule("inv"), rule("x")]))) == 1
+
+
 @given(annotations())
 def test_all_that_is_written_is_read_by_freuds_rules(annotation: Annotation) -> None:
     as_freud_reads(print_freuds([converted(annotation)]))

@@ -450,7 +450,14 @@ def test_benchmarks_that_both_revisions_have_become_workloads(tmp_path: Path) ->
     head = listing({"a": {(1, "x"): 0.001, (2, "x"): 0.002, (2, "y"): 0.02}, "b": {(5,): 0.001}}, {"c n=1": "ValueError: no"})
     (only,), notes = expanded(tmp_path, base, head)
     assert only == WorkloadConfig(
-        "a", "run a {n} --calls 50", {"n": (1, 2), "kind": ("x", "y")}, runs=7, setup="make", left_out=((1, "y"),), plain_timeout_s=60.0
+        "a",
+        "run a {n} --calls 50",
+        {"n": (1, 2), "kind": ("x", "y")},
+        runs=7,
+        setup="make",
+        left_out=((1, "y"),),
+        once="run a {n} --calls 1",
+        plain_timeout_s=60.0,
     )
     assert [point.parameters for point in workloads.points([only])] == [
         {"n": 1, "kind": "x"}, {"n": 2, "kind": "x"}, {"n": 2, "kind": "y"},

@@ -70,7 +70,10 @@ def unit_tests(names: Sequence[str], batch: str = "run {cases}", seconds: float 
 
 def test_tests_of_one_process_are_one_workload() -> None:
     case = together(unit_tests(["a b", "c"], "run {cases} --calls {calls}"), "unit: 2 tests")
-    assert case.workload(3) == WorkloadConfig("unit: 2 tests", "run 'a b' 'c' --calls 3", plain_timeout_s=60.0)
+    assert case.workload(3) == WorkloadConfig(
+        "unit: 2 tests", "run 'a b' 'c' --calls 3", once="run 'a b' 'c' --calls 1", plain_timeout_s=60.0
+    )
+    assert case.workload(1).once is None
     assert case.size == 2
     assert case.call_s == pytest.approx(0.002)
 

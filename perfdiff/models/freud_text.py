@@ -102,13 +102,19 @@ def parse_freuds(text: str, function: str, *, metric: str = "time") -> list[Anno
 
 
 def print_freuds(annotations: Sequence[Annotation]) -> str:
-    """Return the file of one function that Freud reads; metrics that it does not know are left out.
+    """Return the file of one function that Freud reads; metrics that it does not know, and costs that inputs divide, are left out.
 
     Lost are how calls scatter, and conditions on what a call lacks, whose scopes are left out.
     """
     metrics = {metric.ours: metric for metric in _METRICS}
     with exact():
-        return "".join(line + "\n" for rule in annotations if rule.metric in metrics for line in _printed(rule, metrics[rule.metric]))
+        rules = (rule for rule in annotations if rule.metric in metrics and _is_spelt(rule))
+        return "".join(f"{line}\n" for rule in rules for line in _printed(rule, metrics[rule.metric]))
+
+
+def _is_spelt(annotation: Annotation) -> bool:
+    """Return whether Freud has a spelling for all that costs follow."""
+    return all(function in _SPELT for scope in annotation.scopes for term in scope.terms for _, function in term.factors)
 
 
 def converted(annotation: Annotation) -> Annotation:
