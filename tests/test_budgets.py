@@ -172,10 +172,23 @@ def test_a_function_with_a_budget_is_timed_though_neither_it_nor_what_it_calls_c
     )
     history = [{"work.c": WORK.replace("OTHER", divisor), "perfdiff.toml": configured} for divisor in ("13", "17")]
     programs.committed(project, history)
-    words = ["HEAD~1", "HEAD", "--repo", project, "--cache", tmp_path / "cache", "-o", tmp_path / "report.json", "-q"]
+    words = [
+        "HEAD~1",
+        "HEAD",
+        "--repo",
+        project,
+        "--cache",
+        tmp_path / "cache",
+        "-o",
+        tmp_path / "report.json",
+        "--ticket",
+        tmp_path / "ticket",
+        "-q",
+    ]
     with pytest.raises(SystemExit) as left:
         cli.main([*map(str, words)])
     document = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     assert (left.value.code, document["verdict"]) in ((1, "unchanged"), (1, "inconclusive"))
     assert [budget["standing"] for budget in document["budgets"]] == ["exceeded", "kept"]
     assert document["budgets"][0]["cost"]["low"] > 2000
+    assert "Over budget: steady.time" in (tmp_path / "ticket" / "ticket.md").read_text(encoding="utf-8")

@@ -111,6 +111,7 @@ def _ticket(outcome: Outcome, asked: Request, uncommitted: Changes | None) -> Ti
         shown=shown,
         at_point=reproduction.at_point(again, shown.point) if shown else None,
         patch=patch,
+        consequences=with_texts(outcome.consequences, private),
     )
 
 

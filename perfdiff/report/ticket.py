@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from perfdiff import units
+from perfdiff.analysis.annotations.consequences import Consequences
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.analysis.telling.minimal import Shown, telling
 from perfdiff.report import document, html, json_report, markdown, wording
@@ -37,11 +38,12 @@ class Ticket:
     shown: Shown | None = None
     at_point: str | None = None
     patch: str = ""
+    consequences: Consequences | None = None
 
 
 def files(ticket: Ticket) -> Iterator[tuple[str, bytes]]:
     """Yield the path of each file in the ticket's folder with its content."""
-    report = document.build(ticket.findings, ticket.samples)
+    report = document.build(ticket.findings, ticket.samples, ticket.consequences)
     yield DATA, json_report.render(report).encode()
     yield PAGE, html.render(report).encode()
     yield SCRIPT, ticket.script.encode(errors="surrogateescape")
