@@ -12,6 +12,7 @@ import pytest
 from perfdiff import pipeline
 from perfdiff.analysis.findings import Verdict
 from perfdiff.build.decided import decided
+from perfdiff.errors import RunFailedError
 from perfdiff.progress import Silent
 from perfdiff.report.sentences.catalogue import say
 from programs import first_two
@@ -190,3 +191,23 @@ def test_what_head_alone_fails_is_not_called_harmless(tmp_path: Path) -> None:
     assert found.verdict is Verdict.INCONCLUSIVE, say(found.sentence)
     assert "head fails" in say(found.sentence)
     assert "test_large_is_quick`, where base runs it" in say(found.sentence)
+
+
+@pytest.mark.integration
+def test_a_single_call_that_fails_leaves_the_answer_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    def fails(*words: object) -> float:
+        asked.append(words)
+        raise RunFailedError("it fails when it is called once", slug="workload-failed")
+
+    monkeypatch.setattr("perfdiff.measuring.uncompared.took_ns", fails)
+    toml = (
+        '[measure]\nbudget_s = 3\n[counters]\nsoftware = false\n[compare]\noutputs = "differ"\n'
+        '[[workload]]\ncallable = "bench:run"\nparameters = { n = [100000] }\n'
+    )
+    faster = {"parts.py": SEARCHES.replace("8", "16")}
+    request = first_two(tmp_path, ({"parts.py": SEARCHES, "bench.py": BENCH, "perfdiff.toml": toml}, faster))
+    found = pipeline.compare(request, Silent()).findings
+    assert asked
+    assert found.verdict is Verdict.IMPROVEMENT, say(found.sentence)

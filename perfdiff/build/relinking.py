@@ -34,7 +34,8 @@ def relink(pattern: Pattern, seed: str, linker: Linker) -> dict[Path, str]:
         for each in pattern.links:
             output = each.link.output
             if not job.link(each):
-                failed[output] = f"{output.name} does not link with its objects in another order, nor with room between them"
+                why = "does not link with its objects in another order, nor with room between them, to the same program"
+                failed[output] = f"{output.name} {why}"
                 continue
             for copy in pattern.copies[output]:
                 replace_file(copy, output)
@@ -72,12 +73,12 @@ class _Job:
         padding = self._padding(link)
         if not padding:
             return False
-        told = link.output.stat()
+        told, taken = link.output.stat(), _taken(link.output)
         link.output.rename(before)
         for ordered in (False, True):
             words = self._words(pattern, padding, ordered=ordered)
             is_linked = self.linker.run(link.compiler, words, link.directory, link.environment) and _came_out(link.output)
-            if is_linked and _taken(link.output) >= _taken(before):
+            if is_linked and _taken(link.output) >= taken:
                 link.output.chmod(stat.S_IMODE(told.st_mode))
                 os.utime(link.output, ns=(told.st_atime_ns, told.st_mtime_ns))
                 before.unlink()

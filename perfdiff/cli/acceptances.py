@@ -19,14 +19,14 @@ def file(directory: Path, configured: Path | None) -> Path:
     """Return the file of known costs that holds in `directory`, by the configuration there or the one that the user named."""
     from perfdiff import accepted
 
-    return accepted.path(directory, _config(directory, configured))
+    return accepted.path(directory, configured_in(directory, configured))
 
 
 def honoured(findings: Findings, directory: Path, configured: Path | None) -> Findings:
     """Return findings in which known costs are marked and do not make the verdict."""
     from perfdiff import accepted
 
-    config = _config(directory, configured)
+    config = configured_in(directory, configured)
     known = accepted.read(accepted.path(directory, config))
     if not known:
         return findings
@@ -35,5 +35,6 @@ def honoured(findings: Findings, directory: Path, configured: Path | None) -> Fi
     return acceptance.apply(findings, known, date.today(), config.compare)
 
 
-def _config(directory: Path, configured: Path | None) -> Config:
+def configured_in(directory: Path, configured: Path | None) -> Config:
+    """Return the configuration that holds in `directory`, or the one that the user named, which says nothing of what to measure."""
     return configuration.load(directory, overrides=Overrides(file=configured), environment=os.environ, measuring=False)

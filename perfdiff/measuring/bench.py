@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from perfdiff.build.cache import BuildCache
@@ -13,6 +13,7 @@ from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.inputs import InputFiles
 from perfdiff.collect.serving.services import Services
 from perfdiff.collect.trees.upkeep import Upkeep
+from perfdiff.config import WorkloadConfig
 from perfdiff.languages.packs import Packs
 from perfdiff.measuring.site import Targets
 from perfdiff.progress import Stopwatch
@@ -42,6 +43,10 @@ class Bench:
     def __post_init__(self) -> None:
         object.__setattr__(self, "services", self.request.services)
         object.__setattr__(self, "inputs", InputFiles.seen(self.request.repository, self.request.config.workloads))
+
+    def for_workloads(self, workloads: tuple[WorkloadConfig, ...]) -> Bench:
+        """Return the same tools for other workloads."""
+        return replace(self, request=replace(self.request, config=replace(self.request.config, workloads=workloads)))
 
     @property
     def points(self) -> tuple[Point, ...]:

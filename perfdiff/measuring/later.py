@@ -49,8 +49,7 @@ def with_later_runs(bench: Bench, site: Site, written: Sequence[str]) -> tuple[B
         f"later runs find what earlier ones left in the tree, and take another time: {names} are runs behind {_EARLIER} that are not "
         "measured, where all others are first runs"
     )
-    request = replace(bench.request, config=replace(config, workloads=(*config.workloads, *later)))
-    return replace(bench, request=request), replace(site, notes=(*site.notes, Note("later-runs-differ", text)))
+    return bench.for_workloads((*config.workloads, *later)), replace(site, notes=(*site.notes, Note("later-runs-differ", text)))
 
 
 def _behind_others(workload: WorkloadConfig) -> WorkloadConfig:
@@ -64,7 +63,7 @@ def _remembers(bench: Bench, site: Site, workload: WorkloadConfig, again: Worklo
     """Return whether runs write in their tree, and take another time behind others at the point that showed it, the first or the last."""
     long_s = min(LONG_S, LONG_SHARE * max(bench.request.deadline.left_s, 0.0))
     brief = tuple(replace(variant, timeout_s=min(variant.timeout_s, long_s)) for variant in (workload, again))
-    both = replace(bench, request=replace(bench.request, config=replace(bench.request.config, workloads=brief)))
+    both = bench.for_workloads(brief)
     points = [tuple(point for point in both.points if point.workload == name) for name in (workload.name, again.name)]
     pairs = list(zip(*points, strict=True))
     try:

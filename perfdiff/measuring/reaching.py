@@ -177,8 +177,7 @@ class Reaching:
         """
         if not self._targets:
             self._build()
-        config = self.bench.request.config
-        once = replace(self.bench, request=replace(self.bench.request, config=replace(config, workloads=(workload,))))
+        once = self.bench.for_workloads((workload,))
         points = once.points
         calls: dict[str, float] | None = None
         for point in {point.id: point for point in (points[-1], points[len(points) // 2], points[0])}.values():
@@ -193,8 +192,7 @@ class Reaching:
             self._build()
         file = self.bench.room / "marks"
         wanted = {marks.WANTED: str(file), marks.LIMIT_S: f"{max(_LEAST_S, self.patience_s - self._spent_s):g}"}
-        config = self.bench.request.config
-        once = replace(self.bench, request=replace(self.bench.request, config=replace(config, workloads=(workload,))))
+        once = self.bench.for_workloads((workload,))
         recordings: list[Recording] = []
         calls = self._called_at(once, once.points[0], wanted, recordings)
         marked = marks.read(file, recordings)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from perfdiff.analysis.policy import POLICY
 from perfdiff.build.decided import decided
 from perfdiff.collect.runs.schedule import Slot
-from perfdiff.config import WorkloadConfig
+from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.later import took_ns
 from perfdiff.measuring.site import Site
@@ -46,19 +46,20 @@ def uncompared(bench: Bench, site: Site, met: Collection[str], waiting: Sequence
 
 
 def _slower_once(bench: Bench, site: Site) -> Iterator[str]:
-    """Yield workloads whose runs make a call several times, and of which a run with a single one takes head longer at the last point."""
-    repeating = [workload for workload in bench.request.config.workloads if workload.once]
+    """Yield the workloads whose runs repeat a call, and whose runs with a single one take longer in head, at the last point."""
+    repeating = [workload for workload in bench.request.config.workloads if workload.once and not bench.request.config.services]
     for workload in repeating[:_MOST]:
-        brief = replace(bench, request=replace(bench.request, config=replace(bench.request.config, workloads=(_with_one_call(workload),))))
-        if brief.points and all(_is_slower(brief, site, brief.points[-1], pair) for pair in range(_PAIRS)):
+        single = bench.for_workloads((replace(workload, command=workload.once or "", once=None),))
+        if single.points and all(_is_slower(single, site, single.points[-1], pair) for pair in range(_PAIRS)):
             yield workload.name
 
 
-def _with_one_call(workload: WorkloadConfig) -> WorkloadConfig:
-    return replace(workload, command=workload.once or workload.command, once=None)
-
-
 def _is_slower(bench: Bench, site: Site, point: Point, pair: int) -> bool:
-    """Return whether head took longer than base in a pair of runs, by more than layout makes."""
-    base_ns, head_ns = (took_ns(bench, site, Slot(Phase.PLAIN, point, side, pair)) for side in Side)
+    """Return whether head took longer than base in a pair of runs, by more than layout makes; not where one fails, which tells no time."""
+    try:
+        base_ns, head_ns = (took_ns(bench, site, Slot(Phase.PLAIN, point, side, pair)) for side in Side)
+    except DiskFilledError:
+        raise
+    except WorkloadError:
+        return False
     return head_ns > base_ns and not POLICY.may_be_layout(math.log(head_ns / base_ns))

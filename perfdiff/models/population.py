@@ -13,8 +13,8 @@ from perfdiff.records.schema import Floats, SampleTable
 
 _BINS = 20  # each with as much of the cost, so that rare and dear inputs have bins of their own
 WAYS = 200  # to draw runs anew
-FINE = 200  # bins where quantiles are asked for, so that each holds half a percent of the cost
-CALLS = 100  # of a bin that are drawn to know how calls scatter
+FINE_BINS = 200  # where quantiles are asked for, so that each holds half a percent of the cost
+CALLS_OF_BIN = 100  # that are drawn to know how calls scatter
 
 
 @dataclass(frozen=True, slots=True)

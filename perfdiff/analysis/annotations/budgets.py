@@ -11,15 +11,14 @@ import numpy as np
 
 from perfdiff.analysis.annotations.annotating import MOST_ROWS, prepared
 from perfdiff.analysis.annotations.consequences import BudgetFinding, BudgetStanding, Consequences
-from perfdiff.analysis.annotations.predicting import PredictionRequest, modelled, predicted
-from perfdiff.analysis.annotations.production import in_use
+from perfdiff.analysis.annotations.predicting import PredictionRequest, predicted
+from perfdiff.analysis.annotations.production import in_use, modelled_for
 from perfdiff.analysis.annotations.subjects import TIME, named
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.config import RUN, CostBudget
 from perfdiff.errors import UsageError
 from perfdiff.models.extrapolation import Forecast, summary
-from perfdiff.models.observations import columns_of
-from perfdiff.models.population import CALLS, FINE, WAYS, population
+from perfdiff.models.population import CALLS_OF_BIN, FINE_BINS, WAYS, population
 from perfdiff.records.metrics import metric_of
 from perfdiff.records.recorded import Recorded
 from perfdiff.records.schema import Floats, FunctionInfo, Ints, Phase, SampleTable, Side
@@ -143,22 +142,19 @@ def _in_use(  # noqa: PLR0913, PLR0917 (a cost, and what it is known by)
     if calls is None or not len(calls):
         raise UsageError("the recordings in use have no calls of it", slug="nothing-to-predict")
     calls = prepared(thinned(calls, MOST_ROWS))
-    table = prepared(thinned(_calls(compared, info, metric), MOST_ROWS))
-    shared = tuple(name for name in columns_of(table) if name in columns_of(calls))
-    model = modelled(info.name, table, metric, shared, seed)
-    bins = population(calls, model.annotation, model.annotation.features, FINE)
+    model = modelled_for(calls, info.name, _calls(compared, info, metric), metric, seed)
+    bins = population(calls, model.annotation, model.annotation.features, FINE_BINS)
     forecasts = {place: forecast for place, inputs in enumerate(bins.inputs) if (forecast := model.forecast(inputs, seed=seed))}
     if not forecasts:
         raise UsageError("nothing like the inputs in use ran in head", slug="nothing-to-predict")
     weights = bins.anew(list(forecasts), WAYS, seed)
-    if budget.quantile is None:
-        draws = np.array([forecast.draws[:WAYS] for forecast in forecasts.values()])
-        return np.asarray(np.einsum("db,bd->d", weights, draws) / weights.sum(axis=1))
     expected = np.array([forecast.draws[:WAYS] for forecast in forecasts.values()])
-    scatter = np.array([(forecast.calls - forecast.draws)[-CALLS:] for forecast in forecasts.values()])
+    if budget.quantile is None:
+        return np.asarray(np.einsum("db,bd->d", weights, expected) / weights.sum(axis=1))
+    scatter = np.array([(forecast.calls - forecast.draws)[-CALLS_OF_BIN:] for forecast in forecasts.values()])
     return np.array(
         [
-            _statistic((expected[:, [way]] + scatter).ravel(), np.repeat(weights[way], CALLS), budget.quantile)
+            _statistic((expected[:, [way]] + scatter).ravel(), np.repeat(weights[way], CALLS_OF_BIN), budget.quantile)
             for way in range(WAYS)
             if weights[way].any()
         ]

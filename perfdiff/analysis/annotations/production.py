@@ -69,14 +69,11 @@ def _pairs(compared: Recorded, recorded: Recorded) -> Iterator[tuple[FunctionInf
 def _drawn(compared: Recorded, function: FunctionInfo, calls: SampleTable, share: float, seed: int) -> tuple[FunctionInUse, Floats] | None:
     """Return a function in use, and what it adds to all own time, by draws (DRAWS,); None where one side has no calls to learn from."""
     models: dict[Side, CostModel] = {}
-    names = tuple(name for name in columns_of(calls) if name)
     for side in Side:
         table = compared.samples(function.id, side)
         if table is None or METRIC not in table.metrics or not np.isfinite(table.metrics[METRIC]).any():
             return None
-        table = prepared(thinned(table, MOST_ROWS))
-        shared = tuple(name for name in columns_of(table) if name in names)
-        models[side] = modelled(function.name, table, METRIC, shared, seed)
+        models[side] = modelled_for(calls, function.name, table, METRIC, seed)
     bins = population(calls, models[Side.HEAD].annotation, [name for model in models.values() for name in model.annotation.features])
     forecasts = [
         [model.forecast(inputs, seed=seed, version=version) for version, model in enumerate(models.values())] for inputs in bins.inputs
@@ -100,6 +97,13 @@ def _drawn(compared: Recorded, function: FunctionInfo, calls: SampleTable, share
         tuple(_beyond(calls, models[Side.HEAD])),
     )
     return at_work, share * (ratios - 1)
+
+
+def modelled_for(calls: SampleTable, function: str, table: SampleTable, metric: str, seed: int) -> CostModel:
+    """Return what predicts a metric of a function from the inputs that its measured calls, in a table, and calls in use both have."""
+    table = prepared(thinned(table, MOST_ROWS))
+    in_both = tuple(name for name in columns_of(table) if name and name in columns_of(calls))
+    return modelled(function, table, metric, in_both, seed)
 
 
 def _ratio(draws: Floats, runs: int) -> Ratio:

@@ -35,13 +35,7 @@ class Subjects:
         `followed` are files and first lines, in base, of functions that are measured in any case, `budgeted` names of others in head.
         """
         names = [name for subject in budgeted for name, _ in readings(subject)]
-        marked = (
-            replace(pair, followed=True)
-            if (pair.base and (pair.base.file, pair.base.first_line) in followed)
-            or any(pair.head and is_named(name, pair.head.name, pair.head.file) for name in names)
-            else pair
-            for pair in pairs
-        )
+        marked = (replace(pair, followed=True) if _is_followed(pair, followed, names) else pair for pair in pairs)
         numbered = dict(enumerate(sorted(marked, key=_place), start=1))
         base = {pair.base.key: id_ for id_, pair in numbered.items() if pair.base}
         head = {pair.head.key: id_ for id_, pair in numbered.items() if pair.head}
@@ -218,6 +212,13 @@ class Subjects:
             found |= fresh
             open_ends += fresh
         return found
+
+
+def _is_followed(pair: Counterpart, places: Collection[tuple[str, int]], names: Collection[str]) -> bool:
+    """Return whether a function stands at one of some places in base, or has one of some names in head."""
+    base, head = pair.base, pair.head
+    is_there = base is not None and (base.file, base.first_line) in places
+    return is_there or (head is not None and any(is_named(name, head.name, head.file) for name in names))
 
 
 def cleared(pairs: Sequence[Counterpart], code: CodeComparison) -> list[Counterpart]:
