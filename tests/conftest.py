@@ -86,6 +86,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("threaded")
 
 
+@pytest.fixture(scope="session")
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache for comparisons that do not care what lies in it: what they need beside their own builds is made once."""
+    import runtimes
+
+    return runtimes.lent_to(tmp_path_factory.mktemp("cache"))
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """A headless browser; tests that ask for it are marked `browser` and `in_browser`."""
