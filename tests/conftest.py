@@ -74,8 +74,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    is_left_out = config.getoption("--threaded") and collection_path.suffix == ".py" and collection_path.stem not in THREADED
+    if collection_path.suffix != ".py":
+        return None
+    is_threaded, is_timed = config.getoption("--threaded"), config.option.markexpr.startswith("integration and not untimed")
+    is_left_out = (is_threaded and collection_path.stem not in THREADED) or (is_timed and not may_be_timed(collection_path))
     return is_left_out or None
+
+
+def may_be_timed(module: Path) -> bool:
+    """Return whether a module may have integration tests that measure time: reading all the others takes as long as many of these."""
+    return module.stem not in UNTIMED and "mark.integration" in module.read_text()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
