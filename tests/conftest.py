@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,6 +54,9 @@ UNTIMED = frozenset(
 # These look at how threads meet, which takes several CPUs.
 THREADED = frozenset({"test_pmu_counts", "test_runtime_threads", "test_sharing_programs"})
 
+# What lasts in a cache that tests share: our own programs, compiled, and packages of Python.
+LASTING = frozenset({"runtime", "python"})
+
 # How long made-up inputs take tells what else the machine does.
 settings.register_profile("perfdiff", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("perfdiff")
@@ -95,11 +99,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache for comparisons that do not care what lies in it: what they need beside their own builds is made once."""
+def lasting_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import runtimes
 
     return runtimes.lent_to(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture
+def shared_cache(lasting_cache: Path) -> Path:
+    """A cache in which what comparisons need beside builds is made once; neither builds nor what was measured is that of another test."""
+    for entry in lasting_cache.iterdir():
+        if entry.name not in LASTING:
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    return lasting_cache
 
 
 @pytest.fixture(scope="module")
