@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,6 +54,9 @@ UNTIMED = frozenset(
 # These look at how threads meet, which takes several CPUs.
 THREADED = frozenset({"test_pmu_counts", "test_runtime_threads", "test_sharing_programs"})
 
+# What lasts in a cache that tests share: our own programs, compiled, and packages of Python.
+LASTING = frozenset({"runtime", "python"})
+
 # How long made-up inputs take tells what else the machine does.
 settings.register_profile("perfdiff", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("perfdiff")
@@ -74,8 +78,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    is_left_out = config.getoption("--threaded") and collection_path.suffix == ".py" and collection_path.stem not in THREADED
+    if collection_path.suffix != ".py":
+        return None
+    is_threaded, is_timed = config.getoption("--threaded"), config.option.markexpr.startswith("integration and not untimed")
+    is_left_out = (is_threaded and collection_path.stem not in THREADED) or (is_timed and not may_be_timed(collection_path))
     return is_left_out or None
+
+
+def may_be_timed(module: Path) -> bool:
+    """Return whether a module may have integration tests that measure time: reading all the others takes as long as many of these."""
+    return module.stem not in UNTIMED and "mark.integration" in module.read_text()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -84,6 +96,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("untimed")
         if item.path.stem in THREADED:
             item.add_marker("threaded")
+
+
+@pytest.fixture(scope="session")
+def lasting_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import runtimes
+
+    return runtimes.lent_to(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture
+def shared_cache(lasting_cache: Path) -> Path:
+    """A cache in which what comparisons need beside builds is made once; neither builds nor what was measured is that of another test."""
+    for entry in lasting_cache.iterdir():
+        if entry.name not in LASTING:
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    return lasting_cache
 
 
 @pytest.fixture(scope="module")

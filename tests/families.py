@@ -34,12 +34,15 @@ BEST = {
 }
 
 
-def compared(case: Case, room: Path, cache: Path, budget_s: float = BUDGET_S, *, counted: bool = False) -> Findings:
-    """Compare both sides of a case within a short budget, by time alone or with counts; its repository is made in `room`."""
+def compared(case: Case, room: Path, cache: Path, budget_s: float = BUDGET_S, *, counted: bool = False, fast: bool = False) -> Findings:
+    """Compare both sides of a case within a short budget, by time alone or with counts; its repository is made in `room`.
+
+    If it is `fast`, whole runs alone give the answer.
+    """
     checkout = repository(case, room / case.name)
     config = configuration.load(checkout, environment={})
     counters = CountersConfig(software=counted, budget_s=budget_s)
-    config = replace(config, measure=MeasureConfig(budget_s=budget_s), counters=counters)
+    config = replace(config, measure=MeasureConfig(budget_s=budget_s, fast=fast), counters=counters)
     return pipeline.compare(Request(checkout, ("base", "head"), config, cache, environment()), Silent()).findings
 
 

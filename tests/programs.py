@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -103,3 +103,8 @@ def first_two(room: Path, history: Sequence[Mapping[str, str]], variables: Mappi
     committed(project, history)
     config = configuration.load(project, environment={})
     return Request(project, ("v0", "v1"), config, runtimes.lent_to(room / "cache"), variables)
+
+
+def by_whole_runs(request: Request) -> Request:
+    """Return the same comparison, answered by whole runs alone."""
+    return replace(request, config=replace(request.config, measure=replace(request.config.measure, fast=True)))

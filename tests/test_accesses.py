@@ -363,7 +363,7 @@ class MeasuredError(Exception):
     ],
 )
 def test_python_runs_that_meet_nothing_that_differs_need_no_measuring(
-    pair: tuple[str, str], *, is_proved: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pair: tuple[str, str], *, is_proved: bool, tmp_path: Path, shared_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def reached(_self: Rounds) -> None:
         raise MeasuredError
@@ -371,7 +371,7 @@ def test_python_runs_that_meet_nothing_that_differs_need_no_measuring(
     monkeypatch.setattr(Rounds, "compare_whole_runs", reached)
     committed(tmp_path / "project", PYTHON_HISTORY)
     config = configuration.load(tmp_path / "project", environment={})
-    request = Request(tmp_path / "project", pair, config, runtimes.lent_to(tmp_path / "cache"), os.environ)
+    request = Request(tmp_path / "project", pair, config, shared_cache, os.environ)
     if not is_proved:
         with pytest.raises(MeasuredError):
             pipeline.compare(request, Silent())

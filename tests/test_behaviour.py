@@ -303,17 +303,20 @@ def given(*texts: bytes | None) -> list[Behaviour]:
 @pytest.mark.parametrize(
     ("base", "head", "kinds_told"),
     [
-        (given(b"3 1 2\n") * 5, given(b"3 1 2\n") * 5, []),
-        (given(b"3 1 2\n") * 5, given(b"1 2 3\n") * 5, ["other-inputs"]),
-        (given(b"3 1 2\n") * 5, given(None) * 5, ["other-inputs"]),
-        (given(b"7\n" * CLOSE_BYTES) * 2, given(b"8\n" * CLOSE_BYTES) * 2, ["other-inputs"]),
-        (given(b"made at 12:30:59\n") * 5, given(b"made at 13:01:00\n") * 5, []),
-        (given(b"3 1 2\n", b"3 2 1\n"), given(b"1 2 3\n") * 2, []),  # which two builds of base made
-        (given(b"3 1 2\n") * 5, [did()] * 5, []),  # where nobody looked
+        ([b"3 1 2\n"] * 5, [b"3 1 2\n"] * 5, []),
+        ([b"3 1 2\n"] * 5, [b"1 2 3\n"] * 5, ["other-inputs"]),
+        ([b"3 1 2\n"] * 5, [None] * 5, ["other-inputs"]),
+        ([b"7\n" * CLOSE_BYTES] * 2, [b"8\n" * CLOSE_BYTES] * 2, ["other-inputs"]),
+        ([b"made at 12:30:59\n"] * 5, [b"made at 13:01:00\n"] * 5, []),
+        ([b"3 1 2\n", b"3 2 1\n"], [b"1 2 3\n"] * 2, []),  # which two builds of base made
     ],
 )
-def test_inputs_that_setups_make_are_compared(base: Sequence[Behaviour], head: Sequence[Behaviour], kinds_told: list[str]) -> None:
-    assert kinds(base, head) == kinds_told
+def test_inputs_that_setups_make_are_compared(base: list[bytes | None], head: list[bytes | None], kinds_told: list[str]) -> None:
+    assert kinds(given(*base), given(*head)) == kinds_told
+
+
+def test_inputs_at_which_nobody_looked_are_not_compared() -> None:
+    assert kinds(given(b"3 1 2\n") * 5, [did()] * 5) == []
 
 
 def test_good_news_needs_the_same_inputs_unless_others_are_meant() -> None:

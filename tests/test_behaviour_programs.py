@@ -11,7 +11,7 @@ from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.progress import Silent
 from perfdiff.report.sentences.catalogue import say
-from programs import git
+from programs import by_whole_runs, git
 
 pytestmark = pytest.mark.integration
 
@@ -65,7 +65,7 @@ def compared(tmp_path: Path, base: str, head: str, more: str = "") -> Findings:
         git(checkout, "commit", "-q", "-m", "program")
     config = configuration.load(checkout, environment={})
     request = pipeline.Request(checkout, ("HEAD~1", "HEAD"), config, tmp_path / "cache", dict(os.environ))
-    return pipeline.compare(request, Silent()).findings
+    return pipeline.compare(by_whole_runs(request), Silent()).findings
 
 
 WHOLE = SUM.format(20) + " return 0;"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import jsonschema
@@ -40,9 +41,15 @@ def trends(lines: Sequence[Line], n: Floats = N) -> TrendFindings:
     return analyse(one, min_effect=0.05, seed=1)
 
 
+@cache
+def written(lines: tuple[Line, ...]) -> str:
+    """Return the JSON of trends."""
+    return json.dumps(json_document(trends(lines)))
+
+
 def document(lines: Sequence[Line] = SAVED) -> dict[str, Any]:
     """Return the JSON of trends as it would be read again."""
-    found: dict[str, Any] = json.loads(json.dumps(json_document(trends(lines))))
+    found: dict[str, Any] = json.loads(written(tuple(lines)))
     return found
 
 

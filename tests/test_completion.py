@@ -8,19 +8,21 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from findings import findings
-from perfdiff import latest, pipeline
+from perfdiff import cli, latest, pipeline
 from perfdiff.build import holdings
 from perfdiff.latest import NamedFunction
 from perfdiff.outcome import Outcome
 from perfdiff.progress import Silent
 from perfdiff.revisions.repository import find_repository
 from programs import first_two, git
+
+Answers = Callable[[Path, Mapping[str, str]], list[str]]
 
 SECONDS = 0.5
 HOSTILE = "odd$(touch${IFS}there)`touch${IFS}there`'\"x"
@@ -76,10 +78,30 @@ def asked(folder: Path, question: Mapping[str, str]) -> list[str]:
     return done.stdout.splitlines()
 
 
-def completed(folder: Path, *words: str) -> list[str]:
-    """Return what bash is offered behind some words, the last of which is being typed, by Typer's protocol."""
+def by_bash(words: Sequence[str]) -> dict[str, str]:
+    """Return what bash asks behind some words, the last of which is being typed, by Typer's protocol."""
     line = " ".join(("perfdiff", *(shlex.quote(word) if word else "" for word in words)))
-    return asked(folder, {"_PERFDIFF_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words))})
+    return {"_PERFDIFF_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words))}
+
+
+def completed(folder: Path, *words: str) -> list[str]:
+    """Return what bash is offered behind some words."""
+    return asked(folder, by_bash(words))
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Answers:
+    """Answer a shell's question as `asked` does, in this process."""
+
+    def told(cache: Path, question: Mapping[str, str]) -> list[str]:
+        for name, value in {"PERFDIFF_CACHE": str(cache), **question}.items():
+            monkeypatch.setenv(name, value)
+        cli.main()
+        out, err = capfd.readouterr()
+        assert err == ""
+        return out.splitlines()
+
+    return told
 
 
 def described(folder: Path, line: str) -> dict[str, str]:
@@ -121,8 +143,11 @@ def described(folder: Path, line: str) -> dict[str, str]:
         (("main", "HEAD", "--nonsense", "--sav"), ["--save"]),
     ],
 )
-def test_what_fits_is_offered(checkout: Path, words: tuple[str, ...], offered: list[str]) -> None:
-    assert completed(checkout, *words) == offered
+def test_what_fits_is_offered(
+    checkout: Path, answers: Answers, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], offered: list[str]
+) -> None:
+    monkeypatch.chdir(checkout)
+    assert answers(checkout.parent / "cache", by_bash(words)) == offered
 
 
 def test_the_first_word_may_be_a_command_or_a_revision(checkout: Path) -> None:
@@ -157,9 +182,12 @@ def test_what_is_elsewhere_is_offered_where_the_line_says_so(checkout: Path, tmp
 
 @pytest.mark.parametrize("words", [("x",), ("--workload", ""), ("explain", ""), ("accept", "x"), ("main..",), ("explain", "f", "x")])
 @pytest.mark.parametrize("place", ["outside", "broken", "removed", "damaged"])
-def test_where_nothing_can_be_read_nothing_is_offered_nor_said(tmp_path: Path, words: tuple[str, ...], place: str) -> None:
+def test_where_nothing_can_be_read_nothing_is_offered_nor_said(
+    tmp_path: Path, answers: Answers, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], place: str
+) -> None:
     folder = tmp_path / "project"
     folder.mkdir()
+    monkeypatch.chdir(folder)
     if place == "broken":
         git(folder, "init", "-q")
         (folder / "perfdiff.toml").write_bytes(b"[[workload]\nname = \xff")
@@ -168,12 +196,10 @@ def test_where_nothing_can_be_read_nothing_is_offered_nor_said(tmp_path: Path, w
         git(folder, "init", "-q")
         (tmp_path / "cache").mkdir()
         (tmp_path / "cache" / f"names-{find_repository(folder).name}").write_text('[["a"]]')
-    start = f"rmdir {folder} && " if place == "removed" else ""
+    if place == "removed":
+        folder.rmdir()
     line = shlex.join(["perfdiff", *words]) if words[-1] else f"perfdiff {' '.join(words)}"
-    question = {"_PERFDIFF_COMPLETE": "complete_fish", "_TYPER_COMPLETE_ARGS": line}
-    command = f"{start}exec {shlex.quote(sys.executable)} -m perfdiff"
-    done = subprocess.run(["sh", "-c", command], cwd=folder, env=variables(folder) | question, capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == ("", "")
+    assert answers(tmp_path / "cache", {"_PERFDIFF_COMPLETE": "complete_fish", "_TYPER_COMPLETE_ARGS": line}) == []
 
 
 @pytest.mark.parametrize("words", [("explain", ""), ("",), ("--workload", "")])

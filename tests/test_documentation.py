@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -88,12 +89,18 @@ def inline(text: str) -> list[str]:
     return re.findall(r"`([^`\n]+)`", FENCE.sub("", text))
 
 
+@cache
+def ends() -> frozenset[str]:
+    """Return the paths of all files of this repository, and each end of one that begins with a name."""
+    files = [path for folder in ("perfdiff", "scripts", "tests", "fixtures", "docs") for path in (ROOT / folder).rglob("*")]
+    parts = [path.relative_to(ROOT).parts for path in files]
+    return frozenset("/".join(names[start:]) for names in parts for start in range(len(names)))
+
+
 def missing_files(text: str) -> list[str]:
     """Return the files of this repository that a document cites, by their path or the end of it, and that are not there."""
-    files = [path for folder in ("perfdiff", "scripts", "tests", "fixtures", "docs") for path in (ROOT / folder).rglob("*")]
-    names = {f"/{path.relative_to(ROOT).as_posix()}" for path in files}
     cited = [code.rstrip("/") for code in inline(text) if OURS.fullmatch(code) and code not in THEIRS]
-    return [path for path in cited if not any(name.endswith(f"/{path}") for name in names)]
+    return [path for path in cited if path not in ends()]
 
 
 def unknown_keys(text: str) -> list[str]:

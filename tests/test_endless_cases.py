@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-import runtimes
 from findings import plain
 from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio, Rung, Verdict
@@ -40,7 +39,7 @@ __all__ = ["sums"]
 ONE = Point(0, "one", {}, "./one")
 
 
-def compared(folder: Path, tests: str, head: Mapping[str, str]) -> pipeline.Outcome:
+def compared(folder: Path, cache: Path, tests: str, head: Mapping[str, str]) -> pipeline.Outcome:
     """Return what is told of a project's tests, of which nothing is configured; `head` is what differs of its module."""
 
     def git(*words: str) -> None:
@@ -59,15 +58,17 @@ def compared(folder: Path, tests: str, head: Mapping[str, str]) -> pipeline.Outc
     environment["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), environment["PATH"]))
     config = configuration.load(project, environment={}, changed=lambda: ["own.py"])
     config = replace(config, measure=replace(config.measure, fast=True))
-    request = Request(project, ("HEAD~1", "HEAD"), config, runtimes.lent_to(folder / "cache"), environment)
+    request = Request(project, ("HEAD~1", "HEAD"), config, cache, environment)
     request = replace(request, deadline=Deadline(150.0))
     return pipeline.compare(request, Silent())
 
 
 @pytest.mark.integration
 @pytest.mark.parametrize("others", [OTHER, ""], ids=["beside another test", "alone"])
-def test_a_test_that_hangs_on_head_alone_is_a_regression_with_a_bound_and_others_are_compared(tmp_path: Path, others: str) -> None:
-    outcome = compared(tmp_path, HANGING + others, {"goes_on": "n <= 0", "other": "0 + 1"})
+def test_a_test_that_hangs_on_head_alone_is_a_regression_with_a_bound_and_others_are_compared(
+    tmp_path: Path, shared_cache: Path, others: str
+) -> None:
+    outcome = compared(tmp_path, shared_cache, HANGING + others, {"goes_on": "n <= 0", "other": "0 + 1"})
     findings = outcome.findings
     said = say(findings.sentence)
     assert (findings.verdict, findings.rung) == (Verdict.REGRESSION, Rung.RUNS)

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-import runtimes
 from perfdiff import configuration
 from perfdiff.build.cache import BuildCache
 from perfdiff.collect.execution.executor import ProcessExecutor
@@ -92,11 +91,11 @@ def git(folder: Path, *words: str) -> None:
     subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *words], cwd=folder, check=True, capture_output=True)
 
 
-def chosen(folder: Path, room: Path) -> tuple[Bench, tuple[Note, ...]]:
+def chosen(folder: Path, room: Path, cache: Path) -> tuple[Bench, tuple[Note, ...]]:
     """Return the bench of what is run to compare the last two commits, and what is told of the choice."""
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     environment["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), environment["PATH"]))
-    repository, cache, revisions = find_repository(folder), runtimes.lent_to(room / "cache"), ("HEAD~1", "HEAD")
+    repository, revisions = find_repository(folder), ("HEAD~1", "HEAD")
     config = configuration.load(folder, environment={}, changed=lambda: repository.changed(revisions))
     request = Request(folder, revisions, config, cache, environment)
     pins = resolve(repository, revisions, snapshots=cache / "snapshots")
@@ -119,10 +118,12 @@ def broken(tmp_path: Path) -> Path:
 
 
 @pytest.mark.integration
-def test_where_the_first_guess_cannot_be_built_the_next_one_runs_and_a_note_says_so(broken: Path, tmp_path: Path) -> None:
+def test_where_the_first_guess_cannot_be_built_the_next_one_runs_and_a_note_says_so(
+    broken: Path, tmp_path: Path, shared_cache: Path
+) -> None:
     written(broken, {"t.c": "int main(void) { return 1 - 1; }\n", "own.py": MODULE.replace("1 for", "2 - 1 for")})
     git(broken, "commit", "-qam", "two")
-    bench, notes = chosen(broken, tmp_path)
+    bench, notes = chosen(broken, tmp_path, shared_cache)
     assert [point.workload for point in bench.points] == ["tests/test_one.py::test_one"]
     ((slug, text),) = [(note.slug, note.text) for note in notes if note.slug == "guess-failed"]
     assert slug == "guess-failed"
@@ -131,8 +132,10 @@ def test_where_the_first_guess_cannot_be_built_the_next_one_runs_and_a_note_says
 
 
 @pytest.mark.integration
-def test_tests_of_a_language_in_which_nothing_changed_do_not_stand_in_for_those_of_what_did(broken: Path, tmp_path: Path) -> None:
+def test_tests_of_a_language_in_which_nothing_changed_do_not_stand_in_for_those_of_what_did(
+    broken: Path, tmp_path: Path, shared_cache: Path
+) -> None:
     written(broken, {"t.c": "int main(void) { return 1 - 1; }\n"})
     git(broken, "commit", "-qam", "two")
     with pytest.raises(BuildError, match="cmake"):
-        chosen(broken, tmp_path)
+        chosen(broken, tmp_path, shared_cache)

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import families
-import runtimes
 from perfdiff.report.sentences.catalogue import say
 from programs import HIDDEN, cases
 from test_programs import summary
@@ -44,14 +43,13 @@ MOST_OPEN = 2  # of the harmless ones, which the noise of a busy machine may lea
 
 
 @pytest.mark.parametrize("name", SLOWER)
-def test_no_slower_program_is_called_safe(name: str, tmp_path: Path) -> None:
-    findings = families.compared(CASES[name], tmp_path, runtimes.lent_to(tmp_path / "cache"))
+def test_no_slower_program_is_called_safe(name: str, tmp_path: Path, shared_cache: Path) -> None:
+    findings = families.compared(CASES[name], tmp_path, shared_cache, fast=True)
     assert families.is_allowed(CASES[name], findings.verdict), summary(findings)
 
 
-def test_no_harmless_program_is_called_slower_and_few_are_left_open(tmp_path: Path) -> None:
-    cache = runtimes.lent_to(tmp_path / "cache")
-    answers = {name: families.compared(CASES[name], tmp_path, cache) for name in HARMLESS}
+def test_no_harmless_program_is_called_slower_and_few_are_left_open(tmp_path: Path, shared_cache: Path) -> None:
+    answers = {name: families.compared(CASES[name], tmp_path, shared_cache, fast=True) for name in HARMLESS}
     wrong = {name: summary(findings) for name, findings in answers.items() if not families.is_allowed(CASES[name], findings.verdict)}
     assert wrong == {}
     still_open = {name: say(findings.sentence) for name, findings in answers.items() if not families.is_best(CASES[name], findings.verdict)}

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import runtimes
 from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.config import MeasureConfig
@@ -21,12 +20,6 @@ BUDGET_S = 12.0  # for whole runs, each of which starts a JVM
 CASES = cases(JAVA)
 # Growth, from a jar that ant makes; `test_hidden_programs` has code that differs in its text alone. `scripts/bench java` compares all.
 HERE = frozenset({"linked-list-get"})
-
-
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache that all programs share, so that our own Java programs are compiled once."""
-    return runtimes.lent_to(tmp_path_factory.mktemp("cache"))
 
 
 def requested(case: Case, folder: Path, cache: Path) -> pipeline.Request:
@@ -44,9 +37,9 @@ def problems(case: Case, findings: Findings) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.name in HERE], ids=lambda case: case.name)
-def test_a_known_change_is_judged_right(case: Case, kept: Path, tmp_path: Path) -> None:
+def test_a_known_change_is_judged_right(case: Case, shared_cache: Path, tmp_path: Path) -> None:
     """With the runs that are configured, or where the machine was disturbed meanwhile, with four times as many; but never a false alarm."""
-    request = requested(case, tmp_path / "program", kept)
+    request = requested(case, tmp_path / "program", shared_cache)
     findings = pipeline.compare(request, Silent()).findings
     assert findings.verdict is not Verdict.REGRESSION or case.expected["verdict"] == findings.verdict, summary(findings)
     try:

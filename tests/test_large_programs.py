@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import runtimes
 from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import Verdict
 from perfdiff.collect.choosing import vicinity
@@ -63,7 +62,7 @@ class Stages(Silent):
 
 
 @pytest.fixture
-def compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], tuple[Outcome, Stages]]:
+def compared(tmp_path: Path, shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], tuple[Outcome, Stages]]:
     """Compare the program with `fill` as it is and with these factors, as one of many functions."""
     monkeypatch.setattr(vicinity, "LARGE", 4)
 
@@ -82,7 +81,7 @@ def compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, 
         config = configuration.load(folder, environment={})
         environment = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
         progress = Stages()
-        asked = Request(folder, ("base", "head"), config, runtimes.lent_to(tmp_path / "cache"), environment)
+        asked = Request(folder, ("base", "head"), config, shared_cache, environment)
         return pipeline.compare(asked, progress), progress
 
     return compare

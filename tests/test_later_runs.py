@@ -11,7 +11,7 @@ from perfdiff import pipeline
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.progress import Silent
 from perfdiff.report.sentences.catalogue import noted
-from programs import first_two
+from programs import by_whole_runs, first_two
 
 TOML = """
 measure.budget_s = 4
@@ -61,7 +61,8 @@ main(int(sys.argv[1]))
 
 def compared(room: Path, head: Mapping[str, str], base: Mapping[str, str] = {}) -> Findings:
     """Compare a job that removes its lock, or what `base` has in its place, with what `head` has."""
-    return pipeline.compare(first_two(room, ({"job.py": JOB, "perfdiff.toml": TOML, **base}, head)), Silent()).findings
+    request = first_two(room, ({"job.py": JOB, "perfdiff.toml": TOML, **base}, head))
+    return pipeline.compare(by_whole_runs(request), Silent()).findings
 
 
 @pytest.mark.integration

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import families
-import runtimes
 from programs import LESS, Case, cases
 from test_programs import summary
 
@@ -23,8 +22,8 @@ HERE = frozenset(
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.name in HERE], ids=lambda case: case.name)
-def test_only_who_does_the_same_work_is_an_improvement(case: Case, tmp_path: Path) -> None:
-    findings = families.compared(case, tmp_path, runtimes.lent_to(tmp_path / "cache"))
+def test_only_who_does_the_same_work_is_an_improvement(case: Case, tmp_path: Path, shared_cache: Path) -> None:
+    findings = families.compared(case, tmp_path, shared_cache, fast=True)
     assert families.is_allowed(case, findings.verdict), summary(findings)
 
 

@@ -12,7 +12,7 @@ from perfdiff import pipeline
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.progress import Silent
 from perfdiff.report.sentences.catalogue import say
-from programs import first_two
+from programs import by_whole_runs, first_two
 
 TOML = """
 build.command = "sh build.sh"
@@ -53,7 +53,8 @@ def compared(room: Path, base: Mapping[str, str], head: Mapping[str, str]) -> Fi
     place = room / "place"
     place.mkdir()
     history = ({"job.py": JOB, "build.sh": BUILD, "words.txt": "one\n", "perfdiff.toml": TOML, **base}, head)
-    return pipeline.compare(first_two(room, history, {**os.environ, "PLACE": str(place)}), Silent()).findings
+    request = first_two(room, history, {**os.environ, "PLACE": str(place)})
+    return pipeline.compare(by_whole_runs(request), Silent()).findings
 
 
 @pytest.mark.integration

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import runtimes
 from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import Verdict
 from perfdiff.config import MeasureConfig
@@ -31,9 +30,9 @@ def requested(case: Case, folder: Path, cache: Path) -> pipeline.Request:
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.name in HERE], ids=lambda case: case.name)
-def test_a_known_change_is_judged_right(case: Case, tmp_path: Path) -> None:
+def test_a_known_change_is_judged_right(case: Case, tmp_path: Path, shared_cache: Path) -> None:
     """With the runs that are configured, or where the machine was disturbed meanwhile, with four times as many; but never a false alarm."""
-    request = requested(case, tmp_path / "program", runtimes.lent_to(tmp_path / "cache"))
+    request = requested(case, tmp_path / "program", shared_cache)
     findings = pipeline.compare(request, Silent()).findings
     assert findings.verdict is not Verdict.REGRESSION or case.expected["verdict"] == findings.verdict, summary(findings)
     try:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import runtimes
 from differing import words
 from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
@@ -86,9 +85,9 @@ def summary(findings: Findings) -> str:
 
 
 @pytest.mark.parametrize("case", [case for case in cases() if case.name not in ELSEWHERE], ids=lambda case: case.name)
-def test_a_known_change_is_judged_right(case: Case, tmp_path: Path) -> None:
+def test_a_known_change_is_judged_right(case: Case, tmp_path: Path, shared_cache: Path) -> None:
     """With the runs that are configured, or where the machine was disturbed meanwhile, with four times as many; but never a false alarm."""
-    request = requested(case, tmp_path / "program", runtimes.lent_to(tmp_path / "cache"), "base", "head")
+    request = requested(case, tmp_path / "program", shared_cache, "base", "head")
     findings = pipeline.compare(request, Silent()).findings
     assert findings.verdict is not Verdict.REGRESSION or case.expected.get("verdict", findings.verdict) == findings.verdict, summary(
         findings

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-import runtimes
 from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.config import MeasureConfig
@@ -30,12 +29,6 @@ COUNTED = frozenset({"deepcopy", "dict-view", "query-per-element", "regex-in-loo
 CASES = cases(PYTHON)
 # Growth, a cause by counts, and a package of somebody else's. All programs are compared by `scripts/bench python`.
 HERE = frozenset({"deepcopy", "list-membership", "dependency-upgraded"})
-
-
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache that all programs share, so that what they depend on is installed once."""
-    return runtimes.lent_to(tmp_path_factory.mktemp("cache"))
 
 
 def requested(case: Case, folder: Path, cache: Path) -> pipeline.Request:
@@ -57,9 +50,9 @@ def problems(case: Case, findings: Findings) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.name in HERE], ids=lambda case: case.name)
-def test_a_known_change_is_judged_right(case: Case, kept: Path, tmp_path: Path) -> None:
+def test_a_known_change_is_judged_right(case: Case, shared_cache: Path, tmp_path: Path) -> None:
     """With the runs that are configured, or where the machine was disturbed meanwhile, with four times as many; but never a false alarm."""
-    request = requested(case, tmp_path / "program", kept)
+    request = requested(case, tmp_path / "program", shared_cache)
     findings = pipeline.compare(request, Silent()).findings
     assert findings.verdict is not Verdict.REGRESSION or case.expected["verdict"] == findings.verdict, summary(findings)
     try:
@@ -118,14 +111,16 @@ runs = 2
 
 
 @pytest.mark.parametrize("files", [{}, {"pyproject.toml": SYSTEM, "CMakeLists.txt": CMAKE}], ids=["meson-python", "scikit-build-core"])
-def test_functions_of_cython_carry_probes_wherever_a_back_end_has_their_c_made(files: dict[str, str], kept: Path, tmp_path: Path) -> None:
+def test_functions_of_cython_carry_probes_wherever_a_back_end_has_their_c_made(
+    files: dict[str, str], shared_cache: Path, tmp_path: Path
+) -> None:
     case = next(case for case in CASES if case.name == "cython-search")
     checkout = repository(case, tmp_path / "program")
     for name, text in (files | {"perfdiff.toml": ONCE}).items():
         (checkout / name).write_text(text)
     found = tmp_path / "annotations.json"
     asked = ["annotate", "--function", "words.counting.Counter.place", "--metric", "wall_ns", "--format", "json", "-o", str(found)]
-    command = [sys.executable, "-m", "perfdiff", *asked, "--cache", str(kept)]
+    command = [sys.executable, "-m", "perfdiff", *asked, "--cache", str(shared_cache)]
     subprocess.run(command, cwd=checkout, env=environment(), check=True, capture_output=True)
     (one,) = json.loads(found.read_text())["annotations"]
     assert one["function"] == "words.counting.Counter.place"

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import releases
-import runtimes
 from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import Verdict
 from perfdiff.config import MeasureConfig
@@ -21,13 +20,13 @@ BUDGET_S = 5.0  # for whole runs, each of which starts a JVM
 PAIRS = {pair.name: pair for pair in releases.pairs()}
 
 
-def test_a_release_that_asks_edge_by_edge_what_flags_tell_is_slower_and_nobody_else_comes_first(tmp_path: Path) -> None:
+def test_a_release_that_asks_edge_by_edge_what_flags_tell_is_slower_and_nobody_else_comes_first(tmp_path: Path, shared_cache: Path) -> None:
     """So few runs beside other work may leave open which method it is, never that the program is slower; then the answer says so."""
     pair = PAIRS["css-layout"]
     checkout = releases.repository(pair, tmp_path)
     config = configuration.load(checkout, environment={})
     config = replace(config, counters=replace(config.counters, software=False), measure=MeasureConfig(budget_s=BUDGET_S))
-    request = pipeline.Request(checkout, ("base", "head"), config, runtimes.lent_to(tmp_path / "cache"), environment())
+    request = pipeline.Request(checkout, ("base", "head"), config, shared_cache, environment())
     findings = pipeline.compare(request, Silent()).findings
     assert findings.verdict is Verdict.REGRESSION, say(findings.sentence)
     first = [function.info.name for function in findings.functions if function.rank == 1]

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 import programs
-import runtimes
 from perfdiff import cli
 from programs import JAVA, PHP, PYTHON, Case, cases
 
@@ -30,9 +29,9 @@ def perfdiff(*arguments: str) -> int:
     return int(left.value.code or 0)
 
 
-def compared(case: Case, folder: Path, *command: str) -> dict[str, Any]:
+def compared(case: Case, folder: Path, cache: Path, *command: str) -> dict[str, Any]:
     repository, to = programs.repository(case, folder / "program"), folder / "parts"
-    given = ("--repo", str(repository), "--cache", str(runtimes.lent_to(folder / "cache")), "--to", str(to), "--no-survey", "-q")
+    given = ("--repo", str(repository), "--cache", str(cache), "--to", str(to), "--no-survey", "-q")
     for _ in range(RUNS):
         for side in ("base", "head"):
             assert perfdiff("record", side, *given, "--", *command) == 0
@@ -43,10 +42,10 @@ def compared(case: Case, folder: Path, *command: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", USED)
-def test_parts_of_programs_in_use_name_the_function_that_got_slower(name: str, tmp_path: Path) -> None:
+def test_parts_of_programs_in_use_name_the_function_that_got_slower(name: str, tmp_path: Path, shared_cache: Path) -> None:
     folder, command = USED[name]
     [case] = [case for case in cases(folder) if case.name == name]
-    report = compared(case, tmp_path, *command)
+    report = compared(case, tmp_path, shared_cache, *command)
     first = report["functions"][0]
     guilty = case.expected["guilty"]
     assert report["verdict"] == first["verdict"] == "regression", report["summary"]

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-import runtimes
 from perfdiff import configuration, pipeline, trending
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.config import CountersConfig, MeasureConfig
@@ -33,20 +32,15 @@ def requested(case: Case, checkout: Path, cache: Path, *, budget_s: float = 2.0,
     return pipeline.Request(checkout, ("base", "head"), config, cache, environment())
 
 
-@pytest.fixture
-def cache(tmp_path: Path) -> Path:
-    return runtimes.lent_to(tmp_path / "cache")
-
-
 def names(findings: Findings, verdict: Verdict) -> list[str]:
     return [each.info.name.partition("(")[0] for each in findings.functions if each.verdict is verdict]
 
 
-def test_a_threaded_server_in_c_with_a_query_per_element_is_told(tmp_path: Path, cache: Path) -> None:
+def test_a_threaded_server_in_c_with_a_query_per_element_is_told(tmp_path: Path, shared_cache: Path) -> None:
     """Its threads are recorded although a signal ends it, and the database that answers costs nothing of the program's."""
     case = CASES["c-query-per-element"]
     checkout = repository(case, tmp_path / "program")
-    findings = pipeline.compare(requested(case, checkout, cache), Silent()).findings
+    findings = pipeline.compare(requested(case, checkout, shared_cache), Silent()).findings
     assert findings.verdict is Verdict.REGRESSION, summary(findings)
     (first, *_) = findings.functions
     assert first.info.name.partition("(")[0] == case.expected["guilty"]
@@ -59,12 +53,12 @@ def test_a_threaded_server_in_c_with_a_query_per_element_is_told(tmp_path: Path,
     assert not any(str(tmp_path) in command for command in working_in(checkout))
 
 
-def test_a_webdav_server_in_php_with_a_query_per_element_is_told(tmp_path: Path, cache: Path) -> None:
+def test_a_webdav_server_in_php_with_a_query_per_element_is_told(tmp_path: Path, shared_cache: Path) -> None:
     """Under php-fpm and nginx, on Sabre's classes, which are not the project's, with MariaDB."""
     if not Path("/usr/share/php/Sabre/DAV").is_dir():
         pytest.skip("needs Debian's php-sabre-dav")
     (case,) = cases(FIXTURES)
-    request = requested(case, repository(case, tmp_path / "program"), cache, counted=True)
+    request = requested(case, repository(case, tmp_path / "program"), shared_cache, counted=True)
     drive = replace(request.config.workloads[0], parameters={"n": (100,)})
     findings = pipeline.compare(replace(request, config=replace(request.config, workloads=(drive,))), Silent()).findings
     assert findings.verdict is Verdict.REGRESSION, summary(findings)
@@ -75,7 +69,7 @@ def test_a_webdav_server_in_php_with_a_query_per_element_is_told(tmp_path: Path,
     assert all(each.failed == 0 for each in findings.requests)
 
 
-def test_requests_that_head_alone_fails_end_the_comparison_with_their_answer(tmp_path: Path, cache: Path) -> None:
+def test_requests_that_head_alone_fails_end_the_comparison_with_their_answer(tmp_path: Path, shared_cache: Path) -> None:
     case = CASES["c-query-per-element"]
     checkout = repository(case, tmp_path / "program")
     http = checkout / "http.c"
@@ -84,7 +78,7 @@ def test_requests_that_head_alone_fails_end_the_comparison_with_their_answer(tmp
     git(checkout, "commit", "-qam", "head fails")
     git(checkout, "tag", "-f", "head")
     with pytest.raises(WorkloadError) as caught:
-        pipeline.compare(requested(case, checkout, cache), Silent())
+        pipeline.compare(requested(case, checkout, shared_cache), Silent())
     assert caught.value.slug == "requests-failed-on-one-side"
     assert str(caught.value).startswith("head answers 500 to GET /")
     assert "service app printed" in caught.value.detail
@@ -92,9 +86,9 @@ def test_requests_that_head_alone_fails_end_the_comparison_with_their_answer(tmp
     assert working_in(checkout) == []
 
 
-def test_a_database_that_head_lays_out_slower_is_neither_the_programs_regression_nor_good_news(tmp_path: Path, cache: Path) -> None:
+def test_a_database_that_head_lays_out_slower_is_neither_the_programs_regression_nor_good_news(tmp_path: Path, shared_cache: Path) -> None:
     case = CASES["slower-database"]
-    request = requested(case, repository(case, tmp_path / "program"), cache, budget_s=8.0, counted=True)
+    request = requested(case, repository(case, tmp_path / "program"), shared_cache, budget_s=8.0, counted=True)
     findings = pipeline.compare(request, Silent()).findings
     assert findings.verdict is Verdict.INCONCLUSIVE, summary(findings)
     assert "`database/delay-ms` lays out" in say(findings.sentence)
@@ -106,11 +100,11 @@ def test_a_database_that_head_lays_out_slower_is_neither_the_programs_regression
     assert all(each.ratio is not None and each.ratio.low > 1.5 for each in findings.requests)
 
 
-def test_trends_of_a_server_are_those_of_the_lines_that_its_requests_run(tmp_path: Path, cache: Path) -> None:
+def test_trends_of_a_server_are_those_of_the_lines_that_its_requests_run(tmp_path: Path, shared_cache: Path) -> None:
     """A signal ends the server, and its counts are there all the same; what the database runs is no line of the program's."""
     case = CASES["c-query-per-element"]
     checkout = repository(case, tmp_path / "program")
-    request = pipeline.Request(checkout, ("base", "head"), configuration.load(checkout, environment={}), cache, environment())
+    request = pipeline.Request(checkout, ("base", "head"), configuration.load(checkout, environment={}), shared_cache, environment())
     found = trending.trends(request, Silent(), alpha=0.05)
     assert found.verdict is Verdict.REGRESSION
     counts = trending.count(request, Silent()).sides

@@ -15,7 +15,7 @@ from perfdiff.build.decided import decided
 from perfdiff.errors import RunFailedError
 from perfdiff.progress import Silent
 from perfdiff.report.sentences.catalogue import say
-from programs import first_two
+from programs import by_whole_runs, first_two
 
 CMAKE = """cmake_minimum_required(VERSION 3.13)
 project(p C)
@@ -79,7 +79,7 @@ def test_what_no_guessed_command_decides(guessed_from: str, name: str, base: str
 def test_a_build_type_that_a_guessed_command_decides_is_not_called_harmless(tmp_path: Path) -> None:
     toml = TOML.replace("{where}", "build/")
     request = first_two(tmp_path, ({"prog.c": PROGRAM, "CMakeLists.txt": CMAKE, "perfdiff.toml": toml}, {"CMakeLists.txt": WITHOUT}))
-    found = pipeline.compare(request, Silent()).findings
+    found = pipeline.compare(by_whole_runs(request), Silent()).findings
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "the build command was guessed, and decides what base and head say otherwise in `CMakeLists.txt`" in say(found.sentence)
 
@@ -91,7 +91,7 @@ def test_runs_that_ask_for_the_commit_of_the_same_files_are_not_called_harmless(
     request = first_two(tmp_path, ({"prog.c": PROGRAM, "Makefile": makefile, "perfdiff.toml": toml}, {"README": "head\n"}))
     identity = ("-c", "user.name=a", "-c", "user.email=a@b")
     subprocess.run(["git", *identity, "commit", "-q", "--allow-empty", "-m", "slow"], cwd=request.repository, check=True)
-    found = pipeline.compare(dataclasses.replace(request, revisions=("HEAD~1", "HEAD")), Silent()).findings
+    found = pipeline.compare(by_whole_runs(dataclasses.replace(request, revisions=("HEAD~1", "HEAD"))), Silent()).findings
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "runs ask git for their commit" in say(found.sentence)
 
@@ -114,7 +114,7 @@ def test_changes_in_a_submodule_that_no_commit_has_are_not_called_harmless(tmp_p
     git(project, "submodule", "add", "-q", str(inner), "sub")
     git(project, "commit", "-qm", "with it")
     (project / "sub/size.h").write_text("#define SIZE 2\n")
-    found = pipeline.compare(dataclasses.replace(request, revisions=("HEAD",)), Silent()).findings
+    found = pipeline.compare(by_whole_runs(dataclasses.replace(request, revisions=("HEAD",))), Silent()).findings
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "sub has changes that are in no commit" in say(found.sentence).replace("`", "")
 
@@ -150,7 +150,7 @@ def test_a_head_that_later_calls_alone_are_faster_of_is_no_improvement(tmp_path:
         '[[workload]]\ncallable = "bench:run"\nparameters = { n = [100000] }\n'
     )
     request = first_two(tmp_path, ({"parts.py": SEARCHES, "bench.py": BENCH, "perfdiff.toml": toml}, {"parts.py": head}))
-    found = pipeline.compare(request, Silent()).findings
+    found = pipeline.compare(by_whole_runs(request), Silent()).findings
     assert found.verdict is verdict, say(found.sentence)
     if verdict is Verdict.INCONCLUSIVE:
         assert "a single call in a process takes head longer" in say(found.sentence)
@@ -187,7 +187,7 @@ def test_what_head_alone_fails_is_not_called_harmless(tmp_path: Path) -> None:
     toml = '[measure]\nbudget_s = 3\n[counters]\nsoftware = false\n[[workload]]\nname = "tests"\nunittest = "test_shop.py"\n'
     base = {"shop.py": "def distinct(items):\n    return list(dict.fromkeys(items))\n", "test_shop.py": TESTS, "perfdiff.toml": toml}
     request = first_two(tmp_path, (base, {"shop.py": SCANS}))
-    found = pipeline.compare(request, Silent()).findings
+    found = pipeline.compare(by_whole_runs(request), Silent()).findings
     assert found.verdict is Verdict.INCONCLUSIVE, say(found.sentence)
     assert "head fails" in say(found.sentence)
     assert "test_large_is_quick`, where base runs it" in say(found.sentence)
@@ -208,6 +208,6 @@ def test_a_single_call_that_fails_leaves_the_answer_as_it_is(tmp_path: Path, mon
     )
     faster = {"parts.py": SEARCHES.replace("8", "16")}
     request = first_two(tmp_path, ({"parts.py": SEARCHES, "bench.py": BENCH, "perfdiff.toml": toml}, faster))
-    found = pipeline.compare(request, Silent()).findings
+    found = pipeline.compare(by_whole_runs(request), Silent()).findings
     assert asked
     assert found.verdict is Verdict.IMPROVEMENT, say(found.sentence)

@@ -12,7 +12,7 @@ from perfdiff import pipeline
 from perfdiff.analysis.findings import Verdict
 from perfdiff.build import userhome
 from perfdiff.progress import Silent
-from programs import first_two
+from programs import by_whole_runs, first_two
 
 
 @pytest.fixture
@@ -124,6 +124,7 @@ def test_caches_in_the_home_of_one_side_do_not_serve_the_other(
     base: Mapping[str, str], head: Mapping[str, str], user: Path, tmp_path: Path
 ) -> None:
     history = ({"perfdiff.toml": TOML, **base}, head)
-    found = pipeline.compare(first_two(tmp_path, history, {**os.environ, "HOME": str(user)}), Silent()).findings
+    request = first_two(tmp_path, history, {**os.environ, "HOME": str(user)})
+    found = pipeline.compare(by_whole_runs(request), Silent()).findings
     assert found.verdict is Verdict.REGRESSION
     assert not [path for path in user.rglob("*") if "generator" in path.name or "kept" in path.name]
