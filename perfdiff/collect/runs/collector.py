@@ -69,11 +69,16 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class PlacesOfRun:
-    """How often each place ran in a run, (places,), what features the run had, and how many of its processes left no counts."""
+    """How often each place ran in a run, (places,), what features the run had, and how many of its processes left no counts.
+
+    Its CPU time is that of a program that counts.
+    """
 
     counts: Ints
     features: Mapping[str, float]
     lost: int
+    cpu_ns: float
+    exit_code: int
 
 
 _WORST_SLOWDOWN = 60.0  # of a counted run that ends at all
@@ -168,7 +173,8 @@ class Collector:
         [(execution, (counts, lost))] = self._execute(
             [slot], [self._made - 1], None, lambda folder: (reader.read(folder), reader.lost(folder)), look
         )
-        return PlacesOfRun(counts, {**known, **execution.printed}, lost)
+        exit_code = execution.behaviour.exit_code if execution.behaviour else 0
+        return PlacesOfRun(counts, {**known, **execution.printed}, lost, execution.cpu_ns or execution.wall_ns, exit_code)
 
     def apart(self, slots: Sequence[Slot]) -> bool:
         """Return whether slots run in trees of their own."""

@@ -1,0 +1,60 @@
+"""What a search for inputs found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfdiff.analysis.findings import EndToEnd, Verdict
+from perfdiff.analysis.trends.findings import TrendFindings
+from perfdiff.config import WorkloadConfig
+from perfdiff.fuzzing.families import Family
+from perfdiff.fuzzing.trials import Entry, Failure
+from perfdiff.records.schema import Note, Revision, Side
+
+
+@dataclass(frozen=True, slots=True)
+class SlowInput:
+    """An input on which head does more than base, in sizes of which `entry` has the one that the search met.
+
+    `workload` runs it, as the configuration may have it from now on; `files` are its contents by number of repetitions, none of a parameter.
+    `trends` are counts of lines over its sizes, and `runs` whole runs of the plain builds, none where a lone revision was searched.
+    """
+
+    entry: Entry
+    workload: WorkloadConfig
+    files: Mapping[int, Path]
+    trends: TrendFindings | None
+    runs: tuple[EndToEnd, ...] = ()
+    verdict: Verdict = Verdict.INCONCLUSIVE
+
+
+@dataclass(frozen=True, slots=True)
+class Mishap:
+    """An input, in `file`, with which a side crashed or did not come to an end."""
+
+    family: Family
+    failures: Mapping[Side, Failure]
+    file: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchFindings:
+    """What was found among so many inputs `tried` in some `seconds`, the worst first.
+
+    `reached` is the share of the lines of changed functions that some input ran; `matters` how many these lines are.
+    """
+
+    revisions: Mapping[Side, Revision]
+    inputs: tuple[SlowInput, ...]
+    verdict: Verdict
+    tried: int
+    seconds: float
+    seeds: int
+    reached: float
+    matters: int
+    size: int
+    most: float
+    mishaps: tuple[Mishap, ...] = ()
+    notes: tuple[Note, ...] = ()

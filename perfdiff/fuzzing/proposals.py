@@ -1,0 +1,149 @@
+"""Families that a seed suggests: what makes programs slow is mostly one part of an ordinary input, many times over.
+
+Parts are lines, tokens, stretches of tokens and brackets of the seed, and words of the program's own sources. They are repeated where they
+stand, nested, numbered so that no two are alike, and dealt in pairs, which come in turns or one after all of the other.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from perfdiff.fuzzing.families import Family, Segment
+
+TOKEN = re.compile(rb"[A-Za-z_\x80-\xff]+|[0-9]+|[ \t]+|.", re.DOTALL)
+BRACKETS = ((b"(", b")"), (b"[", b"]"), (b"{", b"}"), (b"<", b">"), (b"<a>", b"</a>"), (b'"', b'"'), (b"'", b"'"))
+
+_LONGEST_STRETCH = 8  # tokens
+_MOST_LINES = 12  # of a seed that are dealt in pairs
+_LITERAL = re.compile(r"""(?P<quote>["'])(?P<text>(?:\\.|(?!(?P=quote))[^\\\n])*)(?P=quote)""")
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
+_LONGEST_WORD = 32
+
+
+def tokens(text: bytes) -> list[bytes]:
+    """Return a text in pieces: words, numbers, blanks between them, and single characters."""
+    return TOKEN.findall(text)
+
+
+def words_of(lines: Iterable[str]) -> tuple[bytes, ...]:
+    """Return the texts in quotes that lines of code hold, each once: what a program looks for in its inputs."""
+    literals = (match["text"] for line in lines for match in _LITERAL.finditer(line))
+    unescaped = (re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), text) for text in literals)
+    return tuple(dict.fromkeys(text.encode() for text in unescaped if 0 < len(text) <= _LONGEST_WORD))
+
+
+def proposals(seed: Family, words: Sequence[bytes]) -> Iterator[Family]:
+    """Yield the families that a single input suggests, kinds in turns, so that each has had its first ones early."""
+    text = seed.segments[0].text if seed.segments else b""
+    pieces = tokens(text)
+    kinds = (_nested(pieces), _lines(text), _of_words(pieces, words), _single(pieces), _numbered(pieces), _stretches(pieces), _whole(text))
+    for segments in _in_turns(kinds):
+        yield replace(seed, segments=tuple(segment for segment in segments if segment.text))
+
+
+def _in_turns(kinds: Iterable[Iterator[tuple[Segment, ...]]]) -> Iterator[tuple[Segment, ...]]:
+    for round_ in itertools.zip_longest(*kinds):
+        yield from (segments for segments in round_ if segments is not None)
+
+
+def _whole(text: bytes) -> Iterator[tuple[Segment, ...]]:
+    yield (Segment(text, repeats=True),)
+    yield (Segment(text + b"\n", repeats=True),)
+
+
+def _nested(pieces: Sequence[bytes]) -> Iterator[tuple[Segment, ...]]:
+    """Yield brackets that open and close many times around the input, and within it, and those that open only, or close only."""
+    places = dict.fromkeys((0, len(pieces) // 2, len(pieces)))
+    for opening, closing in BRACKETS:
+        many_open, many_close = Segment(opening, repeats=True), Segment(closing, repeats=True)
+        yield (many_open, Segment(b"x"), many_close)
+        yield (Segment(b"".join(pieces)), many_open)
+        for place in places:
+            before, behind = Segment(b"".join(pieces[:place])), Segment(b"".join(pieces[place:]))
+            yield (before, many_open, many_close, behind)
+            yield (before, Segment(opening + closing, repeats=True), behind)
+            yield (before, many_close, behind)
+
+
+def _lines(text: bytes) -> Iterator[tuple[Segment, ...]]:
+    lines = list(dict.fromkeys(text.splitlines(keepends=True)))
+    ended = [line if line.endswith(b"\n") else line + b"\n" for line in lines]
+    for line in ended:
+        yield (Segment(line, repeats=True),)
+        yield (Segment(line, repeats=True, number_at=_behind_word(line)),)
+    for first, second in itertools.permutations(ended[:_MOST_LINES], 2):
+        yield (Segment(first + second, repeats=True),)
+        yield (Segment(first, repeats=True), Segment(second, repeats=True))
+    for first, second in itertools.permutations(ended[:_MOST_LINES], 2):
+        numbered = Segment(first, repeats=True, number_at=_behind_word(first))
+        yield (numbered, Segment(second, repeats=True))
+        yield (numbered, Segment(second, repeats=True, number_at=_behind_word(second)))
+
+
+def _behind_word(text: bytes) -> int:
+    """Return where a number makes a text another one: behind its first word, or at its end."""
+    word = re.search(rb"[A-Za-z_]+", text)
+    return word.end() if word else len(text.rstrip(b"\n"))
+
+
+def _single(pieces: Sequence[bytes]) -> Iterator[tuple[Segment, ...]]:
+    """Yield each token many times where it first stands, alone, and with what ends the input."""
+    for place, piece in _first_places(pieces, 1):
+        before, behind = b"".join(pieces[:place]), b"".join(pieces[place + 1 :])
+        yield (Segment(before), Segment(piece, repeats=True), Segment(behind))
+        if len(piece) > 1:
+            yield (Segment(before + piece), Segment(piece[-1:], repeats=True), Segment(behind))
+        yield (Segment(piece, repeats=True), Segment(b"!"))
+
+
+def _numbered(pieces: Sequence[bytes]) -> Iterator[tuple[Segment, ...]]:
+    """Yield words with numbers, and numbers in order, with what stands between them and the next."""
+    for place, piece in _first_places(pieces, 1):
+        if not (piece.isdigit() or piece[:1].isalpha()):
+            continue
+        end = _next_like(pieces, place)
+        between = b"".join(pieces[place + 1 : end]) or b" "
+        before, behind = Segment(b"".join(pieces[:place])), Segment(b"".join(pieces[end:]))
+        stem = b"" if piece.isdigit() else piece
+        for falling in (False, True) if piece.isdigit() else (False,):
+            yield (before, Segment(stem + between, repeats=True, number_at=len(stem), falling=falling), behind)
+            yield (Segment(stem + between, repeats=True, number_at=len(stem), falling=falling),)
+
+
+def _next_like(pieces: Sequence[bytes], place: int) -> int:
+    """Return the place of the next token of the same kind as that at `place`, within a stretch, or behind the blanks that follow it."""
+    is_number = pieces[place].isdigit()
+    for behind in range(place + 1, min(len(pieces), place + _LONGEST_STRETCH)):
+        if pieces[behind].isdigit() if is_number else pieces[behind][:1].isalpha():
+            return behind
+    return min(len(pieces), place + 2)
+
+
+def _stretches(pieces: Sequence[bytes]) -> Iterator[tuple[Segment, ...]]:
+    for length in range(2, _LONGEST_STRETCH + 1):
+        for place, stretch in _first_places(pieces, length):
+            yield (Segment(b"".join(pieces[:place])), Segment(stretch, repeats=True), Segment(b"".join(pieces[place + length :])))
+
+
+def _first_places(pieces: Sequence[bytes], length: int) -> Iterator[tuple[int, bytes]]:
+    """Yield where each stretch of so many tokens stands first."""
+    known: set[bytes] = set()
+    for place in range(len(pieces) - length + 1):
+        stretch = b"".join(pieces[place : place + length])
+        if stretch not in known:
+            known.add(stretch)
+            yield place, stretch
+
+
+def _of_words(pieces: Sequence[bytes], words: Sequence[bytes]) -> Iterator[tuple[Segment, ...]]:
+    """Yield words of the program many times: alone, ahead of the input, behind it, and with numbers."""
+    text = b"".join(pieces)
+    for word in words:
+        yield (Segment(text), Segment(word, repeats=True))
+        yield (Segment(word, repeats=True), Segment(text))
+        yield (Segment(word + b" ", repeats=True), Segment(b"\n"))
+        yield (Segment(word + b"\n", repeats=True, number_at=len(word)),)
+        yield (Segment(word), Segment(text, repeats=True))

@@ -1,0 +1,158 @@
+"""Runs on inputs that a search makes: both sides' builds with counters in every line, one input after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from perfdiff.collect.counts import counterparts
+from perfdiff.collect.runs import workloads
+from perfdiff.collect.runs.collector import Collector, PlacesOfRun
+from perfdiff.collect.runs.inputs import InputFiles
+from perfdiff.collect.runs.runfeatures import columns
+from perfdiff.collect.runs.schedule import Slot
+from perfdiff.config import INPUT, WorkloadConfig
+from perfdiff.errors import RunFailedError, RunTimeoutError, store_errors
+from perfdiff.fuzzing.families import Family
+from perfdiff.fuzzing.trials import Comparison, Failure, Trial
+from perfdiff.records.places import PlaceCounts, PlaceExperiment, merged
+from perfdiff.records.schema import Ints, Phase, Point, Side
+from perfdiff.revisions.pins import PinnedPair
+
+_ANY_EXIT = tuple(range(126))  # of a program that may refuse an input; above are those of the shell, and of signals
+_QUARTER = 4  # of a lone revision's input: four of them take as much as the whole where growth is linear
+
+
+@dataclass(slots=True)
+class InputRuns:
+    """Tries inputs of `configs`, workloads by name, each in a file in `room` with the suffix that its seeds have.
+
+    `workloads` have a place for the input in their commands, or none but numeric parameters.
+    """
+
+    collector: Collector
+    pins: PinnedPair
+    configs: Mapping[str, WorkloadConfig]
+    suffixes: Mapping[str, str]
+    room: Path
+    comparison: Comparison = field(init=False)
+    _rows: Mapping[Side, Ints] = field(init=False)
+    _empty: Mapping[Side, PlaceCounts] = field(init=False)
+    _made: int = 0
+
+    def __post_init__(self) -> None:
+        self._rows, self._empty = {}, {}
+        for side in self.sides:
+            reader = self.collector.targets[Phase.PLACED, side].places
+            assert reader is not None, "only placed builds count places"
+            places, rows = merged(reader.places)
+            self._rows[side] = rows
+            self._empty[side] = PlaceCounts((), places, np.zeros((len(places), 0)), {}, reader.sources)
+        base, head = self._empty[Side.BASE], self._empty[self.sides[-1]]
+        heads = counterparts.heads(self.pins, base, head) if base is not head else np.arange(len(base.places))
+        counted = {Side.BASE: base, Side.HEAD: head}
+        self.comparison = Comparison(head.places, heads, {side: np.ones(len(each.places), dtype=bool) for side, each in counted.items()})
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """Return which sides there are: base alone where one revision is searched."""
+        return tuple(side for side in Side if (Phase.PLACED, side) in self.collector.targets)
+
+    @property
+    def is_alone(self) -> bool:
+        """Return whether one revision is searched."""
+        return len(self.sides) == 1
+
+    def require_steady(self, seed: Family) -> float:
+        """Leave places out of the comparison that run another number of times when a seed is run again; return their share."""
+        first, again = ({side: self._run(side, seed, 1, np.inf) for side in self.sides} for _ in range(2))
+        unsteady = 0.0
+        for side in Side:
+            own = side if side in first else Side.BASE
+            one, other = first[own], again[own]
+            if isinstance(one, Failure) or isinstance(other, Failure):
+                continue
+            self.comparison.steady[side][:] = one.counts == other.counts
+            unsteady = max(unsteady, float((one.counts != other.counts)[one.counts > 0].mean()) if one.counts.any() else 0.0)
+        return unsteady
+
+    def trial(self, family: Family, times: int, limit_s: float) -> Trial:
+        """Return what both sides do with an input; raise WorkloadError where that says nothing of the input."""
+        if self.is_alone:
+            return self._alone(family, times, limit_s)
+        ran = {side: self._run(side, family, times, limit_s) for side in self.sides}
+        return _trial(ran, dict.fromkeys(ran, 1))
+
+    def _alone(self, family: Family, times: int, limit_s: float) -> Trial:
+        if not family.grows or times < _QUARTER:
+            ran = self._run(Side.BASE, family, times, limit_s)
+            return _trial({Side.BASE: ran, Side.HEAD: ran}, dict.fromkeys(Side, 1))
+        part = self._run(Side.BASE, family, times // _QUARTER, limit_s)
+        whole = self._run(Side.BASE, family, times, limit_s)
+        return _trial({Side.BASE: part, Side.HEAD: whole}, {Side.BASE: _QUARTER, Side.HEAD: 1})
+
+    def over_sizes(self, family: Family, sizes: Sequence[int]) -> PlaceExperiment | None:
+        """Return how often each place ran in each of some sizes of an input, by numbers of repetitions; None where a run fails."""
+        counts: dict[Side, list[Ints]] = {side: [] for side in self.sides}
+        features: dict[Side, list[Mapping[str, float]]] = {side: [] for side in self.sides}
+        points = [self._point(family, times)[0] for times in sizes]
+        for times in sizes:
+            for side in self.sides:
+                ran = self._run(side, family, times, np.inf)
+                if isinstance(ran, Failure):
+                    return None
+                counts[side].append(np.where(self.comparison.steady[side], ran.counts, 0))
+                features[side].append(ran.features)
+        named = tuple(replace(point, id=number) for number, point in enumerate(points))
+        counted = {
+            side: replace(
+                self._empty[side],
+                points=named,
+                counts=np.array(counts[side], dtype=np.float64).T,
+                features=columns(features[side]),
+            )
+            for side in self.sides
+        }
+        revisions = {side: (self.pins.base if side is Side.BASE else self.pins.head).revision for side in self.sides}
+        heads = self.comparison.heads if not self.is_alone else np.empty(0, dtype=np.int64)
+        return PlaceExperiment(revisions, counted, heads)
+
+    def _point(self, family: Family, times: int) -> tuple[Point, WorkloadConfig]:
+        """Return a point with its workload, its input written."""
+        config = self.configs[family.workload]
+        parameters = dict(family.parameters(times))
+        if not family.dial:
+            path = self.room / f"input{self.suffixes[family.workload]}"
+            with store_errors(self.room):
+                path.write_bytes(family.content(times))
+            parameters[INPUT] = str(path)
+            config = replace(config, inputs=(str(path),))
+        self._made += 1
+        return Point(self._made, config.name, parameters, workloads.filled(config.command, parameters)), config
+
+    def _run(self, side: Side, family: Family, times: int, limit_s: float) -> PlacesOfRun | Failure:
+        point, config = self._point(family, times)
+        config = replace(config, timeout_s=min(limit_s, config.timeout_s), exit_codes=_ANY_EXIT)
+        self.collector.workloads = {config.name: config}
+        self.collector.inputs = InputFiles.seen(Path(), [config])
+        try:
+            ran = self.collector.count_places(Slot(Phase.PLACED, point, side, 0))
+        except RunTimeoutError:
+            return Failure.HANG
+        except RunFailedError:
+            return Failure.CRASH
+        counts = np.bincount(self._rows[side], weights=ran.counts, minlength=len(self._empty[side].places)).astype(np.int64)
+        return replace(ran, counts=counts)
+
+
+def _trial(ran: Mapping[Side, PlacesOfRun | Failure], factors: Mapping[Side, int]) -> Trial:
+    ended = {side: run for side, run in ran.items() if not isinstance(run, Failure)}
+    return Trial(
+        counts={side: factors[side] * run.counts for side, run in ended.items()},
+        cpu_ns={side: factors[side] * run.cpu_ns for side, run in ended.items()},
+        exit_codes={side: run.exit_code for side, run in ended.items()},
+        failures={side: run for side, run in ran.items() if isinstance(run, Failure)},
+    )
