@@ -30,7 +30,9 @@ from perfdiff.fuzzing.families import Family, plain
 from perfdiff.fuzzing.findings import Mishap, SearchFindings, SlowInput
 from perfdiff.fuzzing.search import Limits, Search
 from perfdiff.fuzzing.trials import Entry
-from perfdiff.measuring.inputruns import InputRuns
+from perfdiff.measuring.inputruns import InputRuns, Sized
+from perfdiff.models import trendlines
+from perfdiff.models.trend import Law
 from perfdiff.progress import Progress, Within
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.schema import Note, Phase, Side
@@ -43,9 +45,11 @@ _SPAN = 64  # times, from the smallest to the largest of them
 _TIMED_SIZES = 3  # of which whole runs are made, each twice the one before
 _LONG_NS = 100e6  # of CPU time that head takes more in a run which tells time
 _LARGEST = 1 << 20  # bytes of an input that is timed
+_MOST_WORDS = 100  # of the program's sources
 _MOST_SEEDS = 24
 _LARGEST_SEED = 4096  # bytes: what seeds suggest is made of their tokens
 _DIAL_SPAN = 4  # times a numeric parameter's largest value
+_SIZE_FEATURE = "bytes"  # of an input file, as runs have it
 _LONGEST_S = 60.0  # that a run of an input takes which is timed
 
 
@@ -132,7 +136,7 @@ class _Bench:
         return SearchFindings(
             revisions={side: (self.pins.base if side is Side.BASE else self.pins.head).revision for side in runs.sides},
             inputs=tuple(kept),
-            verdict=Verdict.INCONCLUSIVE if kept else Verdict.UNCHANGED,
+            verdict=Verdict.INCONCLUSIVE if kept and not self.is_alone else Verdict.UNCHANGED,
             tried=search.tried,
             seconds=time.monotonic() - began,
             seeds=len(seeds.families),
@@ -149,17 +153,22 @@ class _Bench:
 
     def _shown(self, entry: Entry, number: int, runs: InputRuns, seeds: _Seeds, folder: Path) -> SlowInput:
         """Return an input with its growth by counts, its sizes written to files."""
-        trends = None
         smallest = max(1, entry.times // _SPAN)
         sizes = sorted({round(smallest * (entry.times / smallest) ** (step / (_SIZES - 1))) for step in range(_SIZES)})
-        if entry.family.grows and len(sizes) > 1:
-            experiment = runs.over_sizes(entry.family, sizes)
-            trends = self._trends(experiment) if experiment else None
+        sized = runs.over_sizes(entry.family, sizes) if entry.family.grows and len(sizes) > 1 else None
         timed = sorted({max(1, times) for times in _timed_sizes(entry, runs)})
         files = {
             times: path for times in timed if (path := _written(entry.family, times, seeds, folder, f"{number}-{times}")) is not None
         }
-        return SlowInput(entry, self._workload(entry, number, timed, files, seeds), files, trends)
+        is_by_lines = entry.ratio >= 1 + self.request.config.compare.min_effect
+        return SlowInput(
+            entry,
+            self._workload(entry, number, timed, files, seeds),
+            files,
+            self._trends(sized.counts) if sized and is_by_lines else None,
+            _laws_of_time(sized, self.request.config.compare.seed) if sized and not is_by_lines else {},
+            None if is_by_lines else runs.comparison.changed_most(entry.trial),
+        )
 
     def _trends(self, experiment: PlaceExperiment) -> TrendFindings:
         compare = self.request.config.compare
@@ -178,6 +187,18 @@ class _Bench:
             parameters=values,
             inputs=tuple(_named(path, self.request.repository) for path in files.values()),
         )
+
+
+def _laws_of_time(sized: Sized, seed: int) -> Mapping[Side, Law]:
+    """Return how the CPU time of runs grows with the input, by side, as far as it does."""
+    laws: dict[Side, Law] = {}
+    for side, cpu_ns in sized.cpu_ns.items():
+        features = sized.counts.sides[side].features
+        name = _SIZE_FEATURE if _SIZE_FEATURE in features else next(iter(features))
+        law = trendlines.fit(name, features[name], cpu_ns, seed=seed)
+        if law is not None:
+            laws[side] = law
+    return laws
 
 
 def _named(path: Path, project: Path) -> str:
@@ -208,7 +229,7 @@ def _judged(shown: SlowInput, runs: Sequence[EndToEnd]) -> SlowInput:
     standings = {row.standing for row in runs}
     if PointStanding.SLOWER in standings:
         verdict = Verdict.REGRESSION
-    elif standings and standings <= {PointStanding.EQUAL, PointStanding.FASTER}:
+    elif standings and standings <= {PointStanding.NOT_SLOWER, PointStanding.FASTER}:
         verdict = Verdict.UNCHANGED
     else:
         verdict = Verdict.INCONCLUSIVE
@@ -259,8 +280,6 @@ def _words(runs: InputRuns) -> tuple[bytes, ...]:
     texts = [place.text for place, is_changed in zip(comparison.places, changed, strict=True) if is_changed]
     return proposals.words_of([*texts, *(place.text for place in comparison.places)])[:_MOST_WORDS]
 
-
-_MOST_WORDS = 100
 
 
 def _seeds(configs: Sequence[WorkloadConfig], project: Path, tree: Path) -> _Seeds:

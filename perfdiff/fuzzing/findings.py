@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from perfdiff.analysis.findings import EndToEnd, Verdict
@@ -11,6 +11,8 @@ from perfdiff.analysis.trends.findings import TrendFindings
 from perfdiff.config import WorkloadConfig
 from perfdiff.fuzzing.families import Family
 from perfdiff.fuzzing.trials import Entry, Failure
+from perfdiff.models.trend import Law
+from perfdiff.records.places import Place
 from perfdiff.records.schema import Note, Revision, Side
 
 
@@ -19,13 +21,16 @@ class SlowInput:
     """An input on which head does more than base, in sizes of which `entry` has the one that the search met.
 
     `workload` runs it, as the configuration may have it from now on; `files` are its contents by number of repetitions, none of a parameter.
-    `trends` are counts of lines over its sizes, and `runs` whole runs of the plain builds, none where a lone revision was searched.
+    `trends` are counts of lines over its sizes; where these do not show why it is slower, `laws` are of the CPU time of runs over them, and
+    `changed` is the changed line that ran most. `runs` are whole runs of the plain builds, none where a lone revision was searched.
     """
 
     entry: Entry
     workload: WorkloadConfig
     files: Mapping[int, Path]
     trends: TrendFindings | None
+    laws: Mapping[Side, Law] = field(default_factory=dict)
+    changed: Place | None = None
     runs: tuple[EndToEnd, ...] = ()
     verdict: Verdict = Verdict.INCONCLUSIVE
 

@@ -18,7 +18,7 @@ from perfdiff.fuzzing.trials import Entry, Failure, Oracle, Trial
 from perfdiff.records.schema import Side
 
 MOST_SHOWN = 3  # inputs that are reported, of functions of their own
-CONVINCING = 2.0  # times base's work: who has such an input need not look for a worse one
+CONVINCING = 2.0  # times base's work: who has such an input looks for a worse one only while there are such
 
 _PATIENCE = 20.0  # times a seed's time, after which a run hangs, but never less than:
 _LEAST_PATIENCE_S = 1.0
@@ -27,6 +27,8 @@ _BETWEEN = 3  # sizes between the largest that ends and the smallest that hangs
 _REPEATS = 2  # of a run that seems slower; the least of its times counts
 _STEP_BYTES = 400  # of an input that reaches something new and becomes a seed itself
 _SWEEP = 0.7  # of the time, at most, for what seeds suggest
+_SETTLED = 150  # inputs since the last that was clearly worse than all before
+_WORSE = 1.25  # times: clearly
 _REDUCE = 0.15  # of the time for making the inputs that were found smaller
 
 
@@ -63,6 +65,8 @@ class Search:
     corpus: Corpus = field(init=False)
     _started: float = field(default_factory=time.monotonic)
     _patience_s: float = _LEAST_PATIENCE_S
+    _worst_factor: float = 1.0
+    _worsened: int = 0  # how many had been tried when that was met
     _later: list[Family] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -73,21 +77,21 @@ class Search:
         self._learn_patience(seeds)
         known: set[tuple[Segment, ...]] = set()
         for family in self._suggested(seeds):
-            if self._is_over(_SWEEP):
+            if self._is_over(_SWEEP) or self._is_settled:
                 break
             if family.dial or family.segments not in known:
                 known.add(family.segments)
                 self._try(family)
         mutator = Mutator(self.words, random.Random(self.limits.seed))
-        while self.corpus.parents and not self._is_over(1 - _REDUCE) and not self._is_convincing:
+        while self.corpus.parents and not self._is_over(1 - _REDUCE) and not self._is_settled:
             parents = self.corpus.parents
             chosen = mutator.chance.choice(parents)
             self._try(mutator.mutated(chosen.family, [parent.family for parent in parents]))
         return [self._reduced(entry) for entry in self._worst]
 
     @property
-    def _is_convincing(self) -> bool:
-        return any(entry.factor >= CONVINCING for entry in self.corpus.leading)
+    def _is_settled(self) -> bool:
+        return self._worst_factor >= CONVINCING and self.tried - self._worsened >= _SETTLED
 
     def _is_over(self, share: float) -> bool:
         is_late = time.monotonic() - self._started > share * self.limits.seconds
@@ -117,6 +121,8 @@ class Search:
         times, trial = tried
         slowdown = self._slowdown(family, times, trial) if trial.seems_slower else 1.0
         entry = Entry(family, times, trial, self.oracle.comparison.ratio(trial), slowdown)
+        if entry.factor > _WORSE * self._worst_factor:
+            self._worst_factor, self._worsened = entry.factor, self.tried
         if self.corpus.add(entry) and not family.dial:
             text = family.content(min(times, 2))[:_STEP_BYTES]
             self._later.append(replace(family, segments=(Segment(text),)))
@@ -147,8 +153,7 @@ class Search:
 
     def _trial(self, family: Family, times: int) -> Trial:
         self.tried += 1
-        leading = max((entry.factor for entry in self.corpus.leading), default=1.0)
-        self.advance(f"{self.tried:,} inputs, at most ×{leading:.3g}")
+        self.advance(f"{self.tried:,} inputs, at most ×{self._worst_factor:.3g}")
         return self.oracle.trial(family, times, self._patience_s)
 
     def _slowdown(self, family: Family, times: int, trial: Trial) -> float:

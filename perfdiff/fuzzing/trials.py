@@ -99,6 +99,12 @@ class Comparison:
         """Return head's work over base's."""
         return (self.work(trial, Side.HEAD) + 1) / (self.work(trial, Side.BASE) + 1)
 
+    def changed_most(self, trial: Trial) -> Place | None:
+        """Return the line that base has not which ran most often, None where none ran."""
+        counts = np.array(trial.counts[Side.HEAD], dtype=np.int64)
+        counts[self.heads[self.heads >= 0]] = 0
+        return self.places[int(counts.argmax())] if counts.any() else None
+
     @property
     def functions(self) -> Ints:
         """Return the number of each place's function, (places,), one for all of its places."""

@@ -19,11 +19,19 @@ from perfdiff.errors import RunFailedError, RunTimeoutError, store_errors
 from perfdiff.fuzzing.families import Family
 from perfdiff.fuzzing.trials import Comparison, Failure, Trial
 from perfdiff.records.places import PlaceCounts, PlaceExperiment, merged
-from perfdiff.records.schema import Ints, Phase, Point, Side
+from perfdiff.records.schema import Floats, Ints, Phase, Point, Side
 from perfdiff.revisions.pins import PinnedPair
 
 _ANY_EXIT = tuple(range(126))  # of a program that may refuse an input; above are those of the shell, and of signals
 _QUARTER = 4  # of a lone revision's input: four of them take as much as the whole where growth is linear
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """An input in several sizes: how often each place ran, and the CPU time of each run (sizes,), of programs that count."""
+
+    counts: PlaceExperiment
+    cpu_ns: Mapping[Side, Floats]
 
 
 @dataclass(slots=True)
@@ -94,9 +102,10 @@ class InputRuns:
         whole = self._run(Side.BASE, family, times, limit_s)
         return _trial({Side.BASE: part, Side.HEAD: whole}, {Side.BASE: _QUARTER, Side.HEAD: 1})
 
-    def over_sizes(self, family: Family, sizes: Sequence[int]) -> PlaceExperiment | None:
-        """Return how often each place ran in each of some sizes of an input, by numbers of repetitions; None where a run fails."""
+    def over_sizes(self, family: Family, sizes: Sequence[int]) -> Sized | None:
+        """Return what runs of each of some sizes of an input did, by numbers of repetitions; None where one fails."""
         counts: dict[Side, list[Ints]] = {side: [] for side in self.sides}
+        cpu_ns: dict[Side, list[float]] = {side: [] for side in self.sides}
         features: dict[Side, list[Mapping[str, float]]] = {side: [] for side in self.sides}
         points = [self._point(family, times)[0] for times in sizes]
         for times in sizes:
@@ -105,6 +114,7 @@ class InputRuns:
                 if isinstance(ran, Failure):
                     return None
                 counts[side].append(np.where(self.comparison.steady[side], ran.counts, 0))
+                cpu_ns[side].append(ran.cpu_ns)
                 features[side].append(ran.features)
         named = tuple(replace(point, id=number) for number, point in enumerate(points))
         counted = {
@@ -118,7 +128,7 @@ class InputRuns:
         }
         revisions = {side: (self.pins.base if side is Side.BASE else self.pins.head).revision for side in self.sides}
         heads = self.comparison.heads if not self.is_alone else np.empty(0, dtype=np.int64)
-        return PlaceExperiment(revisions, counted, heads)
+        return Sized(PlaceExperiment(revisions, counted, heads), {side: np.array(times) for side, times in cpu_ns.items()})
 
     def _point(self, family: Family, times: int) -> tuple[Point, WorkloadConfig]:
         """Return a point with its workload, its input written."""
