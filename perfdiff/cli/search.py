@@ -23,7 +23,7 @@ For a single revision, search inputs with which its work grows more than linearl
 
 \b
   perfdiff search v1.2 HEAD
-  perfdiff search v1.2 HEAD --time 1m --size 4k
+  perfdiff search v1.2 HEAD --time 1m --size 16k
   perfdiff search HEAD -o inputs.json
 """
 
@@ -52,7 +52,7 @@ def search(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         ),
     ] = None,
     time: Annotated[str, typer.Option("--time", metavar="TIME", help="Search for so long: 90s, 5m, 1h; builds come on top.")] = "5m",
-    size: Annotated[str, typer.Option("--size", metavar="BYTES", help="The largest inputs that are tried: 4k, 16k, 1M.")] = "16k",
+    size: Annotated[str, typer.Option("--size", metavar="BYTES", help="The largest inputs that are tried: 16k, 64k, 1M.")] = "64k",
     inputs: Annotated[
         int | None,
         typer.Option("--inputs", metavar="N", min=1, help="Try so many inputs instead: the same ones each time, whatever they take."),

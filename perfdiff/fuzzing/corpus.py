@@ -52,19 +52,19 @@ class Corpus:
         """Return the share of the lines that matter which some input ran."""
         return float((self._most[self.matters] > 0).mean()) if self.matters.any() else 0.0
 
-    def add(self, entry: Entry) -> bool:
-        """Keep an input if it is worth it; return whether it reaches lines that matter and no other did."""
+    def add(self, entry: Entry) -> Ints:
+        """Keep an input if it is worth it; return the places that matter which it reaches and no other did."""
         counts = entry.trial.counts[Side.HEAD].astype(np.float64)
         extra = self.comparison.extra(entry.trial)
         self.matters |= extra != 0
         better = self.matters & (counts > _MORE * self._most)
-        is_new = bool((better & (self._most == 0)).any())
+        new = np.flatnonzero(better & (self._most == 0))
         self._champions |= dict.fromkeys(np.flatnonzero(better).tolist(), entry)
         self._most = np.maximum(self._most, counts)
         culprit = self._culprit(extra)
         if culprit not in self.worst or entry.value > self.worst[culprit].value:
             self.worst[culprit] = entry
-        return is_new
+        return new
 
     def _culprit(self, extra: Floats) -> int:
         """Return the function that executes the most more, -1 where none does."""

@@ -21,6 +21,8 @@ _MOST_LINES = 12  # of a seed that are dealt in pairs
 _LITERAL = re.compile(r"""(?P<quote>["'])(?P<text>(?:\\.|(?!(?P=quote))[^\\\n])*)(?P=quote)""")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
 _LONGEST_WORD = 32
+_MOST_SWAPPED = 40
+_WORD = re.compile(rb"[A-Za-z_0-9\x80-\xff]+")
 
 
 def tokens(text: bytes) -> list[bytes]:
@@ -39,7 +41,16 @@ def proposals(seed: Family, words: Sequence[bytes]) -> Iterator[Family]:
     """Yield the families that a single input suggests, kinds in turns, so that each has had its first ones early."""
     text = seed.segments[0].text if seed.segments else b""
     pieces = tokens(text)
-    kinds = (_nested(pieces), _lines(text), _of_words(pieces, words), _single(pieces), _numbered(pieces), _stretches(pieces), _whole(text))
+    kinds = (
+        _nested(pieces),
+        _lines(text),
+        _swapped(text, words),
+        _of_words(pieces, words),
+        _single(pieces),
+        _numbered(pieces),
+        _stretches(pieces),
+        _whole(text),
+    )
     for segments in _in_turns(kinds):
         yield replace(seed, segments=tuple(segment for segment in segments if segment.text))
 
@@ -125,7 +136,10 @@ def _next_like(pieces: Sequence[bytes], place: int) -> int:
 def _stretches(pieces: Sequence[bytes]) -> Iterator[tuple[Segment, ...]]:
     for length in range(2, _LONGEST_STRETCH + 1):
         for place, stretch in _first_places(pieces, length):
-            yield (Segment(b"".join(pieces[:place])), Segment(stretch, repeats=True), Segment(b"".join(pieces[place + length :])))
+            before, behind = Segment(b"".join(pieces[:place])), Segment(b"".join(pieces[place + length :]))
+            yield (before, Segment(stretch, repeats=True), behind)
+            if words := list(_WORD.finditer(stretch)):
+                yield (before, Segment(stretch, repeats=True, number_at=words[-1].end()), behind)
 
 
 def _first_places(pieces: Sequence[bytes], length: int) -> Iterator[tuple[int, bytes]]:
@@ -136,6 +150,15 @@ def _first_places(pieces: Sequence[bytes], length: int) -> Iterator[tuple[int, b
         if stretch not in known:
             known.add(stretch)
             yield place, stretch
+
+
+def _swapped(text: bytes, words: Sequence[bytes]) -> Iterator[tuple[Segment, ...]]:
+    """Yield each line again and again, a word of it replaced by each of the program's words: some may mean something there."""
+    lines = text.splitlines(keepends=True)
+    for place, line in enumerate(lines):
+        for word in _WORD.finditer(line):
+            others = b"".join(line[: word.start()] + other + line[word.end() :] for other in words[:_MOST_SWAPPED])
+            yield (Segment(b"".join(lines[:place]) + others + b"".join(lines[place:])),)
 
 
 def _of_words(pieces: Sequence[bytes], words: Sequence[bytes]) -> Iterator[tuple[Segment, ...]]:

@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 from perfdiff.fuzzing.families import Family
 from perfdiff.fuzzing.proposals import tokens
 
-KEPT = 0.9  # of what an input shows, which a smaller one has to show as well
 
+def reduced(family: Family, is_kept: Callable[[Family], bool], trials: int) -> Family:
+    """Return a family without the stretches of tokens that can be left out one by one, asking at most so many times.
 
-def smaller(family: Family, smallest: Callable[[], Family]) -> Iterator[Family]:
-    """Yield smaller families to be tried, each made from the `smallest` that was taken by then.
-
-    Repetitions are no parts: how many there are is asked when growth is told.
+    Of a part that repeats something stays. How many repetitions there are is no part: it is asked when growth is told.
     """
-    if family.dial:
-        return
-    pieces = max((len(tokens(segment.text)) for segment in family.segments), default=0)
-    while pieces:
+    length = max((len(tokens(segment.text)) for segment in family.segments), default=0)
+    while length and not family.dial:
         for place in range(len(family.segments)):
-            yield from _without(place, pieces, smallest)
-        pieces //= 2
+            end = len(tokens(family.segments[place].text))
+            while end > 0:
+                smaller = _without(family, place, max(0, end - length), end)
+                end -= length
+                if smaller is None:
+                    continue
+                if not trials:
+                    return family
+                trials -= 1
+                family = smaller if is_kept(smaller) else family
+        length //= 2
+    return family
 
 
-def _without(place: int, length: int, smallest: Callable[[], Family]) -> Iterator[Family]:
-    """Yield families without one stretch of so many tokens in a segment, from its end on."""
-    start = len(tokens(smallest().segments[place].text)) - length
-    while start > -length:
-        family = smallest()
-        segment, pieces = family.segments[place], tokens(family.segments[place].text)
-        text = b"".join([*pieces[: max(start, 0)], *pieces[start + length :]])
-        if segment.number_at is None and len(text) < len(segment.text) and (text or not segment.repeats):
-            segments = (*family.segments[:place], replace(segment, text=text), *family.segments[place + 1 :])
-            yield replace(family, segments=segments)
-        start -= length
+def _without(family: Family, place: int, start: int, end: int) -> Family | None:
+    """Return a family without some tokens of a segment, None where they have to stay: the last of what repeats, or what has a number."""
+    segment = family.segments[place]
+    pieces = tokens(segment.text)
+    text = b"".join([*pieces[:start], *pieces[end:]])
+    if segment.number_at is not None or (segment.repeats and not text):
+        return None
+    return replace(family, segments=(*family.segments[:place], replace(segment, text=text), *family.segments[place + 1 :]))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 import statistics
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -15,21 +15,24 @@ from perfdiff.fuzzing.families import Family, Segment
 from perfdiff.fuzzing.mutations import Mutator
 from perfdiff.fuzzing.proposals import proposals
 from perfdiff.fuzzing.trials import Entry, Failure, Oracle, Trial
-from perfdiff.records.schema import Side
+from perfdiff.records.schema import Ints, Side
 
 MOST_SHOWN = 3  # inputs that are reported, of functions of their own
 CONVINCING = 2.0  # times base's work: who has such an input looks for a worse one only while there are such
 
-_PATIENCE = 20.0  # times a seed's time, after which a run hangs, but never less than:
+_PATIENCE = 10.0  # times a seed's time, after which a run hangs, but never less than:
 _LEAST_PATIENCE_S = 1.0
 _SHRINK = 4  # an input that hangs is tried again at a quarter of its size
 _BETWEEN = 3  # sizes between the largest that ends and the smallest that hangs
 _REPEATS = 2  # of a run that seems slower; the least of its times counts
-_STEP_BYTES = 400  # of an input that reaches something new and becomes a seed itself
-_SWEEP = 0.7  # of the time, at most, for what seeds suggest
+_KEPT = 0.9  # of what an input shows, which a smaller one has to show as well
+_REDUCING_TRIALS, _STEP_TRIALS = 120, 40  # for making an input smaller, and one that only reaches something new
+_STEP_BYTES = 4096  # of an input that reaches something new and becomes a seed itself
+_LESS = 16  # times smaller than the largest inputs are those that are tried first
+_SWEEP, _SWEEP_AGAIN = 0.4, 0.7  # of the time, until when seeds' suggestions are tried at most, in small inputs and in large ones
 _SETTLED = 150  # inputs since the last that was clearly worse than all before
 _WORSE = 1.25  # times: clearly
-_REDUCE = 0.15  # of the time for making the inputs that were found smaller
+_RESERVE = 0.15  # of the time for making the inputs that were found smaller
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +68,10 @@ class Search:
     corpus: Corpus = field(init=False)
     _started: float = field(default_factory=time.monotonic)
     _patience_s: float = _LEAST_PATIENCE_S
+    _seeds_tried: int = 0
     _worst_factor: float = 1.0
     _worsened: int = 0  # how many had been tried when that was met
-    _later: list[Family] = field(default_factory=list)
+    _steps: list[Family] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.corpus = Corpus(self.oracle.comparison)
@@ -75,19 +79,30 @@ class Search:
     def found(self, seeds: Sequence[Family]) -> list[Entry]:
         """Return the inputs on which head does more than base, as small as they can be made, the worst first, each of another function."""
         self._learn_patience(seeds)
-        known: set[tuple[Segment, ...]] = set()
-        for family in self._suggested(seeds):
-            if self._is_over(_SWEEP) or self._is_settled:
-                break
-            if family.dial or family.segments not in known:
-                known.add(family.segments)
-                self._try(family)
+        for size, share in ((self._small, _SWEEP), (self.limits.size, _SWEEP_AGAIN)):
+            self._sweep(seeds, size, share)
         mutator = Mutator(self.words, random.Random(self.limits.seed))
-        while self.corpus.parents and not self._is_over(1 - _REDUCE) and not self._is_settled:
+        while self.corpus.parents and not self._is_over(1 - _RESERVE) and not self._is_settled:
             parents = self.corpus.parents
             chosen = mutator.chance.choice(parents)
-            self._try(mutator.mutated(chosen.family, [parent.family for parent in parents]))
+            size = mutator.chance.choice((self._small, self.limits.size))
+            self._try(mutator.mutated(chosen.family, [parent.family for parent in parents]), size)
         return [self._reduced(entry) for entry in self._worst]
+
+    def _sweep(self, seeds: Sequence[Family], size: int, share: float) -> None:
+        """Try what seeds suggest, each once, in inputs of a size, until a share of the time is over."""
+        known: set[tuple[Segment, ...]] = set()
+        for family in self._suggested(seeds):
+            if self._is_over(share) or self._is_settled:
+                return
+            if family.segments not in known:
+                known.add(family.segments)
+                self._try(family, size)
+
+    @property
+    def _small(self) -> int:
+        """Return the size of inputs at which counts, which are exact, already show what time does not."""
+        return max(1, self.limits.size // _LESS)
 
     @property
     def _is_settled(self) -> bool:
@@ -102,34 +117,61 @@ class Search:
         took: list[float] = []
         for seed in seeds:
             began = time.monotonic()
-            self._try(seed)
+            self._try(seed, self.limits.size)
             took.append(time.monotonic() - began)
+        self._seeds_tried = self.tried
         self._patience_s = max(_LEAST_PATIENCE_S, _PATIENCE * statistics.median(took)) if took else _LEAST_PATIENCE_S
 
     def _suggested(self, seeds: Sequence[Family]) -> Iterator[Family]:
-        """Yield what seeds suggest, in turns, then what those inputs suggest that reached something new."""
-        turns = itertools.zip_longest(*(proposals(seed, self.words) for seed in seeds if not seed.dial))
-        yield from (family for turn in turns for family in turn if family is not None)
-        while self._later:
-            yield from proposals(self._later.pop(0), self.words)
+        """Yield what seeds suggest, in turns, and from when it is met on what those inputs suggest that reached something new."""
+        turns = deque(proposals(seed, self.words) for seed in seeds)
+        while turns:
+            turns.extendleft(proposals(step, self.words) for step in self._steps)
+            self._steps.clear()
+            suggestions = turns.popleft()
+            family = next(suggestions, None)
+            if family is not None:
+                turns.append(suggestions)
+                yield family
 
-    def _try(self, family: Family) -> None:
-        """Try an input in the largest size at which it ends, and keep it where it is worth it."""
-        tried = self._largest(family)
-        if tried is None:
+    def _try(self, family: Family, size: int) -> None:
+        """Try an input of a size, or the largest below at which it ends, and keep it where it is worth it.
+
+        Where head does more, it is tried in the largest size as well.
+        """
+        entry = self._entry(family, size)
+        if entry is not None and size < self.limits.size and entry.ratio >= self.least_ratio:
+            larger = self._entry(family, self.limits.size)
+            entry = larger if larger is not None and larger.factor > entry.factor else entry
+        if entry is None:
             return
-        times, trial = tried
-        slowdown = self._slowdown(family, times, trial) if trial.seems_slower else 1.0
-        entry = Entry(family, times, trial, self.oracle.comparison.ratio(trial), slowdown)
         if entry.factor > _WORSE * self._worst_factor:
             self._worst_factor, self._worsened = entry.factor, self.tried
-        if self.corpus.add(entry) and not family.dial:
-            text = family.content(min(times, 2))[:_STEP_BYTES]
-            self._later.append(replace(family, segments=(Segment(text),)))
+        new = self.corpus.add(entry)
+        if len(new) and not family.dial and self.tried > self._seeds_tried:
+            self._steps.append(self._step(family, new))
 
-    def _largest(self, family: Family) -> tuple[int, Trial] | None:
-        """Return the most repetitions of a family's input that both sides end with, and what they did; None where there are none."""
-        times, hanging = family.times_within(self.limits.size), 0
+    def _step(self, family: Family, new: Ints) -> Family:
+        """Return a single input, as small as it can be made, that reaches places which only one of a family did."""
+
+        def reaches(smaller: Family) -> bool:
+            trial = self._trial(smaller, 1)
+            return trial.is_whole and bool(trial.counts[Side.HEAD][new].any())
+
+        whole = replace(family, segments=(Segment(family.content(2)[:_STEP_BYTES]),))
+        return reduction.reduced(whole, reaches, _STEP_TRIALS)
+
+    def _entry(self, family: Family, size: int) -> Entry | None:
+        ended = self._largest(family, family.times_within(size))
+        if ended is None:
+            return None
+        times, trial = ended
+        slowdown = self._slowdown(family, times, trial) if trial.seems_slower else 1.0
+        return Entry(family, times, trial, self.oracle.comparison.ratio(trial), slowdown)
+
+    def _largest(self, family: Family, times: int) -> tuple[int, Trial] | None:
+        """Return the most repetitions of a family's input, up to `times`, that both sides end with, and what they did; else None."""
+        hanging = 0
         ended: tuple[int, Trial] | None = None
         while ended is None:
             trial = self._trial(family, times)
@@ -177,14 +219,19 @@ class Search:
     def _reduced(self, entry: Entry) -> Entry:
         """Return an input without what is not needed to be as much worse."""
         smallest = entry
-        for family in reduction.smaller(entry.family, lambda: smallest.family):
-            if self._is_over(1.0):
-                break
-            trial = self._trial(family, entry.times)
-            if trial.is_whole:
-                ratio = self.oracle.comparison.ratio(trial)
-                slowdown = trial.cpu_ns[Side.HEAD] / trial.cpu_ns[Side.BASE] if entry.slowdown > 1.0 else 1.0
-                reduced = Entry(family, entry.times, trial, ratio, slowdown)
-                if reduced.value >= reduction.KEPT * entry.value:
-                    smallest = reduced
+
+        def shows_as_much(smaller: Family) -> bool:
+            nonlocal smallest
+            trial = self._trial(smaller, entry.times)
+            if not trial.is_whole:
+                return False
+            ratio = self.oracle.comparison.ratio(trial)
+            slowdown = trial.cpu_ns[Side.HEAD] / trial.cpu_ns[Side.BASE] if entry.slowdown > 1.0 else 1.0
+            reduced = Entry(smaller, entry.times, trial, ratio, slowdown)
+            if reduced.value < _KEPT * entry.value:
+                return False
+            smallest = reduced
+            return True
+
+        reduction.reduced(entry.family, shows_as_much, _REDUCING_TRIALS)
         return smallest

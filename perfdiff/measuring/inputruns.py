@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -88,11 +89,28 @@ class InputRuns:
         return unsteady
 
     def trial(self, family: Family, times: int, limit_s: float) -> Trial:
-        """Return what both sides do with an input; raise WorkloadError where that says nothing of the input."""
+        """Return what both sides do with an input; raise PerfdiffError where that says nothing of the input."""
         if self.is_alone:
             return self._alone(family, times, limit_s)
-        ran = {side: self._run(side, family, times, limit_s) for side in self.sides}
+        ran = self._together(family, times, limit_s) or {side: self._run(side, family, times, limit_s) for side in self.sides}
         return _trial(ran, dict.fromkeys(ran, 1))
+
+    def _together(self, family: Family, times: int, limit_s: float) -> Mapping[Side, PlacesOfRun | Failure] | None:
+        """Return the runs of both sides at the same time; None where one of them fails, as only lone runs tell which.
+
+        Where one does not end, both count as hanging as long as a smaller input may do.
+        """
+        slots, cpus = self._slots(self.sides, family, times, limit_s / len(self.sides)), os.sched_getaffinity(0)
+        config = self.configs[family.workload]
+        if config.alone or len(cpus) < len(slots) or self.collector.is_served(slots[0]) or not self.collector.apart(slots):
+            return None
+        try:
+            ran = self.collector.count_places_together(slots, cpus)
+        except RunTimeoutError:
+            return dict.fromkeys(self.sides, Failure.HANG) if family.grows and times > 1 else None
+        except RunFailedError:
+            return None
+        return {slot.side: self._whole(slot.side, run) for slot, run in zip(slots, ran, strict=True)}
 
     def _alone(self, family: Family, times: int, limit_s: float) -> Trial:
         if not family.grows or times < _QUARTER:
@@ -143,19 +161,27 @@ class InputRuns:
         self._made += 1
         return Point(self._made, config.name, parameters, workloads.filled(config.command, parameters)), config
 
-    def _run(self, side: Side, family: Family, times: int, limit_s: float) -> PlacesOfRun | Failure:
+    def _slots(self, sides: Sequence[Side], family: Family, times: int, limit_s: float) -> list[Slot]:
+        """Return runs of an input, which the collector knows from then on."""
         point, config = self._point(family, times)
         config = replace(config, timeout_s=min(limit_s, config.timeout_s), exit_codes=_ANY_EXIT)
         self.collector.workloads = {config.name: config}
         self.collector.inputs = InputFiles.seen(Path(), [config])
+        return [Slot(Phase.PLACED, point, side, 0) for side in sides]
+
+    def _run(self, side: Side, family: Family, times: int, limit_s: float) -> PlacesOfRun | Failure:
+        [slot] = self._slots([side], family, times, limit_s)
         try:
-            ran = self.collector.count_places(Slot(Phase.PLACED, point, side, 0))
+            return self._whole(side, self.collector.count_places(slot))
         except RunTimeoutError:
             return Failure.HANG
         except RunFailedError:
             return Failure.CRASH
-        counts = np.bincount(self._rows[side], weights=ran.counts, minlength=len(self._empty[side].places)).astype(np.int64)
-        return replace(ran, counts=counts)
+
+    def _whole(self, side: Side, run: PlacesOfRun) -> PlacesOfRun:
+        """Return a run whose instances of one code are counted as one place."""
+        counts = np.bincount(self._rows[side], weights=run.counts, minlength=len(self._empty[side].places))
+        return replace(run, counts=counts.astype(np.int64))
 
 
 def _trial(ran: Mapping[Side, PlacesOfRun | Failure], factors: Mapping[Side, int]) -> Trial:

@@ -161,20 +161,27 @@ class Collector:
 
     def count_places(self, slot: Slot) -> PlacesOfRun:
         """Return how often each place ran in a run of a target with `places`; raise WorkloadError, RecordingError or StoreError."""
-        target = self.targets[slot.phase, slot.side]
-        reader = target.places
-        assert reader is not None, "only placed builds count places"
-        self._made += 1
-        known: dict[str, float] = {}
+        return self.count_places_together([slot], None)[0]
+
+    def count_places_together(self, slots: Sequence[Slot], cpus: Collection[int] | None) -> list[PlacesOfRun]:
+        """Return the same of slots that run at the same time on these CPUs, in trees of their own (see `apart`)."""
+        targets = [self.targets[slot.phase, slot.side] for slot in slots]
+        readers = iter([target.places for target in targets])
+        numbers = range(self._made, self._made + len(slots))
+        self._made += len(slots)
+        features: list[dict[str, float]] = []
 
         def look() -> None:
-            known.update(runfeatures.known(self.workloads[slot.point.workload], slot.point, target.directory, self.inputs))
+            for slot, target in zip(slots, targets, strict=True):
+                features.append(runfeatures.known(self.workloads[slot.point.workload], slot.point, target.directory, self.inputs))
 
-        [(execution, (counts, lost))] = self._execute(
-            [slot], [self._made - 1], None, lambda folder: (reader.read(folder), reader.lost(folder)), look
-        )
-        exit_code = execution.behaviour.exit_code if execution.behaviour else 0
-        return PlacesOfRun(counts, {**known, **execution.printed}, lost, execution.cpu_ns or execution.wall_ns, exit_code)
+        def read(folder: Path) -> tuple[Ints, int]:
+            reader = next(readers)
+            assert reader is not None, "only placed builds count places"
+            return reader.read(folder), reader.lost(folder)
+
+        executions = self._execute(slots, numbers, cpus, read, look)
+        return [_places(*ran, known) for ran, known in zip(executions, features, strict=True)]
 
     def apart(self, slots: Sequence[Slot]) -> bool:
         """Return whether slots run in trees of their own."""
@@ -407,6 +414,11 @@ class Collector:
         if slot.phase not in _DRAWN:
             return {}
         return {PADDING: "-" * random.Random(f"{self.seed}:{number}").randrange(0, _MOST_PADDING, _PADDING_STEP)}
+
+
+def _places(execution: Execution, counted: tuple[Ints, int], features: Mapping[str, float]) -> PlacesOfRun:
+    exit_code = execution.behaviour.exit_code if execution.behaviour else 0
+    return PlacesOfRun(counted[0], {**features, **execution.printed}, counted[1], execution.cpu_ns or execution.wall_ns, exit_code)
 
 
 def _with_files(execution: Execution, files: Mapping[str, Shape], inputs: Mapping[str, Shape] | None) -> Execution:
