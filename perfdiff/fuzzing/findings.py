@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from perfdiff.analysis.findings import EndToEnd, Verdict
+from perfdiff.analysis.findings import EndToEnd, PointStanding, Verdict
 from perfdiff.analysis.trends.findings import TrendFindings
 from perfdiff.config import WorkloadConfig
-from perfdiff.fuzzing.families import Family
-from perfdiff.fuzzing.trials import Entry, Failure
+from perfdiff.fuzzing.trials import Entry, Mishap
 from perfdiff.models.trend import Law
 from perfdiff.records.places import Place
 from perfdiff.records.schema import Note, Revision, Side
@@ -20,9 +19,10 @@ from perfdiff.records.schema import Note, Revision, Side
 class SlowInput:
     """An input on which head does more than base, in sizes of which `entry` has the one that the search met.
 
-    `workload` runs it, as the configuration may have it from now on; `files` are its contents by number of repetitions, none of a parameter.
-    `trends` are counts of lines over its sizes; where these do not show why it is slower, `laws` are of the CPU time of runs over them, and
-    `changed` is the changed line that ran most. `runs` are whole runs of the plain builds, none where a lone revision was searched.
+    `workload` runs it, as the configuration may have it from now on; `files` are its contents by number of repetitions, none of a
+    parameter. `trends` are counts of lines over its sizes; where these do not show why it is slower, `laws` are of the CPU time of runs over
+    them, and `changed` is the changed line that ran most. `run` is of whole runs of the plain builds in the largest size, None where there
+    are none, as of a lone revision.
     """
 
     entry: Entry
@@ -31,17 +31,14 @@ class SlowInput:
     trends: TrendFindings | None
     laws: Mapping[Side, Law] = field(default_factory=dict)
     changed: Place | None = None
-    runs: tuple[EndToEnd, ...] = ()
-    verdict: Verdict = Verdict.INCONCLUSIVE
+    run: EndToEnd | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class Mishap:
-    """An input, in `file`, with which a side crashed or did not come to an end."""
-
-    family: Family
-    failures: Mapping[Side, Failure]
-    file: Path | None
+    @property
+    def verdict(self) -> Verdict:
+        """Return what whole runs say: head is slower, or they exclude that, or neither."""
+        if self.run is None or self.run.standing is PointStanding.OPEN:
+            return Verdict.INCONCLUSIVE
+        return Verdict.REGRESSION if self.run.standing is PointStanding.SLOWER else Verdict.UNCHANGED
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,13 +90,13 @@ class Mutator:
 
 _Change = Callable[[Mutator, tuple[Segment, ...], tuple[Segment, ...]], tuple[Segment, ...]]
 _CHANGES: tuple[_Change, ...] = (
-    Mutator._repeat,  # noqa: SLF001 (its own)
-    Mutator._nest,  # noqa: SLF001
-    Mutator._insert,  # noqa: SLF001
-    Mutator._replace,  # noqa: SLF001
-    Mutator._delete,  # noqa: SLF001
-    Mutator._number,  # noqa: SLF001
-    Mutator._splice,  # noqa: SLF001
+    Mutator._repeat,
+    Mutator._nest,
+    Mutator._insert,
+    Mutator._replace,
+    Mutator._delete,
+    Mutator._number,
+    Mutator._splice,
 )
 
 

@@ -14,7 +14,7 @@ from perfdiff.fuzzing.corpus import Corpus
 from perfdiff.fuzzing.families import Family, Segment
 from perfdiff.fuzzing.mutations import Mutator
 from perfdiff.fuzzing.proposals import proposals
-from perfdiff.fuzzing.trials import Entry, Failure, Oracle, Trial
+from perfdiff.fuzzing.trials import Entry, Mishap, Oracle, Trial
 from perfdiff.records.schema import Ints, Side
 
 MOST_SHOWN = 3  # inputs that are reported, of functions of their own
@@ -43,15 +43,6 @@ class Limits:
     seconds: float
     inputs: int | None = None
     seed: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Mishap:
-    """An input with which a side did not come to an end, while the other side may have."""
-
-    family: Family
-    times: int
-    failures: dict[Side, Failure]
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -75,8 +76,8 @@ class Oracle(Protocol):
 class Comparison:
     """Which places of the two sides are the same, and which may be counted.
 
-    `heads` (places of base,) are the indices of the same places in head, below 0 where there is none; `steady` (places,) by side those whose
-    counts repeat; `places` are head's.
+    `heads` (places of base,) are the indices of the same places in head, below 0 where there is none; `steady` (places,) by side those
+    whose counts repeat; `places` are head's.
     """
 
     places: tuple[Place, ...]
@@ -122,7 +123,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An input that was tried: `ratio` is head's work over base's, `slowdown` its CPU time over base's where that was asked again, else 1."""
+    """An input that was tried: `ratio` is head's work over base's, `slowdown` its CPU time over base's, 1 where that does not seem more."""
 
     family: Family
     times: int
@@ -144,3 +145,13 @@ class Entry:
     def size(self) -> int:
         """Return the bytes of the input, or the value of its parameter."""
         return self.family.size(self.times)
+
+
+@dataclass(frozen=True, slots=True)
+class Mishap:
+    """An input with which sides crashed or did not come to an end, in `file` where it was written to one."""
+
+    family: Family
+    times: int
+    failures: Mapping[Side, Failure]
+    file: Path | None = None

@@ -20,7 +20,7 @@ from perfdiff.errors import RunFailedError, RunTimeoutError, store_errors
 from perfdiff.fuzzing.families import Family
 from perfdiff.fuzzing.trials import Comparison, Failure, Trial
 from perfdiff.records.places import PlaceCounts, PlaceExperiment, merged
-from perfdiff.records.schema import Floats, Ints, Phase, Point, Side
+from perfdiff.records.schema import Floats, Ints, Phase, Point, Revision, Side
 from perfdiff.revisions.pins import PinnedPair
 
 _ANY_EXIT = tuple(range(126))  # of a program that may refuse an input; above are those of the shell, and of signals
@@ -74,6 +74,11 @@ class InputRuns:
     def is_alone(self) -> bool:
         """Return whether one revision is searched."""
         return len(self.sides) == 1
+
+    @property
+    def revisions(self) -> dict[Side, Revision]:
+        """Return what is searched."""
+        return {side: (self.pins.base if side is Side.BASE else self.pins.head).revision for side in self.sides}
 
     def require_steady(self, seed: Family) -> float:
         """Leave places out of the comparison that run another number of times when a seed is run again; return their share."""
@@ -144,9 +149,8 @@ class InputRuns:
             )
             for side in self.sides
         }
-        revisions = {side: (self.pins.base if side is Side.BASE else self.pins.head).revision for side in self.sides}
         heads = self.comparison.heads if not self.is_alone else np.empty(0, dtype=np.int64)
-        return Sized(PlaceExperiment(revisions, counted, heads), {side: np.array(times) for side, times in cpu_ns.items()})
+        return Sized(PlaceExperiment(self.revisions, counted, heads), {side: np.array(times) for side, times in cpu_ns.items()})
 
     def _point(self, family: Family, times: int) -> tuple[Point, WorkloadConfig]:
         """Return a point with its workload, its input written."""

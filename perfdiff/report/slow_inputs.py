@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from perfdiff import units
-from perfdiff.analysis.findings import EndToEnd, PointStanding, Verdict
+from perfdiff.analysis.findings import EndToEnd, Verdict
 from perfdiff.analysis.trends.findings import Difference
 from perfdiff.fuzzing.families import Family, Segment
-from perfdiff.fuzzing.findings import Mishap, SearchFindings, SlowInput
-from perfdiff.fuzzing.trials import Failure
+from perfdiff.fuzzing.findings import SearchFindings, SlowInput
+from perfdiff.fuzzing.trials import Failure, Mishap
 from perfdiff.models.trend import Law
 from perfdiff.records.schema import Side
 from perfdiff.report import markdown as tickets
 from perfdiff.report import terminal, wording
-from perfdiff.report.blocks import Block, Facts, Fact, Listing, Items, Sentence, Tone
+from perfdiff.report.blocks import Block, Fact, Facts, Items, Listing, Sentence, Tone
 from perfdiff.report.printable import printable, shortened
 from perfdiff.report.trends import wording as growth
 
@@ -114,9 +114,8 @@ def _facts(shown: SlowInput) -> Iterator[Fact]:
     yield Fact("lines executed", _lines(shown))
     if (culprit := _culprit(shown)) is not None:
         yield Fact("where", culprit)
-    for row in shown.runs:
-        if row.ratio is not None:
-            yield Fact("whole runs", f"{printable(row.point.label)}: {_whole(row)}")
+    if shown.run is not None and shown.run.ratio is not None:
+        yield Fact("whole runs", f"{printable(shown.run.point.label)}: {_whole(shown.run)}")
 
 
 def _lines(shown: SlowInput) -> str:
@@ -177,10 +176,8 @@ def _shows(shown: SlowInput) -> str:
     """Say what an input shows: its text, head's work over base's, the whole runs that say most, and where."""
     entry = shown.entry
     said = [f"{described(entry.family, entry.times)} ({_size(entry.family, entry.size)})"]
-    slower = [row for row in shown.runs if row.ratio is not None and row.standing is PointStanding.SLOWER]
-    if slower:
-        row = max(slower, key=lambda row: row.ratio.value if row.ratio else 0.0)
-        said.append(f"whole runs at {printable(row.point.label)} take {_whole(row)}")
+    if shown.run is not None and shown.run.ratio is not None:
+        said.append(f"whole runs at {printable(shown.run.point.label)} take {_whole(shown.run)}")
     said.append(f"{units.ratio(entry.ratio)} the lines" if shown.trends is None or len(shown.trends.sides) > 1 else _grown(shown))
     if (culprit := _culprit(shown)) is not None:
         said.append(culprit)
@@ -241,17 +238,18 @@ def _input(shown: SlowInput) -> dict[str, Any]:
         "growth": {side.value: _growth(law) for side, law in ((Side.BASE, difference.base), (Side.HEAD, difference.head))}
         if difference
         else None,
-        "runs": [
-            {
-                "point": row.point.label,
-                "base_ns": row.base_ns,
-                "head_ns": row.head_ns,
-                "ratio": dict(zip(("value", "low", "high"), row.ratio.figures, strict=True)) if row.ratio else None,
-                "standing": row.standing.value,
-            }
-            for row in shown.runs
-        ],
+        "run": _run(shown.run) if shown.run else None,
         "workload": {"name": shown.workload.name, "command": shown.workload.command, "inputs": list(shown.workload.inputs)},
+    }
+
+
+def _run(row: EndToEnd) -> dict[str, Any]:
+    return {
+        "point": row.point.label,
+        "base_ns": row.base_ns,
+        "head_ns": row.head_ns,
+        "ratio": dict(zip(("value", "low", "high"), row.ratio.figures, strict=True)) if row.ratio else None,
+        "standing": row.standing.value,
     }
 
 
