@@ -23,10 +23,10 @@ from perfdiff.collect.trees.upkeep import Upkeep
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import WorkloadError, store_errors
 from perfdiff.fuzzing import proposals
-from perfdiff.fuzzing.families import Family
+from perfdiff.fuzzing.families import InputFamily
 from perfdiff.fuzzing.findings import SearchFindings, SlowInput
-from perfdiff.fuzzing.search import Limits, Search
-from perfdiff.fuzzing.trials import Entry
+from perfdiff.fuzzing.search import InputSearch, SearchLimits
+from perfdiff.fuzzing.trials import CorpusEntry
 from perfdiff.measuring import seeds as seeding
 from perfdiff.measuring.inputruns import InputRuns, Sized
 from perfdiff.measuring.seeds import Seeds
@@ -48,7 +48,7 @@ _LONGEST_S = 60.0  # that a run of it takes
 _MOST_WORDS = 100  # of the program's sources
 
 
-def search(request: Request, progress: Progress, limits: Limits, folder: Path) -> SearchFindings:
+def search(request: Request, progress: Progress, limits: SearchLimits, folder: Path) -> SearchFindings:
     """Search inputs on which head does more than base, or with which one revision grows steeply; keep what was found in `folder`.
 
     Raises UsageError where the workloads have no input that could be another, PerfdiffError where a revision cannot be built or run.
@@ -71,7 +71,7 @@ def _searched(  # noqa: PLR0913, PLR0917 (what is asked, and all that it is done
     builds: BuildCache,
     room: Path,
     progress: Progress,
-    limits: Limits,
+    limits: SearchLimits,
     folder: Path,
 ) -> SearchFindings:
     config, executor = request.config, ProcessExecutor()
@@ -107,13 +107,13 @@ class _Hunt:
     seeds: Seeds
     folder: Path
 
-    def findings(self, limits: Limits, progress: Progress, notes: Sequence[Note]) -> SearchFindings:
+    def findings(self, limits: SearchLimits, progress: Progress, notes: Sequence[Note]) -> SearchFindings:
         """Search, and return what was found; no whole runs were made of it. Raises WorkloadError where no seed can be run."""
         began, compare = time.monotonic(), self.request.config.compare
         unsteady = self.runs.require_steady(self.seeds.families[0])
         progress.stage("searching inputs", None)
-        search = Search(self.runs, limits, self._words, progress.advance, 1 + compare.min_effect)
-        entries = search.found(self.seeds.families)
+        search = InputSearch(self.runs, limits, self._words, progress.advance, 1 + compare.min_effect)
+        entries = search.worst_inputs(self.seeds.families)
         if not search.corpus.worst and not search.mishaps:
             raise WorkloadError(
                 "no seed runs to its end, in the same way on both sides: search from inputs that the program takes", slug="no-seeds"
@@ -138,7 +138,7 @@ class _Hunt:
             notes=(*notes, *_unsteady(unsteady)),
         )
 
-    def _shown(self, entry: Entry, number: int) -> SlowInput:
+    def _shown(self, entry: CorpusEntry, number: int) -> SlowInput:
         """Return an input with its growth, some of its sizes written to files."""
         compare, family = self.request.config.compare, entry.family
         smallest = max(1, entry.times // _SPAN)
@@ -156,7 +156,7 @@ class _Hunt:
             changed=None if is_by_lines else self.runs.comparison.changed_most(entry.trial),
         )
 
-    def _kept_sizes(self, entry: Entry) -> Iterator[int]:
+    def _kept_sizes(self, entry: CorpusEntry) -> Iterator[int]:
         """Yield numbers of repetitions up to where head takes so much longer that whole runs show it."""
         times, family, trial = entry.times, entry.family, entry.trial
         while family.grows and not family.dial and family.size(2 * times) <= _LARGEST:
@@ -168,7 +168,7 @@ class _Hunt:
             times, trial = 2 * times, larger
         yield from (times // 2**step for step in range(_KEPT_SIZES if family.grows else 1))
 
-    def _workload(self, entry: Entry, number: int, sizes: Sequence[int], files: Mapping[int, Path]) -> WorkloadConfig:
+    def _workload(self, entry: CorpusEntry, number: int, sizes: Sequence[int], files: Mapping[int, Path]) -> WorkloadConfig:
         family = entry.family
         values: dict[str, tuple[float | str, ...]] = {name: (value,) for name, value in family.values.items()}
         if family.dial:
@@ -176,7 +176,7 @@ class _Hunt:
         inputs = tuple(_named(path, self.request.repository) for path in files.values())
         return replace(self.seeds.workloads[family.workload], name=f"{family.workload}-{number}", parameters=values, inputs=inputs)
 
-    def _written(self, family: Family, times: int, name: str) -> Path | None:
+    def _written(self, family: InputFamily, times: int, name: str) -> Path | None:
         """Write an input to a file of the folder, which is made; return it, None where a parameter is all there is."""
         if family.dial:
             return None
@@ -219,7 +219,7 @@ def _timed(searched: SearchFindings, request: Request, progress: Progress) -> Se
     rows = {row.point.workload: row for row in outcome.findings.end_to_end}
     inputs = tuple(replace(shown, run=rows.get(shown.workload.name)) for shown in searched.inputs)
     verdicts = {shown.verdict for shown in inputs}
-    verdict = next(each for each in (Verdict.REGRESSION, Verdict.INCONCLUSIVE, Verdict.UNCHANGED) if each in verdicts)
+    verdict = next(verdict for verdict in (Verdict.REGRESSION, Verdict.INCONCLUSIVE, Verdict.UNCHANGED) if verdict in verdicts)
     return replace(searched, inputs=inputs, verdict=verdict)
 
 

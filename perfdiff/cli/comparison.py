@@ -80,6 +80,7 @@ Other commands:
   perfdiff log FUNCTION       show what a function costs in each commit or tag, and where that changed
   perfdiff profile [REV]      show where a revision spends its time, or which functions grew over several
   perfdiff trends [REV…]      count how often lines run, how that grows, and where two revisions differ
+  perfdiff search [REV…]      search inputs on which head does more than base, or work grows steeply
   perfdiff compare A B        compare two sets of samples without sources, or the recordings of a fleet
   perfdiff record [REV]       record a program in use: the times and inputs of its functions
   perfdiff cache              show, clear or verify the cache

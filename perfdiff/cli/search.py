@@ -75,19 +75,19 @@ def search(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         overrides = comparison.overridden(context, project, workloads)
         with project.progress() as progress:
             from perfdiff import searching
-            from perfdiff.fuzzing.search import Limits
+            from perfdiff.fuzzing.search import SearchLimits
 
             largest, seconds = (
                 checked(settings.parse(setting, text), setting, COMMAND_LINE, name)
                 for text, setting, name in ((size, settings.SIZE, "--size"), (time, settings.TIME, "--time"))
             )
             asked = comparison.request(tuple(revisions or ()), project.repository, project.cache_folder, overrides, progress)
-            found = searching.search(asked, progress, Limits(largest, seconds, inputs, asked.config.compare.seed), keep)
+            findings = searching.search(asked, progress, SearchLimits(largest, seconds, inputs, asked.config.compare.seed), keep)
         from perfdiff.report import slow_inputs
 
         if chosen is Form.MARKDOWN:
-            output.write(slow_inputs.markdown(found), output_file)
+            output.write(slow_inputs.markdown(findings), output_file)
         else:
-            output.write(output.told(slow_inputs, found, chosen, output_file), output_file)
-        output.tell(slow_inputs.answer(found), output_file, quiet=project.quiet)
-        raise typer.Exit(exits.of_verdict(found.verdict, strict=strict))
+            output.write(output.told(slow_inputs, findings, chosen, output_file), output_file)
+        output.tell(slow_inputs.answer(findings), output_file, quiet=project.quiet)
+        raise typer.Exit(exits.of_verdict(findings.verdict, strict=strict))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from perfdiff.fuzzing.trials import Comparison, Entry
+from perfdiff.fuzzing.trials import CorpusEntry, PlaceComparison
 from perfdiff.records.schema import Floats, Ints, Side
 
 _MORE = 1.25  # times as often as before: a step, and no matter of size alone
@@ -24,12 +24,12 @@ class Corpus:
     `worst` are the inputs on which head does the most more, by the place of the function that does, -1 for none that is counted.
     """
 
-    comparison: Comparison
+    comparison: PlaceComparison
     matters: npt.NDArray[np.bool_] = field(init=False)
-    worst: dict[int, Entry] = field(default_factory=dict)
+    worst: dict[int, CorpusEntry] = field(default_factory=dict)
     _functions: Ints = field(init=False)
     _most: Floats = field(init=False)
-    _champions: dict[int, Entry] = field(default_factory=dict)
+    _champions: dict[int, CorpusEntry] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.matters = self.comparison.changed
@@ -37,12 +37,12 @@ class Corpus:
         self._most = np.zeros(len(self.comparison.places))
 
     @property
-    def leading(self) -> list[Entry]:
+    def leading(self) -> list[CorpusEntry]:
         """Return the worst input of each function, the worst of all first."""
         return sorted(self.worst.values(), key=lambda entry: -entry.value)
 
     @property
-    def parents(self) -> list[Entry]:
+    def parents(self) -> list[CorpusEntry]:
         """Return the inputs that others are made from, each once, the worst first."""
         kept = [*self.leading, *self._champions.values()]
         return list({id(entry): entry for entry in kept}.values())
@@ -52,7 +52,7 @@ class Corpus:
         """Return the share of the lines that matter which some input ran."""
         return float((self._most[self.matters] > 0).mean()) if self.matters.any() else 0.0
 
-    def add(self, entry: Entry) -> Ints:
+    def add(self, entry: CorpusEntry) -> Ints:
         """Keep an input if it is worth it; return the places that matter which it reaches and no other did."""
         counts = entry.trial.counts[Side.HEAD].astype(np.float64)
         extra = self.comparison.extra(entry.trial)

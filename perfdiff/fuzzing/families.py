@@ -39,7 +39,7 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class InputFamily:
     """Inputs of one workload that differ in how often their repeated segments stand there.
 
     `values` are the other parameters of the workload. A family of a numeric parameter has no segments: `dial` is the parameter's name,
@@ -78,6 +78,6 @@ class Family:
         return times if self.dial else len(self.content(times))
 
 
-def plain(workload: str, text: bytes, values: Values) -> Family:
+def plain(workload: str, text: bytes, values: Values) -> InputFamily:
     """Return the family of a single input."""
-    return Family(workload, (Segment(text),), values)
+    return InputFamily(workload, (Segment(text),), values)

@@ -9,7 +9,7 @@ from pathlib import Path
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Verdict
 from perfdiff.analysis.trends.findings import TrendFindings
 from perfdiff.config import WorkloadConfig
-from perfdiff.fuzzing.trials import Entry, Mishap
+from perfdiff.fuzzing.trials import CorpusEntry, Mishap
 from perfdiff.models.trend import Law
 from perfdiff.records.places import Place
 from perfdiff.records.schema import Note, Revision, Side
@@ -20,12 +20,12 @@ class SlowInput:
     """An input on which head does more than base, in sizes of which `entry` has the one that the search met.
 
     `workload` runs it, as the configuration may have it from now on; `files` are its contents by number of repetitions, none of a
-    parameter. `trends` are counts of lines over its sizes; where these do not show why it is slower, `laws` are of the CPU time of runs over
-    them, and `changed` is the changed line that ran most. `run` is of whole runs of the plain builds in the largest size, None where there
-    are none, as of a lone revision.
+    parameter. `trends` are counts of lines over its sizes; where these do not show why it is slower, `laws` are of the CPU time of runs
+    over them, and `changed` is the changed line that ran most. `run` is of whole runs of the plain builds in the largest size, None where
+    there are none, as of a lone revision.
     """
 
-    entry: Entry
+    entry: CorpusEntry
     workload: WorkloadConfig
     files: Mapping[int, Path]
     trends: TrendFindings | None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from perfdiff.fuzzing.families import Family, Segment
+from perfdiff.fuzzing.families import InputFamily, Segment
 from perfdiff.fuzzing.proposals import BRACKETS, tokens
 
 _LONGEST_STRETCH = 6  # tokens
@@ -21,11 +21,15 @@ class Mutator:
     words: Sequence[bytes]
     chance: random.Random
 
-    def mutated(self, family: Family, others: Sequence[Family]) -> Family:
-        """Return a family with one to three changes, parts of `others` among them; of a dial, with another value of a parameter."""
+    def mutated(self, family: InputFamily, others: Sequence[InputFamily]) -> InputFamily:
+        """Return a family with one to three changes, parts of `others` among them."""
+        changes = (self._repeat, self._nest, self._insert, self._replace, self._delete, self._number)
         for _ in range(self.chance.randint(1, _MOST_CHANGES)):
-            change = self.chance.choice(_CHANGES)
-            family = replace(family, segments=change(self, family.segments, self.chance.choice(others).segments))
+            if self.chance.randrange(len(changes) + 1):
+                segments = self.chance.choice(changes)(family.segments)
+            else:
+                segments = self._splice(family.segments, self.chance.choice(others).segments)
+            family = replace(family, segments=segments)
         kept = tuple(segment for segment in family.segments if segment.text)
         return replace(family, segments=kept[:_MOST_SEGMENTS])
 
@@ -43,7 +47,7 @@ class Mutator:
     def _word(self, pieces: Sequence[bytes]) -> bytes:
         return self.chance.choice([*self.words, *pieces] or [b" "])
 
-    def _repeat(self, segments: tuple[Segment, ...], _: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    def _repeat(self, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
         before, pieces, behind, segment = self._split(segments)
         if segment.repeats:
             return segments
@@ -51,7 +55,7 @@ class Mutator:
         parts = Segment(b"".join(pieces[:start])), Segment(b"".join(pieces[start:end]), repeats=True), Segment(b"".join(pieces[end:]))
         return (*before, *parts, *behind)
 
-    def _nest(self, segments: tuple[Segment, ...], _: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    def _nest(self, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
         before, pieces, behind, segment = self._split(segments)
         if segment.repeats:
             return segments
@@ -60,24 +64,24 @@ class Mutator:
         inner = (Segment(opening, repeats=True), Segment(b"".join(pieces[start:end])), Segment(closing, repeats=True))
         return (*before, Segment(b"".join(pieces[:start])), *inner, Segment(b"".join(pieces[end:])), *behind)
 
-    def _insert(self, segments: tuple[Segment, ...], _: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    def _insert(self, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
         before, pieces, behind, segment = self._split(segments)
         start, _end = self._stretch(pieces)
         return (*before, replace(segment, text=b"".join([*pieces[:start], self._word(pieces), *pieces[start:]])), *behind)
 
-    def _replace(self, segments: tuple[Segment, ...], _: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    def _replace(self, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
         before, pieces, behind, segment = self._split(segments)
         start, end = self._stretch(pieces)
         text = b"".join([*pieces[:start], self._word(pieces), *pieces[end:]])
         return (*before, replace(segment, text=text, number_at=_within(segment.number_at, text)), *behind)
 
-    def _delete(self, segments: tuple[Segment, ...], _: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    def _delete(self, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
         before, pieces, behind, segment = self._split(segments)
         start, end = self._stretch(pieces)
         text = b"".join([*pieces[:start], *pieces[end:]])
         return (*before, replace(segment, text=text, number_at=_within(segment.number_at, text)), *behind)
 
-    def _number(self, segments: tuple[Segment, ...], _: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    def _number(self, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
         before, pieces, behind, segment = self._split(segments)
         if not segment.repeats:
             return segments
@@ -86,18 +90,6 @@ class Mutator:
 
     def _splice(self, segments: tuple[Segment, ...], others: tuple[Segment, ...]) -> tuple[Segment, ...]:
         return (*segments[: self.chance.randint(0, len(segments))], *others[self.chance.randint(0, len(others)) :])
-
-
-_Change = Callable[[Mutator, tuple[Segment, ...], tuple[Segment, ...]], tuple[Segment, ...]]
-_CHANGES: tuple[_Change, ...] = (
-    Mutator._repeat,
-    Mutator._nest,
-    Mutator._insert,
-    Mutator._replace,
-    Mutator._delete,
-    Mutator._number,
-    Mutator._splice,
-)
 
 
 def _within(place: int | None, text: bytes) -> int | None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from perfdiff.fuzzing.families import Family, Segment
+from perfdiff.fuzzing.families import InputFamily, Segment
 
 TOKEN = re.compile(rb"[A-Za-z_\x80-\xff]+|[0-9]+|[ \t]+|.", re.DOTALL)
 BRACKETS = ((b"(", b")"), (b"[", b"]"), (b"{", b"}"), (b"<", b">"), (b"<a>", b"</a>"), (b'"', b'"'), (b"'", b"'"))
@@ -37,7 +37,7 @@ def words_of(lines: Iterable[str]) -> tuple[bytes, ...]:
     return tuple(dict.fromkeys(text.encode() for text in unescaped if 0 < len(text) <= _LONGEST_WORD))
 
 
-def proposals(seed: Family, words: Sequence[bytes]) -> Iterator[Family]:
+def proposals(seed: InputFamily, words: Sequence[bytes]) -> Iterator[InputFamily]:
     """Yield the families that a single input suggests, kinds in turns, so that each has had its first ones early."""
     text = seed.segments[0].text if seed.segments else b""
     pieces = tokens(text)

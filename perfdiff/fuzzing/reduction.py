@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from perfdiff.fuzzing.families import Family
+from perfdiff.fuzzing.families import InputFamily
 from perfdiff.fuzzing.proposals import tokens
 
 
-def reduced(family: Family, is_kept: Callable[[Family], bool], trials: int) -> Family:
+def reduced(family: InputFamily, is_kept: Callable[[InputFamily], bool], trials: int) -> InputFamily:
     """Return a family without the stretches of tokens that can be left out one by one, asking at most so many times.
 
-    Of a part that repeats something stays. How many repetitions there are is no part: it is asked when growth is told.
+    Something that repeats stays. How many repetitions there are is no part: it is asked when growth is told.
     """
     length = max((len(tokens(segment.text)) for segment in family.segments), default=0)
     while length and not family.dial:
@@ -31,11 +31,10 @@ def reduced(family: Family, is_kept: Callable[[Family], bool], trials: int) -> F
     return family
 
 
-def _without(family: Family, place: int, start: int, end: int) -> Family | None:
-    """Return a family without some tokens of a segment, None where they have to stay: the last of what repeats, or what has a number."""
+def _without(family: InputFamily, place: int, start: int, end: int) -> InputFamily | None:
+    """Return a family without some tokens of a segment; None where it would not grow any more, or a number would have no place."""
     segment = family.segments[place]
     pieces = tokens(segment.text)
     text = b"".join([*pieces[:start], *pieces[end:]])
-    if segment.number_at is not None or (segment.repeats and not text):
-        return None
-    return replace(family, segments=(*family.segments[:place], replace(segment, text=text), *family.segments[place + 1 :]))
+    smaller = replace(family, segments=(*family.segments[:place], replace(segment, text=text), *family.segments[place + 1 :]))
+    return smaller if smaller.grows == family.grows and (segment.number_at is None or not text) else None

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 
 from perfdiff.fuzzing import reduction
 from perfdiff.fuzzing.corpus import Corpus
-from perfdiff.fuzzing.families import Family, Segment
+from perfdiff.fuzzing.families import InputFamily, Segment
 from perfdiff.fuzzing.mutations import Mutator
 from perfdiff.fuzzing.proposals import proposals
-from perfdiff.fuzzing.trials import Entry, Mishap, Oracle, Trial
+from perfdiff.fuzzing.trials import CorpusEntry, Mishap, Oracle, PairedRun
 from perfdiff.records.schema import Ints, Side
 
 MOST_SHOWN = 3  # inputs that are reported, of functions of their own
@@ -36,7 +36,7 @@ _RESERVE = 0.15  # of the time for making the inputs that were found smaller
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SearchLimits:
     """How far a search goes: bytes of an input, seconds, inputs tried (None: as many as the time allows), and the seed of its chance."""
 
     size: int
@@ -46,11 +46,11 @@ class Limits:
 
 
 @dataclass(slots=True)
-class Search:
+class InputSearch:
     """A search with its corpus; `advance` is told of each input, `words` are those of the program."""
 
     oracle: Oracle
-    limits: Limits
+    limits: SearchLimits
     words: Sequence[bytes]
     advance: Callable[[str], None]
     least_ratio: float
@@ -62,12 +62,12 @@ class Search:
     _seeds_tried: int = 0
     _worst_factor: float = 1.0
     _worsened: int = 0  # how many had been tried when that was met
-    _steps: list[Family] = field(default_factory=list)
+    _steps: list[InputFamily] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.corpus = Corpus(self.oracle.comparison)
 
-    def found(self, seeds: Sequence[Family]) -> list[Entry]:
+    def worst_inputs(self, seeds: Sequence[InputFamily]) -> list[CorpusEntry]:
         """Return the inputs on which head does more than base, as small as they can be made, the worst first, each of another function."""
         self._learn_patience(seeds)
         for size, share in ((self._small, _SWEEP), (self.limits.size, _SWEEP_AGAIN)):
@@ -80,7 +80,7 @@ class Search:
             self._try(mutator.mutated(chosen.family, [parent.family for parent in parents]), size)
         return [self._reduced(entry) for entry in self._worst]
 
-    def _sweep(self, seeds: Sequence[Family], size: int, share: float) -> None:
+    def _sweep(self, seeds: Sequence[InputFamily], size: int, share: float) -> None:
         """Try what seeds suggest, each once, in inputs of a size, until a share of the time is over."""
         known: set[tuple[Segment, ...]] = set()
         for family in self._suggested(seeds):
@@ -103,7 +103,7 @@ class Search:
         is_late = time.monotonic() - self._started > share * self.limits.seconds
         return is_late or (self.limits.inputs is not None and self.tried >= share * self.limits.inputs)
 
-    def _learn_patience(self, seeds: Sequence[Family]) -> None:
+    def _learn_patience(self, seeds: Sequence[InputFamily]) -> None:
         """Try the seeds, and learn how long a run may take."""
         took: list[float] = []
         for seed in seeds:
@@ -113,7 +113,7 @@ class Search:
         self._seeds_tried = self.tried
         self._patience_s = max(_LEAST_PATIENCE_S, _PATIENCE * statistics.median(took)) if took else _LEAST_PATIENCE_S
 
-    def _suggested(self, seeds: Sequence[Family]) -> Iterator[Family]:
+    def _suggested(self, seeds: Sequence[InputFamily]) -> Iterator[InputFamily]:
         """Yield what seeds suggest, in turns, and from when it is met on what those inputs suggest that reached something new."""
         turns = deque(proposals(seed, self.words) for seed in seeds)
         while turns:
@@ -125,7 +125,7 @@ class Search:
                 turns.append(suggestions)
                 yield family
 
-    def _try(self, family: Family, size: int) -> None:
+    def _try(self, family: InputFamily, size: int) -> None:
         """Try an input of a size, or the largest below at which it ends, and keep it where it is worth it.
 
         Where head does more, it is tried in the largest size as well.
@@ -142,28 +142,28 @@ class Search:
         if len(new) and not family.dial and self.tried > self._seeds_tried:
             self._steps.append(self._step(family, new))
 
-    def _step(self, family: Family, new: Ints) -> Family:
+    def _step(self, family: InputFamily, new: Ints) -> InputFamily:
         """Return a single input, as small as it can be made, that reaches places which only one of a family did."""
 
-        def reaches(smaller: Family) -> bool:
+        def reaches(smaller: InputFamily) -> bool:
             trial = self._trial(smaller, 1)
             return trial.is_whole and bool(trial.counts[Side.HEAD][new].any())
 
         whole = replace(family, segments=(Segment(family.content(2)[:_STEP_BYTES]),))
         return reduction.reduced(whole, reaches, _STEP_TRIALS)
 
-    def _entry(self, family: Family, size: int) -> Entry | None:
+    def _entry(self, family: InputFamily, size: int) -> CorpusEntry | None:
         ended = self._largest(family, family.times_within(size))
         if ended is None:
             return None
         times, trial = ended
         slowdown = self._slowdown(family, times, trial) if trial.seems_slower else 1.0
-        return Entry(family, times, trial, self.oracle.comparison.ratio(trial), slowdown)
+        return CorpusEntry(family, times, trial, self.oracle.comparison.ratio(trial), slowdown)
 
-    def _largest(self, family: Family, times: int) -> tuple[int, Trial] | None:
+    def _largest(self, family: InputFamily, times: int) -> tuple[int, PairedRun] | None:
         """Return the most repetitions of a family's input, up to `times`, that both sides end with, and what they did; else None."""
         hanging = 0
-        ended: tuple[int, Trial] | None = None
+        ended: tuple[int, PairedRun] | None = None
         while ended is None:
             trial = self._trial(family, times)
             if trial.is_whole:
@@ -184,12 +184,12 @@ class Search:
                 hanging = middle
         return ended
 
-    def _trial(self, family: Family, times: int) -> Trial:
+    def _trial(self, family: InputFamily, times: int) -> PairedRun:
         self.tried += 1
         self.advance(f"{self.tried:,} inputs, at most ×{self._worst_factor:.3g}")
         return self.oracle.trial(family, times, self._patience_s)
 
-    def _slowdown(self, family: Family, times: int, trial: Trial) -> float:
+    def _slowdown(self, family: InputFamily, times: int, trial: PairedRun) -> float:
         """Return head's CPU time over base's, by the least of some runs; 1 where it is not slower after all."""
         least = dict(trial.cpu_ns)
         for _ in range(_REPEATS):
@@ -199,26 +199,28 @@ class Search:
             least = {side: min(ns, again.cpu_ns[side]) for side, ns in least.items()}
         return least[Side.HEAD] / least[Side.BASE] if replace(trial, cpu_ns=least).seems_slower else 1.0
 
-    def _tell(self, family: Family, times: int, trial: Trial) -> None:
+    def _tell(self, family: InputFamily, times: int, trial: PairedRun) -> None:
         if trial.failures and all(mishap.failures != trial.failures for mishap in self.mishaps):
             self.mishaps.append(Mishap(family, times, dict(trial.failures)))
 
     @property
-    def _worst(self) -> list[Entry]:
+    def _worst(self) -> list[CorpusEntry]:
         return [entry for entry in self.corpus.leading if entry.factor >= self.least_ratio][:MOST_SHOWN]
 
-    def _reduced(self, entry: Entry) -> Entry:
+    def _reduced(self, entry: CorpusEntry) -> CorpusEntry:
         """Return an input without what is not needed to be as much worse."""
         smallest = entry
 
-        def shows_as_much(smaller: Family) -> bool:
+        def shows_as_much(smaller: InputFamily) -> bool:
             nonlocal smallest
+            if self._is_over(1.0):
+                return False
             trial = self._trial(smaller, entry.times)
             if not trial.is_whole:
                 return False
             ratio = self.oracle.comparison.ratio(trial)
             slowdown = trial.cpu_ns[Side.HEAD] / trial.cpu_ns[Side.BASE] if entry.slowdown > 1.0 else 1.0
-            reduced = Entry(smaller, entry.times, trial, ratio, slowdown)
+            reduced = CorpusEntry(smaller, entry.times, trial, ratio, slowdown)
             if reduced.value < _KEPT * entry.value:
                 return False
             smallest = reduced

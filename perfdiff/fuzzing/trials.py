@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from perfdiff.fuzzing.families import Family
+from perfdiff.fuzzing.families import InputFamily
 from perfdiff.records.places import Place
 from perfdiff.records.schema import Floats, Ints, Side
 
@@ -22,7 +22,7 @@ LEAST_SLOWDOWN = 1.5
 LEAST_EXTRA_NS = 20e6
 
 
-class Failure(StrEnum):
+class MishapKind(StrEnum):
     """Why a run has no counts."""
 
     HANG = "hang"
@@ -30,7 +30,7 @@ class Failure(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class PairedRun:
     """What each side did with an input: `counts` of its places, CPU time and exit code, or why there are none.
 
     A lone revision stands on both sides: base's figures are those of a quarter of the input, four times, so that head has more where growth
@@ -40,7 +40,7 @@ class Trial:
     counts: Mapping[Side, Ints]
     cpu_ns: Mapping[Side, float]
     exit_codes: Mapping[Side, int]
-    failures: Mapping[Side, Failure]
+    failures: Mapping[Side, MishapKind]
 
     @property
     def is_whole(self) -> bool:
@@ -50,7 +50,7 @@ class Trial:
     @property
     def hangs(self) -> bool:
         """Return whether a side did not come to an end."""
-        return Failure.HANG in self.failures.values()
+        return MishapKind.HANG in self.failures.values()
 
     @property
     def seems_slower(self) -> bool:
@@ -63,17 +63,17 @@ class Oracle(Protocol):
     """Runs both sides on inputs."""
 
     @property
-    def comparison(self) -> Comparison:
+    def comparison(self) -> PlaceComparison:
         """Return what tells work of the two sides apart."""
         ...
 
-    def trial(self, family: Family, times: int, limit_s: float) -> Trial:
+    def trial(self, family: InputFamily, times: int, limit_s: float) -> PairedRun:
         """Return what both sides do with the input of a family; what takes longer than `limit_s` hangs."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PlaceComparison:
     """Which places of the two sides are the same, and which may be counted.
 
     `heads` (places of base,) are the indices of the same places in head, below 0 where there is none; `steady` (places,) by side those
@@ -84,7 +84,7 @@ class Comparison:
     heads: Ints
     steady: Mapping[Side, npt.NDArray[np.bool_]]
 
-    def extra(self, trial: Trial) -> Floats:
+    def extra(self, trial: PairedRun) -> Floats:
         """Return how much more often each place of head ran than the same one of base."""
         matched = self.heads >= 0
         more = np.where(self.steady[Side.HEAD], trial.counts[Side.HEAD], 0).astype(np.float64)
@@ -92,15 +92,15 @@ class Comparison:
         np.subtract.at(more, self.heads[matched], before[matched])
         return more
 
-    def work(self, trial: Trial, side: Side) -> float:
+    def work(self, trial: PairedRun, side: Side) -> float:
         """Return how many lines a side executed."""
         return float(trial.counts[side][self.steady[side]].sum())
 
-    def ratio(self, trial: Trial) -> float:
+    def ratio(self, trial: PairedRun) -> float:
         """Return head's work over base's."""
         return (self.work(trial, Side.HEAD) + 1) / (self.work(trial, Side.BASE) + 1)
 
-    def changed_most(self, trial: Trial) -> Place | None:
+    def changed_most(self, trial: PairedRun) -> Place | None:
         """Return the line that base has not which ran most often, None where none ran."""
         counts = np.array(trial.counts[Side.HEAD], dtype=np.int64)
         counts[self.heads[self.heads >= 0]] = 0
@@ -122,12 +122,12 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CorpusEntry:
     """An input that was tried: `ratio` is head's work over base's, `slowdown` its CPU time over base's, 1 where that does not seem more."""
 
-    family: Family
+    family: InputFamily
     times: int
-    trial: Trial
+    trial: PairedRun
     ratio: float
     slowdown: float = 1.0
 
@@ -151,7 +151,7 @@ class Entry:
 class Mishap:
     """An input with which sides crashed or did not come to an end, in `file` where it was written to one."""
 
-    family: Family
+    family: InputFamily
     times: int
-    failures: Mapping[Side, Failure]
+    failures: Mapping[Side, MishapKind]
     file: Path | None = None

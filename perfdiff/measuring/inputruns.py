@@ -17,8 +17,8 @@ from perfdiff.collect.runs.runfeatures import columns
 from perfdiff.collect.runs.schedule import Slot
 from perfdiff.config import INPUT, WorkloadConfig
 from perfdiff.errors import RunFailedError, RunTimeoutError, store_errors
-from perfdiff.fuzzing.families import Family
-from perfdiff.fuzzing.trials import Comparison, Failure, Trial
+from perfdiff.fuzzing.families import InputFamily
+from perfdiff.fuzzing.trials import MishapKind, PairedRun, PlaceComparison
 from perfdiff.records.places import PlaceCounts, PlaceExperiment, merged
 from perfdiff.records.schema import Floats, Ints, Phase, Point, Revision, Side
 from perfdiff.revisions.pins import PinnedPair
@@ -47,7 +47,7 @@ class InputRuns:
     configs: Mapping[str, WorkloadConfig]
     suffixes: Mapping[str, str]
     room: Path
-    comparison: Comparison = field(init=False)
+    comparison: PlaceComparison = field(init=False)
     _rows: Mapping[Side, Ints] = field(init=False)
     _empty: Mapping[Side, PlaceCounts] = field(init=False)
     _made: int = 0
@@ -62,8 +62,8 @@ class InputRuns:
             self._empty[side] = PlaceCounts((), places, np.zeros((len(places), 0)), {}, reader.sources)
         base, head = self._empty[Side.BASE], self._empty[self.sides[-1]]
         heads = counterparts.heads(self.pins, base, head) if base is not head else np.arange(len(base.places))
-        counted = {Side.BASE: base, Side.HEAD: head}
-        self.comparison = Comparison(head.places, heads, {side: np.ones(len(each.places), dtype=bool) for side, each in counted.items()})
+        steady = {side: np.ones(len(empty.places), dtype=bool) for side, empty in ((Side.BASE, base), (Side.HEAD, head))}
+        self.comparison = PlaceComparison(head.places, heads, steady)
 
     @property
     def sides(self) -> tuple[Side, ...]:
@@ -80,27 +80,26 @@ class InputRuns:
         """Return what is searched."""
         return {side: (self.pins.base if side is Side.BASE else self.pins.head).revision for side in self.sides}
 
-    def require_steady(self, seed: Family) -> float:
+    def require_steady(self, seed: InputFamily) -> float:
         """Leave places out of the comparison that run another number of times when a seed is run again; return their share."""
         first, again = ({side: self._run(side, seed, 1, np.inf) for side in self.sides} for _ in range(2))
-        unsteady = 0.0
+        shares = [0.0]
         for side in Side:
             own = side if side in first else Side.BASE
-            one, other = first[own], again[own]
-            if isinstance(one, Failure) or isinstance(other, Failure):
-                continue
-            self.comparison.steady[side][:] = one.counts == other.counts
-            unsteady = max(unsteady, float((one.counts != other.counts)[one.counts > 0].mean()) if one.counts.any() else 0.0)
-        return unsteady
+            before, after = first[own], again[own]
+            if not isinstance(before, MishapKind) and not isinstance(after, MishapKind):
+                self.comparison.steady[side][:] = before.counts == after.counts
+                shares.append(float((before.counts != after.counts).sum()) / max(1, int((before.counts > 0).sum())))
+        return max(shares)
 
-    def trial(self, family: Family, times: int, limit_s: float) -> Trial:
+    def trial(self, family: InputFamily, times: int, limit_s: float) -> PairedRun:
         """Return what both sides do with an input; raise PerfdiffError where that says nothing of the input."""
         if self.is_alone:
             return self._alone(family, times, limit_s)
         ran = self._together(family, times, limit_s) or {side: self._run(side, family, times, limit_s) for side in self.sides}
         return _trial(ran, dict.fromkeys(ran, 1))
 
-    def _together(self, family: Family, times: int, limit_s: float) -> Mapping[Side, PlacesOfRun | Failure] | None:
+    def _together(self, family: InputFamily, times: int, limit_s: float) -> Mapping[Side, PlacesOfRun | MishapKind] | None:
         """Return the runs of both sides at the same time; None where one of them fails, as only lone runs tell which.
 
         Where one does not end, both count as hanging as long as a smaller input may do.
@@ -110,14 +109,14 @@ class InputRuns:
         if config.alone or len(cpus) < len(slots) or self.collector.is_served(slots[0]) or not self.collector.apart(slots):
             return None
         try:
-            ran = self.collector.count_places_together(slots, cpus)
+            ran = self.collector.count_places(slots, cpus)
         except RunTimeoutError:
-            return dict.fromkeys(self.sides, Failure.HANG) if family.grows and times > 1 else None
+            return dict.fromkeys(self.sides, MishapKind.HANG) if family.grows and times > 1 else None
         except RunFailedError:
             return None
         return {slot.side: self._whole(slot.side, run) for slot, run in zip(slots, ran, strict=True)}
 
-    def _alone(self, family: Family, times: int, limit_s: float) -> Trial:
+    def _alone(self, family: InputFamily, times: int, limit_s: float) -> PairedRun:
         if not family.grows or times < _QUARTER:
             ran = self._run(Side.BASE, family, times, limit_s)
             return _trial({Side.BASE: ran, Side.HEAD: ran}, dict.fromkeys(Side, 1))
@@ -125,7 +124,7 @@ class InputRuns:
         whole = self._run(Side.BASE, family, times, limit_s)
         return _trial({Side.BASE: part, Side.HEAD: whole}, {Side.BASE: _QUARTER, Side.HEAD: 1})
 
-    def over_sizes(self, family: Family, sizes: Sequence[int]) -> Sized | None:
+    def over_sizes(self, family: InputFamily, sizes: Sequence[int]) -> Sized | None:
         """Return what runs of each of some sizes of an input did, by numbers of repetitions; None where one fails."""
         counts: dict[Side, list[Ints]] = {side: [] for side in self.sides}
         cpu_ns: dict[Side, list[float]] = {side: [] for side in self.sides}
@@ -134,7 +133,7 @@ class InputRuns:
         for times in sizes:
             for side in self.sides:
                 ran = self._run(side, family, times, np.inf)
-                if isinstance(ran, Failure):
+                if isinstance(ran, MishapKind):
                     return None
                 counts[side].append(np.where(self.comparison.steady[side], ran.counts, 0))
                 cpu_ns[side].append(ran.cpu_ns)
@@ -152,7 +151,7 @@ class InputRuns:
         heads = self.comparison.heads if not self.is_alone else np.empty(0, dtype=np.int64)
         return Sized(PlaceExperiment(self.revisions, counted, heads), {side: np.array(times) for side, times in cpu_ns.items()})
 
-    def _point(self, family: Family, times: int) -> tuple[Point, WorkloadConfig]:
+    def _point(self, family: InputFamily, times: int) -> tuple[Point, WorkloadConfig]:
         """Return a point with its workload, its input written."""
         config = self.configs[family.workload]
         parameters = dict(family.parameters(times))
@@ -165,7 +164,7 @@ class InputRuns:
         self._made += 1
         return Point(self._made, config.name, parameters, workloads.filled(config.command, parameters)), config
 
-    def _slots(self, sides: Sequence[Side], family: Family, times: int, limit_s: float) -> list[Slot]:
+    def _slots(self, sides: Sequence[Side], family: InputFamily, times: int, limit_s: float) -> list[Slot]:
         """Return runs of an input, which the collector knows from then on."""
         point, config = self._point(family, times)
         config = replace(config, timeout_s=min(limit_s, config.timeout_s), exit_codes=_ANY_EXIT)
@@ -173,14 +172,14 @@ class InputRuns:
         self.collector.inputs = InputFiles.seen(Path(), [config])
         return [Slot(Phase.PLACED, point, side, 0) for side in sides]
 
-    def _run(self, side: Side, family: Family, times: int, limit_s: float) -> PlacesOfRun | Failure:
-        [slot] = self._slots([side], family, times, limit_s)
+    def _run(self, side: Side, family: InputFamily, times: int, limit_s: float) -> PlacesOfRun | MishapKind:
         try:
-            return self._whole(side, self.collector.count_places(slot))
+            [run] = self.collector.count_places(self._slots([side], family, times, limit_s))
         except RunTimeoutError:
-            return Failure.HANG
+            return MishapKind.HANG
         except RunFailedError:
-            return Failure.CRASH
+            return MishapKind.CRASH
+        return self._whole(side, run)
 
     def _whole(self, side: Side, run: PlacesOfRun) -> PlacesOfRun:
         """Return a run whose instances of one code are counted as one place."""
@@ -188,11 +187,11 @@ class InputRuns:
         return replace(run, counts=counts.astype(np.int64))
 
 
-def _trial(ran: Mapping[Side, PlacesOfRun | Failure], factors: Mapping[Side, int]) -> Trial:
-    ended = {side: run for side, run in ran.items() if not isinstance(run, Failure)}
-    return Trial(
+def _trial(ran: Mapping[Side, PlacesOfRun | MishapKind], factors: Mapping[Side, int]) -> PairedRun:
+    ended = {side: run for side, run in ran.items() if not isinstance(run, MishapKind)}
+    return PairedRun(
         counts={side: factors[side] * run.counts for side, run in ended.items()},
         cpu_ns={side: factors[side] * run.cpu_ns for side, run in ended.items()},
         exit_codes={side: run.exit_code for side, run in ended.items()},
-        failures={side: run for side, run in ran.items() if isinstance(run, Failure)},
+        failures={side: run for side, run in ran.items() if isinstance(run, MishapKind)},
     )

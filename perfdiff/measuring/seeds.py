@@ -10,12 +10,13 @@ from pathlib import Path
 
 from perfdiff.config import INPUT, WorkloadConfig
 from perfdiff.errors import UsageError
-from perfdiff.fuzzing.families import Family, Values, plain
+from perfdiff.fuzzing.families import InputFamily, Values, plain
+from perfdiff.languages.installed import installed
 
 MOST_SEEDS = 24  # of a workload, the smallest: what they suggest is made of their parts
 _LARGEST = 4096  # bytes of a seed that are used
 _DIAL_SPAN = 4  # times a numeric parameter's largest value
-_PROGRAMS = frozenset((".py", ".php", ".sh", ".jar", ".class", ".java", ".so", ".exe", ""))  # suffixes of what commands run
+_PROGRAMS = frozenset(("", ".sh", ".jar")).union(*(traits.files.sources for traits in installed()))  # suffixes of what commands run
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +26,14 @@ class Seeds:
     The commands of workloads with inputs have a place for one, and no `inputs` of their own.
     """
 
-    families: tuple[Family, ...]
+    families: tuple[InputFamily, ...]
     workloads: Mapping[str, WorkloadConfig]
     suffixes: Mapping[str, str]
 
 
 def seeds(configs: Sequence[WorkloadConfig], project: Path, tree: Path) -> Seeds:
     """Return what workloads have to start from, in the checkout `project` or a built `tree`; raise UsageError where that is nothing."""
-    families: list[Family] = []
+    families: list[InputFamily] = []
     workloads: dict[str, WorkloadConfig] = {}
     suffixes: dict[str, str] = {}
     for config in configs:
@@ -52,7 +53,7 @@ def seeds(configs: Sequence[WorkloadConfig], project: Path, tree: Path) -> Seeds
     return Seeds(tuple(families), workloads, suffixes)
 
 
-def _of_files(workload: WorkloadConfig, files: Sequence[Path]) -> Iterator[Family]:
+def _of_files(workload: WorkloadConfig, files: Sequence[Path]) -> Iterator[InputFamily]:
     for path in files:
         text = path.read_bytes()[:_LARGEST]
         yield from (plain(workload.name, text, values) for values in _one_by_one(workload))
@@ -65,14 +66,14 @@ def _one_by_one(workload: WorkloadConfig) -> Iterator[Values]:
     yield from ({**usual, name: value} for name, values in workload.parameters.items() for value in values[1:])
 
 
-def _of_numbers(workload: WorkloadConfig) -> Iterator[Family]:
+def _of_numbers(workload: WorkloadConfig) -> Iterator[InputFamily]:
     """Yield each parameter that has numbers alone, as what may take any whole number."""
     for dial, values in workload.parameters.items():
         numbers = [value for value in values if isinstance(value, int | float) and value >= 1]
         if len(numbers) == len(values):
             others = replace(workload, parameters={name: other for name, other in workload.parameters.items() if name != dial})
             yield from (
-                Family(workload.name, values=fixed, dial=dial, most=int(_DIAL_SPAN * max(numbers))) for fixed in _one_by_one(others)
+                InputFamily(workload.name, values=fixed, dial=dial, most=int(_DIAL_SPAN * max(numbers))) for fixed in _one_by_one(others)
             )
 
 
@@ -86,9 +87,8 @@ def _with_place(config: WorkloadConfig, project: Path, tree: Path) -> tuple[Work
     for name, values in config.parameters.items():
         files = [path for value in values if (path := _file(str(value), tree, project)) is not None]
         if len(files) == len(values):
-            command = re.sub(
-                rf"[^\s'\"=<]*\{{{name}\}}", f"{{{INPUT}}}", config.command
-            )  # the place is another, and so no folder leads to it
+            # An input lies elsewhere, and no folder leads to it.
+            command = re.sub(rf"[^\s'\"=<]*\{{{name}\}}", f"{{{INPUT}}}", config.command)
             others = {other: kept for other, kept in config.parameters.items() if other != name}
             return replace(config, command=command, parameters=others), files
     for word in _words(config.command):

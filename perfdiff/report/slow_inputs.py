@@ -9,9 +9,9 @@ from typing import Any
 from perfdiff import units
 from perfdiff.analysis.findings import EndToEnd, Verdict
 from perfdiff.analysis.trends.findings import Difference
-from perfdiff.fuzzing.families import Family, Segment
+from perfdiff.fuzzing.families import InputFamily, Segment
 from perfdiff.fuzzing.findings import SearchFindings, SlowInput
-from perfdiff.fuzzing.trials import Failure, Mishap
+from perfdiff.fuzzing.trials import Mishap, MishapKind
 from perfdiff.models.trend import Law
 from perfdiff.records.schema import Side
 from perfdiff.report import markdown as tickets
@@ -22,57 +22,57 @@ from perfdiff.report.trends import wording as growth
 
 SCHEMA = "perfdiff.search/1"
 _LONGEST = 40  # characters of a part that a sentence quotes
-_HAPPENED = {Failure.HANG: "does not end in time", Failure.CRASH: "crashes"}
+_HAPPENED = {MishapKind.HANG: "does not end in time", MishapKind.CRASH: "crashes"}
 
 
-def text(found: SearchFindings, *, width: int = 100, colour: bool = False) -> str:
+def text(findings: SearchFindings, *, width: int = 100, colour: bool = False) -> str:
     """Return the answer, each input with what it shows, and how far the search went."""
-    return terminal.render_blocks(list(_blocks(found)), width=width, colour=colour)
+    return terminal.render_blocks(list(_blocks(findings)), width=width, colour=colour)
 
 
-def markdown(found: SearchFindings) -> str:
+def markdown(findings: SearchFindings) -> str:
     """Return the same as Markdown for a ticket."""
-    first, *rest = _blocks(found)
+    first, *rest = _blocks(findings)
     assert isinstance(first, Sentence)
-    return tickets.render_blocks(first, _title(found), tuple(rest))
+    return tickets.render_blocks(first, _title(findings), tuple(rest))
 
 
-def answer(found: SearchFindings) -> str:
+def answer(findings: SearchFindings) -> str:
     """Return the worst input that was found in a sentence, or that none was, with what was tried."""
-    if not found.inputs:
-        return f"{_none(found)}: {_tried(found)}."
-    worst = next((shown for shown in found.inputs if shown.verdict is found.verdict), found.inputs[0])
-    return f"{_lead(found)}: {_shows(worst)}."
+    if not findings.inputs:
+        return f"{_none(findings)}: {_tried(findings)}."
+    worst = next((shown for shown in findings.inputs if shown.verdict is findings.verdict), findings.inputs[0])
+    return f"{_lead(findings)}: {_shows(worst)}."
 
 
-def json_document(found: SearchFindings) -> dict[str, Any]:
+def json_document(findings: SearchFindings) -> dict[str, Any]:
     """Return what `search --format json` writes; what is absent is None."""
     return {
         "schema": SCHEMA,
-        "verdict": found.verdict.value,
-        "answer": answer(found),
-        "revisions": {side.value: {"rev": revision.rev, "commit": revision.commit} for side, revision in found.revisions.items()},
-        "tried": found.tried,
-        "seconds": found.seconds,
-        "seeds": found.seeds,
-        "size": found.size,
-        "reached": found.reached,
-        "lines": found.matters,
-        "largest_ratio": found.most,
-        "inputs": [_input(shown) for shown in found.inputs],
+        "verdict": findings.verdict.value,
+        "answer": answer(findings),
+        "revisions": {side.value: {"rev": revision.rev, "commit": revision.commit} for side, revision in findings.revisions.items()},
+        "tried": findings.tried,
+        "seconds": findings.seconds,
+        "seeds": findings.seeds,
+        "size": findings.size,
+        "reached": findings.reached,
+        "lines": findings.matters,
+        "largest_ratio": findings.most,
+        "inputs": [_input(shown) for shown in findings.inputs],
         "mishaps": [
             {
                 "input": described(mishap.family, mishap.times),
                 "file": str(mishap.file) if mishap.file else None,
                 "failures": {side.value: failure.value for side, failure in mishap.failures.items()},
             }
-            for mishap in found.mishaps
+            for mishap in findings.mishaps
         ],
-        "notes": [{"slug": note.slug, "text": note.text} for note in found.notes],
+        "notes": [{"slug": note.slug, "text": note.text} for note in findings.notes],
     }
 
 
-def described(family: Family, times: int) -> str:
+def described(family: InputFamily, times: int) -> str:
     """Return what an input is made of: `8,191 × "[" and 8,191 × "]"`."""
     if family.dial:
         return f"{family.dial} = {times:,}"
@@ -89,22 +89,22 @@ def _part(segment: Segment, times: int) -> str:
     return f"{times:,} × {said}" if segment.repeats else said
 
 
-def _blocks(found: SearchFindings) -> Iterator[Block]:
-    yield Sentence(answer(found), wording.TONES[found.verdict] if found.inputs else Tone.STRONG)
-    for number, shown in enumerate(found.inputs, 1):
+def _blocks(findings: SearchFindings) -> Iterator[Block]:
+    yield Sentence(answer(findings), wording.TONES[findings.verdict] if findings.inputs else Tone.STRONG)
+    for number, shown in enumerate(findings.inputs, 1):
         yield Sentence(f"Input {number}", Tone.STRONG)
         yield Facts(tuple(_facts(shown)))
         yield Listing("to keep it as a workload", tuple(_configuration(shown)))
-    if found.inputs:
-        yield Sentence(f"{_tried(found)[0].upper()}{_tried(found)[1:]}.", Tone.MUTED)
-    if found.mishaps:
-        yield Items("Crashes and hangs, which are no slow-downs", tuple(_mishap(mishap) for mishap in found.mishaps))
-    if found.notes:
-        yield Items("Notes", tuple(f"{printable(note.text)} ({note.slug})" for note in found.notes))
+    if findings.inputs:
+        yield Sentence(f"{_tried(findings)[0].upper()}{_tried(findings)[1:]}.", Tone.MUTED)
+    if findings.mishaps:
+        yield Items("Crashes and hangs, which are no slow-downs", tuple(_mishap(mishap) for mishap in findings.mishaps))
+    if findings.notes:
+        yield Items("Notes", tuple(f"{printable(note.text)} ({note.slug})" for note in findings.notes))
 
 
-def _title(found: SearchFindings) -> str:
-    return "search, " + " → ".join(wording.revision(revision) for _, revision in sorted(found.revisions.items()))
+def _title(findings: SearchFindings) -> str:
+    return "search, " + " → ".join(wording.revision(revision) for _, revision in sorted(findings.revisions.items()))
 
 
 def _facts(shown: SlowInput) -> Iterator[Fact]:
@@ -124,7 +124,7 @@ def _lines(shown: SlowInput) -> str:
     return f"{units.times(base)} → {units.times(head)} ({units.ratio(shown.entry.ratio)}) at {_size(shown.entry.family, shown.entry.size)}"
 
 
-def _size(family: Family, size: int) -> str:
+def _size(family: InputFamily, size: int) -> str:
     return f"{family.dial} = {size:,}" if family.dial else units.size(size)
 
 
@@ -145,7 +145,8 @@ def _culprit(shown: SlowInput) -> str | None:
 
 def _by_time(shown: SlowInput) -> str | None:
     """Say how the CPU time of runs grows, and which changed line ran most, where what lines do shows nothing."""
-    said = [f"CPU time is {law.growth.value} in {law.feature} in {side}" for side, law in sorted(shown.laws.items())]
+    grown = [f"{law.growth.value} in {side}" for side, law in sorted(shown.laws.items())]
+    said = [f"CPU time is {' and '.join(grown)} over {next(iter(shown.laws.values())).feature}"] if grown else []
     if shown.changed is not None:
         where = printable(growth.where(shown.changed))
         said.append(f"no line runs more often; of changed ones that of `{printable(shown.changed.function)}` ({where}) ran most")
@@ -188,18 +189,19 @@ def _grown(shown: SlowInput) -> str:
     return f"{units.ratio(shown.entry.ratio)} what linear growth from a quarter of it would be"
 
 
-def _none(found: SearchFindings) -> str:
-    if Side.HEAD in found.revisions:
+def _none(findings: SearchFindings) -> str:
+    if Side.HEAD in findings.revisions:
         return "No input found on which head does more"
     return "No input found with which work grows more than linearly"
 
 
-def _tried(found: SearchFindings) -> str:
-    seeds, lines = wording.plural(found.seeds, "seed"), wording.plural(found.matters, "line")
-    reached = f"{wording.percent(found.reached)} of the {lines} of functions that changed or did more were reached" if found.matters else ""
-    size = units.size(found.size)
-    said = f"{found.tried:,} inputs of up to {size} from {seeds} in {units.duration(found.seconds * 1e9)}"
-    return ", ".join(filter(None, (said, reached, f"at most {units.ratio(found.most)} the work")))
+def _tried(findings: SearchFindings) -> str:
+    seeds, lines = wording.plural(findings.seeds, "seed"), wording.plural(findings.matters, "line")
+    of_changed = f"{wording.percent(findings.reached)} of the {lines} of functions that changed or did more were reached"
+    reached = of_changed if findings.matters else ""
+    size = units.size(findings.size)
+    said = f"{findings.tried:,} inputs of up to {size} from {seeds} in {units.duration(findings.seconds * 1e9)}"
+    return ", ".join(filter(None, (said, reached, f"at most {units.ratio(findings.most)} the work")))
 
 
 def _mishap(mishap: Mishap) -> str:
@@ -259,14 +261,14 @@ def _growth(law: Law | None) -> dict[str, Any] | None:
     return {"says": law.says, "class": law.growth.value, "exponent": law.b, "ci": list(law.ci_b)}
 
 
-def _lead(found: SearchFindings) -> str:
-    if Side.HEAD not in found.revisions:
+def _lead(findings: SearchFindings) -> str:
+    if Side.HEAD not in findings.revisions:
         return "Work grows more than linearly on an input that was found"
-    return _LEADS[found.verdict]
+    return _LEADS[findings.verdict]
 
 
 _LEADS = {
     Verdict.REGRESSION: "Regression on an input that was found",
-    Verdict.INCONCLUSIVE: "Inconclusive: head does more on an input that was found, which whole runs do not show beyond doubt",
-    Verdict.UNCHANGED: "No regression: head executes more lines on an input that was found, and takes no longer",
+    Verdict.INCONCLUSIVE: "Inconclusive: head does more on an input that was findings, which whole runs do not show beyond doubt",
+    Verdict.UNCHANGED: "No regression: head executes more lines on an input that was findings, and takes no longer",
 }

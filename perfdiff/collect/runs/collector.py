@@ -124,8 +124,7 @@ class Collector:
 
     def collect(self, slots: Iterable[Slot], advance: Callable[[str], None]) -> Iterator[tuple[Run, list[Recording]]]:
         """Yield each run with the recordings of its processes, in the order of `slots`; raise WorkloadError or StoreError."""
-        for slot in slots:
-            yield from self.collect_together([slot], None, advance)
+        yield from (made for slot in slots for made in self.collect_together([slot], None, advance))
 
     def collect_together(
         self, slots: Sequence[Slot], cpus: Collection[int] | None, advance: Callable[[str], None]
@@ -159,12 +158,11 @@ class Collector:
         [(run, _)] = replace(self, targets={(slot.phase, slot.side): quiet}).collect([slot], lambda _: None)
         return run
 
-    def count_places(self, slot: Slot) -> PlacesOfRun:
-        """Return how often each place ran in a run of a target with `places`; raise WorkloadError, RecordingError or StoreError."""
-        return self.count_places_together([slot], None)[0]
+    def count_places(self, slots: Sequence[Slot], cpus: Collection[int] | None = None) -> list[PlacesOfRun]:
+        """Return how often each place ran in a run of each slot; where `cpus` are given they run at the same time, in trees of their own.
 
-    def count_places_together(self, slots: Sequence[Slot], cpus: Collection[int] | None) -> list[PlacesOfRun]:
-        """Return the same of slots that run at the same time on these CPUs, in trees of their own (see `apart`)."""
+        Raises WorkloadError, RecordingError and StoreError.
+        """
         targets = [self.targets[slot.phase, slot.side] for slot in slots]
         readers = iter([target.places for target in targets])
         numbers = range(self._made, self._made + len(slots))
