@@ -1,4 +1,4 @@
-"""What the programs of `fixtures/search` truly take: both sides, built and run by hand on their samples and on the inputs of their recipes."""
+"""What the programs of `fixtures/search` truly take: both sides, built and run by hand on samples and on the inputs of recipes."""
 
 from __future__ import annotations
 
