@@ -54,6 +54,11 @@ class Taken:
         """Return head's time by base's."""
         return self.cpu_s["head"] / self.cpu_s["base"]
 
+    @property
+    def more_s(self) -> float:
+        """Return how many seconds head takes beyond base's."""
+        return self.cpu_s["head"] - self.cpu_s["base"]
+
     def is_alike(self) -> bool:
         """Return whether both sides took as long."""
         return ALIKE[0] <= self.ratio <= ALIKE[1]
@@ -76,14 +81,13 @@ class Truth:
         return all(outcomes)
 
     def growth(self, case: Case) -> float | None:
-        """Return how head's time beyond that of the samples grows: the power of the repetitions, or the factor of one more."""
+        """Return how head's time beyond base's grows: the power of the repetitions, or the factor of one more."""
         if self.smaller is None:
             return None
-        idle = min(taken.cpu_s["head"] for taken in self.samples)
-        more = (self.recipes[0].cpu_s["head"] - idle) / max(self.smaller.cpu_s["head"] - idle, 1e-4)
+        more = self.recipes[0].more_s / max(self.smaller.more_s, 1e-4)
         if case.expected["growth"] == "exponential":
             return float(more ** (1 / 4))
-        return math.log2(more) if more > 0 else None
+        return math.log2(max(more, 1.0))
 
 
 def measured(case: Case, room: Path, runs: int = RUNS) -> Truth:
