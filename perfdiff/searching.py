@@ -21,7 +21,7 @@ from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.suites import Suites
 from perfdiff.collect.trees.upkeep import Upkeep
 from perfdiff.config import WorkloadConfig
-from perfdiff.errors import WorkloadError, store_errors
+from perfdiff.errors import store_errors
 from perfdiff.fuzzing import proposals
 from perfdiff.fuzzing.families import InputFamily
 from perfdiff.fuzzing.findings import SearchFindings, SlowInput
@@ -38,6 +38,7 @@ from perfdiff.request import Request
 from perfdiff.revisions.pins import Pin, PinnedPair, resolve_some
 from perfdiff.revisions.repository import find_repository
 
+_STEEP = 1.5  # times what linear growth from a quarter would be, of a lone revision; n log n is steeper than that from 4 to 16 alone
 _SIZES = 8  # of an input that is shown, for its growth
 _SPAN = 64  # times, from the smallest to the largest of them
 _SIZE = "bytes"  # of an input file, as runs name this feature
@@ -112,12 +113,8 @@ class _Hunt:
         began, compare = time.monotonic(), self.request.config.compare
         unsteady = self.runs.require_steady(self.seeds.families[0])
         progress.stage("searching inputs", None)
-        search = InputSearch(self.runs, limits, self._words, progress.advance, 1 + compare.min_effect)
+        search = InputSearch(self.runs, limits, self._words, progress.advance, _STEEP if self.runs.is_alone else 1 + compare.min_effect)
         entries = search.worst_inputs(self.seeds.families)
-        if not search.corpus.worst and not search.mishaps:
-            raise WorkloadError(
-                "no seed runs to its end, in the same way on both sides: search from inputs that the program takes", slug="no-seeds"
-            )
         shown = tuple(self._shown(entry, number) for number, entry in enumerate(entries, 1))
         mishaps = (
             replace(mishap, file=self._written(mishap.family, mishap.times, f"mishap-{number}"))
@@ -144,12 +141,12 @@ class _Hunt:
         smallest = max(1, entry.times // _SPAN)
         sizes = sorted({round(smallest * (entry.times / smallest) ** (step / (_SIZES - 1))) for step in range(_SIZES)})
         sized = self.runs.over_sizes(family, sizes) if family.grows and len(sizes) > 1 else None
-        kept = sorted({max(1, times) for times in self._kept_sizes(entry)})
-        files = {times: path for times in kept if (path := self._written(family, times, f"{number}-{times}")) is not None}
+        repetitions = sorted({max(1, times) for times in self._kept_sizes(entry)})
+        files = {times: path for times in repetitions if (path := self._written(family, times, f"{number}-{times}")) is not None}
         is_by_lines = entry.ratio >= 1 + compare.min_effect
         return SlowInput(
             entry=entry,
-            workload=self._workload(entry, number, kept, files),
+            workload=self._workload(entry, number, repetitions, files),
             files=files,
             trends=analyse(sized.counts, min_effect=compare.min_effect, seed=compare.seed) if sized and is_by_lines else None,
             laws=_laws_of_time(sized, compare.seed) if sized and not is_by_lines else {},

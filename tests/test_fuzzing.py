@@ -98,6 +98,12 @@ def test_a_seed_suggests_what_makes_programs_slow() -> None:
     assert any(b"strict here.\n" not in content and b"strict" in content for content in contents)
 
 
+def test_letters_beyond_ascii_are_suggested() -> None:
+    contents = [family.content(2).decode() for family in proposals.proposals(SEEDS[0], ())]
+    assert any("Sómé [línk](úrl)" in content for content in contents)
+    assert any("óné" in content and "two" in content for content in contents)
+
+
 def test_words_are_what_stands_in_quotes_in_the_program() -> None:
     assert proposals.words_of(["if (!strcmp(s, \"strict\\n\")) c = '[';", 'puts("strict\\n")', '""']) == (b"strict\n", b"[")
 
@@ -154,7 +160,7 @@ def test_what_crashes_or_hangs_in_any_size_is_told_and_no_finding() -> None:
     crashing, search = searched(Simulated(once, once, crashes=lambda content: b"[[" in content))
     assert crashing == []
     assert [dict(mishap.failures) for mishap in search.mishaps] == [{Side.HEAD: MishapKind.CRASH}]
-    hanging, search = searched(Simulated(once, once, hangs_from=1))
+    hanging, search = searched(Simulated(once, once, hangs_from=50))
     assert hanging == []
     assert [dict(mishap.failures) for mishap in search.mishaps] == [dict.fromkeys(Side, MishapKind.HANG)]
 

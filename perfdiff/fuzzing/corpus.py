@@ -44,8 +44,8 @@ class Corpus:
     @property
     def parents(self) -> list[CorpusEntry]:
         """Return the inputs that others are made from, each once, the worst first."""
-        kept = [*self.leading, *self._champions.values()]
-        return list({id(entry): entry for entry in kept}.values())
+        entries = [*self.leading, *self._champions.values()]
+        return list({id(entry): entry for entry in entries}.values())
 
     @property
     def reached(self) -> float:

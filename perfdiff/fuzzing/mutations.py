@@ -30,8 +30,8 @@ class Mutator:
             else:
                 segments = self._splice(family.segments, self.chance.choice(others).segments)
             family = replace(family, segments=segments)
-        kept = tuple(segment for segment in family.segments if segment.text)
-        return replace(family, segments=kept[:_MOST_SEGMENTS])
+        filled = tuple(segment for segment in family.segments if segment.text)
+        return replace(family, segments=filled[:_MOST_SEGMENTS])
 
     def _split(self, segments: tuple[Segment, ...]) -> tuple[tuple[Segment, ...], list[bytes], tuple[Segment, ...], Segment]:
         """Return the tokens of one of the segments, what stands before and behind it, and the segment."""

@@ -16,6 +16,7 @@ from perfdiff.fuzzing.families import InputFamily, Segment
 TOKEN = re.compile(rb"[A-Za-z_\x80-\xff]+|[0-9]+|[ \t]+|.", re.DOTALL)
 BRACKETS = ((b"(", b")"), (b"[", b"]"), (b"{", b"}"), (b"<", b">"), (b"<a>", b"</a>"), (b'"', b'"'), (b"'", b"'"))
 
+_ACCENTS = {letter.encode(): accented.encode() for letter, accented in zip("aeiou", "áéíóú", strict=True)}
 _LONGEST_STRETCH = 8  # tokens
 _MOST_LINES = 12  # of a seed that are dealt in pairs
 _LITERAL = re.compile(r"""(?P<quote>["'])(?P<text>(?:\\.|(?!(?P=quote))[^\\\n])*)(?P=quote)""")
@@ -48,6 +49,7 @@ def proposals(seed: InputFamily, words: Sequence[bytes]) -> Iterator[InputFamily
         _of_words(pieces, words),
         _single(pieces),
         _numbered(pieces),
+        _accented(pieces),
         _stretches(pieces),
         _whole(text),
     )
@@ -67,16 +69,17 @@ def _whole(text: bytes) -> Iterator[tuple[Segment, ...]]:
 
 def _nested(pieces: Sequence[bytes]) -> Iterator[tuple[Segment, ...]]:
     """Yield brackets that open and close many times around the input, and within it, and those that open only, or close only."""
-    places = dict.fromkeys((0, len(pieces) // 2, len(pieces)))
+    whole = Segment(b"".join(pieces))
     for opening, closing in BRACKETS:
-        many_open, many_close = Segment(opening, repeats=True), Segment(closing, repeats=True)
-        yield (many_open, Segment(b"x"), many_close)
-        yield (Segment(b"".join(pieces)), many_open)
-        for place in places:
-            before, behind = Segment(b"".join(pieces[:place])), Segment(b"".join(pieces[place:]))
-            yield (before, many_open, many_close, behind)
-            yield (before, Segment(opening + closing, repeats=True), behind)
-            yield (before, many_close, behind)
+        yield (Segment(opening, repeats=True), Segment(b"x"), Segment(closing, repeats=True))
+    for opening, closing in BRACKETS:
+        yield (whole, Segment(opening, repeats=True))
+        yield (Segment(opening, repeats=True), whole, Segment(closing, repeats=True))
+    for place, (opening, closing) in itertools.product((len(pieces), len(pieces) // 2), BRACKETS):
+        before, behind = Segment(b"".join(pieces[:place])), Segment(b"".join(pieces[place:]))
+        yield (before, Segment(opening, repeats=True), Segment(closing, repeats=True), behind)
+        yield (before, Segment(opening + closing, repeats=True), behind)
+        yield (before, Segment(closing, repeats=True), behind)
 
 
 def _lines(text: bytes) -> Iterator[tuple[Segment, ...]]:
@@ -98,6 +101,19 @@ def _behind_word(text: bytes) -> int:
     """Return where a number makes a text another one: behind its first word, or at its end."""
     word = re.search(rb"[A-Za-z_]+", text)
     return word.end() if word else len(text.rstrip(b"\n"))
+
+
+def _accented(pieces: Sequence[bytes]) -> Iterator[tuple[Segment, ...]]:
+    """Yield the input, and each of its words, with letters that are not ASCII."""
+    yield (Segment(_with_accents(b"".join(pieces)), repeats=True),)
+    for place, piece in _first_places(pieces, 1):
+        if (accented := _with_accents(piece)) != piece:
+            before, behind = Segment(b"".join(pieces[:place])), Segment(b"".join(pieces[place + 1 :]))
+            yield (before, Segment(accented + b" ", repeats=True), behind)
+
+
+def _with_accents(text: bytes) -> bytes:
+    return re.sub(rb"[aeiou]", lambda match: _ACCENTS[match[0]], text)
 
 
 def _single(pieces: Sequence[bytes]) -> Iterator[tuple[Segment, ...]]:
@@ -144,11 +160,11 @@ def _stretches(pieces: Sequence[bytes]) -> Iterator[tuple[Segment, ...]]:
 
 def _first_places(pieces: Sequence[bytes], length: int) -> Iterator[tuple[int, bytes]]:
     """Yield where each stretch of so many tokens stands first."""
-    known: set[bytes] = set()
+    seen: set[bytes] = set()
     for place in range(len(pieces) - length + 1):
         stretch = b"".join(pieces[place : place + length])
-        if stretch not in known:
-            known.add(stretch)
+        if stretch not in seen:
+            seen.add(stretch)
             yield place, stretch
 
 

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from perfdiff.errors import WorkloadError
 from perfdiff.fuzzing import reduction
 from perfdiff.fuzzing.corpus import Corpus
 from perfdiff.fuzzing.families import InputFamily, Segment
@@ -68,8 +69,15 @@ class InputSearch:
         self.corpus = Corpus(self.oracle.comparison)
 
     def worst_inputs(self, seeds: Sequence[InputFamily]) -> list[CorpusEntry]:
-        """Return the inputs on which head does more than base, as small as they can be made, the worst first, each of another function."""
+        """Return the inputs on which head does more than base, as small as they can be made, the worst first, each of another function.
+
+        Raises WorkloadError where no seed can be run.
+        """
         self._learn_patience(seeds)
+        if not self.corpus.worst:
+            raise WorkloadError(
+                "no seed runs to its end, in the same way on both sides: search from inputs that the program takes", slug="no-seeds"
+            )
         for size, share in ((self._small, _SWEEP), (self.limits.size, _SWEEP_AGAIN)):
             self._sweep(seeds, size, share)
         mutator = Mutator(self.words, random.Random(self.limits.seed))
@@ -82,12 +90,12 @@ class InputSearch:
 
     def _sweep(self, seeds: Sequence[InputFamily], size: int, share: float) -> None:
         """Try what seeds suggest, each once, in inputs of a size, until a share of the time is over."""
-        known: set[tuple[Segment, ...]] = set()
+        seen: set[tuple[Segment, ...]] = set()
         for family in self._suggested(seeds):
             if self._is_over(share) or self._is_settled:
                 return
-            if family.segments not in known:
-                known.add(family.segments)
+            if family.segments not in seen:
+                seen.add(family.segments)
                 self._try(family, size)
 
     @property

@@ -89,7 +89,7 @@ def _with_place(config: WorkloadConfig, project: Path, tree: Path) -> tuple[Work
         if len(files) == len(values):
             # An input lies elsewhere, and no folder leads to it.
             command = re.sub(rf"[^\s'\"=<]*\{{{name}\}}", f"{{{INPUT}}}", config.command)
-            others = {other: kept for other, kept in config.parameters.items() if other != name}
+            others = {other: values for other, values in config.parameters.items() if other != name}
             return replace(config, command=command, parameters=others), files
     for word in _words(config.command):
         if (path := _file(word, tree, project)) is not None:

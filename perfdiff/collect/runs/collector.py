@@ -124,7 +124,7 @@ class Collector:
 
     def collect(self, slots: Iterable[Slot], advance: Callable[[str], None]) -> Iterator[tuple[Run, list[Recording]]]:
         """Yield each run with the recordings of its processes, in the order of `slots`; raise WorkloadError or StoreError."""
-        yield from (made for slot in slots for made in self.collect_together([slot], None, advance))
+        yield from (collected for slot in slots for collected in self.collect_together([slot], None, advance))
 
     def collect_together(
         self, slots: Sequence[Slot], cpus: Collection[int] | None, advance: Callable[[str], None]
@@ -179,7 +179,7 @@ class Collector:
             return reader.read(folder), reader.lost(folder)
 
         executions = self._execute(slots, numbers, cpus, read, look)
-        return [_places(*ran, known) for ran, known in zip(executions, features, strict=True)]
+        return [_places(*ran, described) for ran, described in zip(executions, features, strict=True)]
 
     def apart(self, slots: Sequence[Slot]) -> bool:
         """Return whether slots run in trees of their own."""
