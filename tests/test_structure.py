@@ -59,7 +59,7 @@ ALLOWED = {
     "cluster": _GROUND | {"records", "revisions", "build", "collect", "storage", "engines", "request", "measuring"},
     "outlook": _GROUND | {"records", "statistics", "revisions", "languages", "build", "collect", "storage", "request", "measuring"},
     "concluded": _GROUND | {"records", "models", "analysis"},
-    "outcome": _GROUND | {"records", "revisions", "storage", "engines", "analysis", "concluded"},
+    "outcome": _GROUND | {"records", "revisions", "storage", "engines", "analysis", "fuzzing", "concluded"},
     "clustered": _GROUND | {"records", "revisions", "storage", "engines", "cluster", "measuring", "outcome", "request"},
     "measured": _GROUND | {"records", "build", "storage", "measuring", "outcome", "request", "clustered"},
     "pipeline": _GROUND

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perfdiff.cli import comparison, exits, groups, options, output, suggestions
-from perfdiff.configuration import settings
-from perfdiff.configuration.checking import COMMAND_LINE, checked
+from perfdiff.cli import comparison, exits, groups, inputs_found, options, output, suggestions
+
+if TYPE_CHECKING:
+    from perfdiff.fuzzing.findings import SearchFindings
 
 app = options.application()
 
@@ -26,8 +27,6 @@ For a single revision, search inputs with which its work grows more than linearl
   perfdiff search v1.2 HEAD --time 1m --size 16k
   perfdiff search HEAD -o inputs.json
 """
-
-_KEEP = Path("perfdiff-inputs")
 
 
 class Form(StrEnum):
@@ -52,12 +51,12 @@ def search(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         ),
     ] = None,
     time: Annotated[str, typer.Option("--time", metavar="TIME", help="Search for so long: 90s, 5m, 1h; builds come on top.")] = "5m",
-    size: Annotated[str, typer.Option("--size", metavar="BYTES", help="The largest inputs that are tried: 16k, 64k, 1M.")] = "64k",
+    size: Annotated[str, typer.Option("--size", metavar="BYTES", help="The largest inputs to try: 16k, 64k, 1M.")] = inputs_found.SIZE,
     inputs: Annotated[
         int | None,
         typer.Option("--inputs", metavar="N", min=1, help="Try so many inputs instead: the same ones each time, whatever they take."),
     ] = None,
-    keep: Annotated[Path, typer.Option("--keep", metavar="FOLDER", help="Write the inputs that were found to this folder.")] = _KEEP,
+    keep: Annotated[Path, typer.Option("--keep", metavar="FOLDER", help="Write the inputs that are found here.")] = inputs_found.KEEP,
     output_file: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the result here; .md and .json choose the format.")
     ] = None,
@@ -72,22 +71,28 @@ def search(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         if output_file:
             output.check(output_file)
         chosen = options.report_format(form, output_file, _SUFFIXES)
+        largest, seconds = inputs_found.size(size, "--size"), inputs_found.seconds(time, "--time")
         overrides = comparison.overridden(context, project, workloads)
         with project.progress() as progress:
             from perfdiff import searching
             from perfdiff.fuzzing.search import SearchLimits
 
-            largest, seconds = (
-                checked(settings.parse(setting, text), setting, COMMAND_LINE, name)
-                for text, setting, name in ((size, settings.SIZE, "--size"), (time, settings.TIME, "--time"))
-            )
             asked = comparison.request(tuple(revisions or ()), project.repository, project.cache_folder, overrides, progress)
             findings = searching.search(asked, progress, SearchLimits(largest, seconds, inputs, asked.config.compare.seed), keep)
         from perfdiff.report import slow_inputs
 
-        if chosen is Form.MARKDOWN:
-            output.write(slow_inputs.markdown(findings), output_file)
-        else:
-            output.write(output.told(slow_inputs, findings, chosen, output_file), output_file)
+        output.write(_rendered(findings, chosen, output_file), output_file)
         output.tell(slow_inputs.answer(findings), output_file, quiet=project.quiet)
         raise typer.Exit(exits.of_verdict(findings.verdict, strict=strict))
+
+
+def _rendered(findings: SearchFindings, form: Form, output_file: Path | None) -> str:
+    from perfdiff.report import markdown, slow_inputs, terminal
+    from perfdiff.report.json_text import json_text
+
+    if form is Form.JSON:
+        return json_text(slow_inputs.json_document(findings))
+    answer, *rest = slow_inputs.blocks(findings)
+    if form is Form.MARKDOWN:
+        return markdown.render_blocks(answer, slow_inputs.title(findings), tuple(rest))
+    return terminal.render_blocks([answer, *rest], width=output.width(output_file), colour=output.colour(output_file))

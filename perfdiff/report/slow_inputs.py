@@ -1,4 +1,4 @@
-"""What a search for inputs found, as text, Markdown and JSON."""
+"""What a search for inputs found, in words and as JSON."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from perfdiff.fuzzing.findings import SearchFindings, SlowInput
 from perfdiff.fuzzing.trials import Mishap, MishapKind
 from perfdiff.models.trend import Law
 from perfdiff.records.schema import Side
-from perfdiff.report import markdown as tickets
-from perfdiff.report import terminal, wording
+from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Fact, Facts, Items, Listing, Sentence, Tone
 from perfdiff.report.printable import printable, shortened
 from perfdiff.report.trends import wording as growth
@@ -23,18 +22,6 @@ from perfdiff.report.trends import wording as growth
 SCHEMA = "perfdiff.search/1"
 _LONGEST = 40  # characters of a part that a sentence quotes
 _HAPPENED = {MishapKind.HANG: "does not end in time", MishapKind.CRASH: "crashes"}
-
-
-def text(findings: SearchFindings, *, width: int = 100, colour: bool = False) -> str:
-    """Return the answer, each input with what it shows, and how far the search went."""
-    return terminal.render_blocks(list(_blocks(findings)), width=width, colour=colour)
-
-
-def markdown(findings: SearchFindings) -> str:
-    """Return the same as Markdown for a ticket."""
-    first, *rest = _blocks(findings)
-    assert isinstance(first, Sentence)
-    return tickets.render_blocks(first, _title(findings), tuple(rest))
 
 
 def answer(findings: SearchFindings) -> str:
@@ -89,8 +76,12 @@ def _part(segment: Segment, times: int) -> str:
     return f"{times:,} × {said}" if segment.repeats else said
 
 
-def _blocks(findings: SearchFindings) -> Iterator[Block]:
-    yield Sentence(answer(findings), wording.TONES[findings.verdict] if findings.inputs else Tone.STRONG)
+def blocks(findings: SearchFindings) -> tuple[Sentence, *tuple[Block, ...]]:
+    """Return the answer, each input with what it shows, and how far the search went."""
+    return Sentence(answer(findings), wording.TONES[findings.verdict] if findings.inputs else Tone.STRONG), *_behind(findings)
+
+
+def _behind(findings: SearchFindings) -> Iterator[Block]:
     for number, shown in enumerate(findings.inputs, 1):
         yield Sentence(f"Input {number}", Tone.STRONG)
         yield Facts(tuple(_facts(shown)))
@@ -100,10 +91,11 @@ def _blocks(findings: SearchFindings) -> Iterator[Block]:
     if findings.mishaps:
         yield Items("Crashes and hangs, which are no slow-downs", tuple(_mishap(mishap) for mishap in findings.mishaps))
     if findings.notes:
-        yield Items("Notes", tuple(f"{printable(note.text)} ({note.slug})" for note in findings.notes))
+        yield Items("Notes of the search", tuple(f"{printable(note.text)} ({note.slug})" for note in findings.notes))
 
 
-def _title(findings: SearchFindings) -> str:
+def title(findings: SearchFindings) -> str:
+    """Return what was searched."""
     return "search, " + " → ".join(wording.revision(revision) for _, revision in sorted(findings.revisions.items()))
 
 
