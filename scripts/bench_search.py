@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Print which inputs a search finds on which head does more: in programs with a hidden slow-down, and in those that are slower on none.
 
-The programs are in `fixtures/search`. That their samples take the same, and how much slower head is on an input that is known, was measured by
-hand, by `tests/search_truth.py`.
+The programs are in `fixtures/search`. That their samples take the same, and how much slower head is on a known input, was measured by hand,
+by `tests/search_truth.py`.
 """
 
 from __future__ import annotations
@@ -91,13 +91,15 @@ def main() -> None:
                 continue
             table.add(*_row(answer))
             print(f"{case.name}: {slow_inputs.answer(answer.findings)}", file=sys.stderr, flush=True)
-            tally[case.expected["verdict"], answer.is_slower] += 1
-            tally["named"] += case.expected["verdict"] == "slower" and answer.is_slower and answer.names_the_guilty
-            tally["growth"] += case.expected["verdict"] == "slower" and answer.is_slower and answer.growth == case.expected["growth"]
+            expected = case.expected["verdict"]
+            tally[f"{expected}, told as slower"] += answer.is_slower
+            tally["named"] += expected == "slower" and answer.is_slower and answer.names_the_guilty
+            tally["growth"] += expected == "slower" and answer.is_slower and answer.growth == case.expected["growth"]
         hidden, harmless = (sum(case.expected["verdict"] == verdict for case in chosen) for verdict in ("slower", "unchanged"))
         table.remarks.append(
-            f"{tally['slower', True]} of {hidden} found, {tally['named']} with the function whose work grows or that changed, {tally['growth']} with "
-            f"the growth; {tally['unchanged', True]} of {harmless} harmless ones told as slower; {tally['without an answer']} without an answer."
+            f"{tally['slower, told as slower']} of {hidden} found, {tally['named']} with the function whose work grows or that changed, "
+            f"{tally['growth']} with the growth; {tally['unchanged, told as slower']} of {harmless} harmless ones told as slower; "
+            f"{tally['without an answer']} without an answer."
         )
 
 
