@@ -198,3 +198,13 @@ def test_changes_by_chance_are_of_all_kinds_and_bounded() -> None:
     assert any(b"plain" in family.content(1) for family in made)  # of the other seed
     assert max(len(family.segments) for family in made) <= 12
     assert all(len(family.content(family.times_within(2000))) <= 2100 for family in made)
+
+
+def test_a_parameter_is_tried_beside_round_numbers() -> None:
+    def clashing(_: bytes, values: Mapping[str, float | str]) -> tuple[int, int]:
+        return int(values["n"]), 100_000 if values["n"] == 257 else 0
+
+    oracle = Simulated(lambda _, values: (int(values["n"]), 0), clashing)
+    search = InputSearch(oracle, SearchLimits(4096, 1e9, 100), (), lambda _: None, 1.05)
+    (entry,) = search.worst_inputs([InputFamily("w", dial="n", most=400)])
+    assert entry.times == 257

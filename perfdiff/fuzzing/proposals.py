@@ -39,7 +39,15 @@ def words_of(lines: Iterable[str]) -> tuple[bytes, ...]:
 
 
 def proposals(seed: InputFamily, words: Sequence[bytes]) -> Iterator[InputFamily]:
-    """Yield the families that a single input suggests, kinds in turns, so that each has had its first ones early."""
+    """Yield the families that a single input suggests, kinds in turns, so that each has had its first ones early.
+
+    A numeric parameter suggests the powers of two and ten up to its largest value, and what lies beside them.
+    """
+    if seed.dial:
+        powers = {base**exponent for base in (2, 10) for exponent in range(seed.most.bit_length())}
+        values = {power + beside for power in powers for beside in (-1, 0, 1)}
+        yield from (replace(seed, most=value) for value in sorted(values, reverse=True) if 1 <= value < seed.most)
+        return
     text = seed.segments[0].text if seed.segments else b""
     pieces = tokens(text)
     kinds = (

@@ -81,8 +81,10 @@ class InputSearch:
         for size, share in ((self._small, _SWEEP), (self.limits.size, _SWEEP_AGAIN)):
             self._sweep(seeds, size, share)
         mutator = Mutator(self.words, random.Random(self.limits.seed))
-        while self.corpus.parents and not self._is_over(1 - _RESERVE) and not self._is_settled:
-            parents = self.corpus.parents
+        while not self._is_over(1 - _RESERVE) and not self._is_settled:
+            parents = [entry for entry in self.corpus.parents if not entry.family.dial]
+            if not parents:
+                break
             chosen = mutator.chance.choice(parents)
             size = mutator.chance.choice((self._small, self.limits.size))
             self._try(mutator.mutated(chosen.family, [parent.family for parent in parents]), size)
@@ -90,12 +92,12 @@ class InputSearch:
 
     def _sweep(self, seeds: Sequence[InputFamily], size: int, share: float) -> None:
         """Try what seeds suggest, each once, in inputs of a size, until a share of the time is over."""
-        seen: set[tuple[Segment, ...]] = set()
+        seen: set[tuple[tuple[Segment, ...], int]] = set()
         for family in self._suggested(seeds):
             if self._is_over(share) or self._is_settled:
                 return
-            if family.segments not in seen:
-                seen.add(family.segments)
+            if (family.segments, family.most) not in seen:
+                seen.add((family.segments, family.most))
                 self._try(family, size)
 
     @property
