@@ -185,10 +185,10 @@ class _Hunt:
 
     @property
     def _words(self) -> tuple[bytes, ...]:
-        """Return the words that the program's sources hold, those of changed functions first."""
-        comparison = self.runs.comparison
-        places = sorted(zip(~comparison.changed, comparison.places, strict=True), key=lambda row: bool(row[0]))
-        return proposals.words_of(place.text for _, place in places)[:_MOST_WORDS]
+        """Return what the program's sources look for in inputs, by what changed first."""
+        changed, lines = self.runs.lines
+        words = (*proposals.words_of(changed), *proposals.marks_of(changed), *proposals.words_of(lines))
+        return tuple(dict.fromkeys(words))[:_MOST_WORDS]
 
 
 def _laws_of_time(sized: Sized, seed: int) -> Mapping[Side, Law]:

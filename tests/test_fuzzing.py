@@ -98,6 +98,10 @@ def test_a_seed_suggests_what_makes_programs_slow() -> None:
     assert any(b"strict here.\n" not in content and b"strict" in content for content in contents)
 
 
+def test_marks_are_what_patterns_are_made_of() -> None:
+    assert set(proposals.marks_of(["_RE = '<a(b)=;'", "x = 1 + 2"])) == {b"<", b"(", b")", b"=", b";", b")=", b"=;"}
+
+
 def test_letters_beyond_ascii_are_suggested() -> None:
     contents = [family.content(2).decode() for family in proposals.proposals(SEEDS[0], ())]
     assert any("Sómé [línk](úrl)" in content for content in contents)

@@ -33,9 +33,19 @@ def tokens(text: bytes) -> list[bytes]:
 
 def words_of(lines: Iterable[str]) -> tuple[bytes, ...]:
     """Return the texts in quotes that lines of code hold, each once: what a program looks for in its inputs."""
+    return tuple(dict.fromkeys(text.encode() for text in _quoted(lines) if 0 < len(text) <= _LONGEST_WORD))
+
+
+def marks_of(lines: Iterable[str]) -> tuple[bytes, ...]:
+    """Return the characters that are neither letters, digits nor blanks, and pairs of them, in texts in quotes, as those of patterns."""
+    runs = [run for text in _quoted(lines) for run in re.findall(r"[^\w\s]+", text)]
+    pairs = (run[place : place + 2] for run in runs for place in range(len(run) - 1))
+    return tuple(dict.fromkeys(mark.encode() for mark in (*"".join(runs), *pairs)))
+
+
+def _quoted(lines: Iterable[str]) -> Iterator[str]:
     literals = (match["text"] for line in lines for match in _LITERAL.finditer(line))
-    unescaped = (re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), text) for text in literals)
-    return tuple(dict.fromkeys(text.encode() for text in unescaped if 0 < len(text) <= _LONGEST_WORD))
+    yield from (re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), text) for text in literals)
 
 
 def proposals(seed: InputFamily, words: Sequence[bytes]) -> Iterator[InputFamily]:

@@ -80,6 +80,13 @@ class InputRuns:
         """Return what is searched."""
         return {side: (self.pins.base if side is Side.BASE else self.pins.head).revision for side in self.sides}
 
+    @property
+    def lines(self) -> tuple[list[str], list[str]]:
+        """Return the lines that one side's sources have and the other's have not, and all of head's; of a lone revision only the latter."""
+        texts = [{line for lines in self._empty[side].sources.values() for line in lines} for side in (Side.BASE, self.sides[-1])]
+        head = [line for lines in self._empty[self.sides[-1]].sources.values() for line in lines]
+        return sorted(texts[0] ^ texts[1]), head
+
     def require_steady(self, seed: InputFamily) -> float:
         """Leave places out of the comparison that run another number of times when a seed is run again; return their share."""
         first, again = ({side: self._run(side, seed, 1, np.inf) for side in self.sides} for _ in range(2))
