@@ -16,7 +16,7 @@ from perfdiff.collect.runs.inputs import InputFiles
 from perfdiff.collect.runs.runfeatures import columns
 from perfdiff.collect.runs.schedule import Slot
 from perfdiff.config import INPUT, WorkloadConfig
-from perfdiff.errors import RunFailedError, RunTimeoutError, store_errors
+from perfdiff.errors import DiskFilledError, RunFailedError, RunTimeoutError, WorkloadError, store_errors
 from perfdiff.fuzzing.families import InputFamily
 from perfdiff.fuzzing.trials import MishapKind, PairedRun, PlaceComparison
 from perfdiff.records.places import PlaceCounts, PlaceExperiment, merged
@@ -37,10 +37,7 @@ class Sized:
 
 @dataclass(slots=True)
 class InputRuns:
-    """Tries inputs of `configs`, workloads by name, each in a file in `room` with the suffix that its seeds have.
-
-    `workloads` have a place for the input in their commands, or none but numeric parameters.
-    """
+    """Tries inputs of workloads, `configs` by name, each in a file in `room` with the suffix that its seeds have; no setup depends on it."""
 
     collector: Collector
     pins: PinnedPair
@@ -117,9 +114,11 @@ class InputRuns:
             return None
         try:
             ran = self.collector.count_places(slots, cpus)
+        except DiskFilledError:
+            raise
         except RunTimeoutError:
             return dict.fromkeys(self.sides, MishapKind.HANG) if family.grows and times > 1 else None
-        except RunFailedError:
+        except WorkloadError:
             return None
         return {slot.side: self._whole(slot.side, run) for slot, run in zip(slots, ran, strict=True)}
 

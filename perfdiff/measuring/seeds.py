@@ -32,11 +32,14 @@ class Seeds:
 
 
 def seeds(configs: Sequence[WorkloadConfig], project: Path, tree: Path) -> Seeds:
-    """Return what workloads have to start from, in the checkout `project` or a built `tree`; raise UsageError where that is nothing."""
+    """Return what workloads have to start from, in the checkout `project` or a built `tree`; raise UsageError where that is nothing.
+
+    What a `setup` leaves may hang on the input, and would have to be made for each: such workloads are left out.
+    """
     families: list[InputFamily] = []
     workloads: dict[str, WorkloadConfig] = {}
     suffixes: dict[str, str] = {}
-    for config in configs:
+    for config in (config for config in configs if config.setup is None):
         workload, files = _with_place(config, project, tree)
         smallest = sorted(files, key=lambda path: path.stat().st_size)[:MOST_SEEDS]
         own = list(_of_files(workload, smallest) if files else _of_numbers(workload))
@@ -46,8 +49,8 @@ def seeds(configs: Sequence[WorkloadConfig], project: Path, tree: Path) -> Seeds
             suffixes[config.name] = smallest[0].suffix if smallest else ""
     if not families:
         raise UsageError(
-            "no workload has an input that could be another: give one with files, as in command = './program {input}' and inputs = "
-            "['samples/*'], or with a numeric parameter",
+            "no workload without a setup has an input that could be another: give one with files, as in command = './program {input}' and "
+            "inputs = ['samples/*'], or with a numeric parameter",
             slug="no-seeds",
         )
     return Seeds(tuple(families), workloads, suffixes)
