@@ -37,7 +37,7 @@ class Sized:
 
 @dataclass(slots=True)
 class InputRuns:
-    """Tries inputs of workloads, `configs` by name, each in a file in `room` with the suffix that its seeds have; no setup depends on it."""
+    """Tries inputs of workloads, `configs` by name, each in a file in `room` with the suffix that its seeds have; none has a setup."""
 
     collector: Collector
     pins: PinnedPair
