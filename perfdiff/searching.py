@@ -21,7 +21,7 @@ from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.suites import Suites
 from perfdiff.collect.trees.upkeep import Upkeep
 from perfdiff.config import WorkloadConfig
-from perfdiff.errors import store_errors
+from perfdiff.errors import WorkloadError, store_errors
 from perfdiff.fuzzing import proposals
 from perfdiff.fuzzing.families import InputFamily
 from perfdiff.fuzzing.findings import SearchFindings, SlowInput
@@ -170,8 +170,14 @@ class _Hunt:
         values: dict[str, tuple[float | str, ...]] = {name: (value,) for name, value in family.values.items()}
         if family.dial:
             values[family.dial] = tuple(sizes)
-        inputs = tuple(_named(path, self.request.repository) for path in files.values())
-        return replace(self.seeds.workloads[family.workload], name=f"{family.workload}-{number}", parameters=values, inputs=inputs)
+        config = self.seeds.workloads[family.workload]
+        return replace(
+            config,
+            name=f"{family.workload}-{number}",
+            parameters=values,
+            inputs=tuple(_named(path, self.request.repository) for path in files.values()),
+            exit_codes=tuple(sorted({*config.exit_codes, *entry.trial.exit_codes.values()})),
+        )
 
     def _written(self, family: InputFamily, times: int, name: str) -> Path | None:
         """Write an input to a file of the folder, which is made; return it, None where a parameter is all there is."""
@@ -212,7 +218,10 @@ def _timed(searched: SearchFindings, request: Request, progress: Progress) -> Se
     """Return findings with whole runs of each input in its largest size, in pairs, and the verdict that they give."""
     measure = replace(request.config.measure, fast=True, thorough=False)
     config = replace(request.config, workloads=tuple(map(_largest_alone, searched.inputs)), measure=measure, otherwise=())
-    outcome = pipeline.compare(replace(request, config=config), Within(progress, "running what was found"))
+    try:
+        outcome = pipeline.compare(replace(request, config=config), Within(progress, "running what was found"))
+    except WorkloadError as error:
+        return replace(searched, notes=(*searched.notes, Note("not-timed", f"whole runs of what was found failed: {error}")))
     rows = {row.point.workload: row for row in outcome.findings.end_to_end}
     inputs = tuple(replace(shown, run=rows.get(shown.workload.name)) for shown in searched.inputs)
     verdicts = {shown.verdict for shown in inputs}

@@ -210,6 +210,8 @@ def _configuration(shown: SlowInput) -> Iterator[str]:
     yield f"command = {json.dumps(workload.command)}"
     if workload.inputs:
         yield f"inputs = {json.dumps(list(workload.inputs))}"
+    if any(workload.exit_codes):
+        yield f"exit_codes = {json.dumps(list(workload.exit_codes))}"
     if workload.parameters:
         yield "[workload.parameters]"
         yield from (f"{name} = {json.dumps(list(values))}" for name, values in workload.parameters.items())
