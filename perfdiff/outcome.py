@@ -24,13 +24,17 @@ from perfdiff.revisions.repository import find_repository
 
 if TYPE_CHECKING:
     from perfdiff.analysis.annotations.consequences import Consequences
+    from perfdiff.fuzzing.findings import SearchFindings
 
 TABLES = 128  # sample tables held while they are analysed and drawn, which reads each several times; 2 MB each, as a rule
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The findings, the recorded calls, runs and counts of lines behind them, and what they mean for who uses the program."""
+    """The findings, the recorded calls, runs and counts of lines behind them, and what they mean for who uses the program.
+
+    `inputs` are those that a search found beyond the workloads' own, None where nobody searched.
+    """
 
     findings: Findings
     samples: Callable[[int, Side], SampleTable | None]
@@ -38,6 +42,7 @@ class Outcome:
     counts: Callable[[int, Side], SampleTable | None] = recorded.nothing
     lines: Callable[[], PlaceExperiment | None] = recorded.no_lines
     consequences: Consequences | None = None
+    inputs: SearchFindings | None = None
 
     @property
     def drawn(self) -> Callable[[int, Side], SampleTable | None]:

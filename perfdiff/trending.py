@@ -29,7 +29,7 @@ from perfdiff.records import placestore
 from perfdiff.records.places import PlaceCounts, PlaceExperiment
 from perfdiff.records.schema import Phase, Side
 from perfdiff.request import Request, places_key
-from perfdiff.revisions.pins import Pin, PinnedPair, resolve, resolve_one, split_range
+from perfdiff.revisions.pins import Pin, PinnedPair, resolve_some
 from perfdiff.revisions.repository import Repository, find_repository
 
 
@@ -125,12 +125,8 @@ def count(
 def _pinned(request: Request, repository: Repository) -> tuple[PinnedPair, Mapping[Side, Pin]]:
     """Return what is asked for, and which sides there are: one where a single revision is, or none and thereby the working tree."""
     apart, snapshots = request.config.own_files(request.repository), request.cache / "snapshots"
-    words = request.revisions
-    if not words or (len(words) == 1 and split_range(repository, words[0]) is None):
-        pins = resolve_one(repository, next(iter(words), None), snapshots=snapshots, apart=apart)
-        return pins, {Side.BASE: pins.base}
-    pins = resolve(repository, words, snapshots=snapshots, apart=apart)
-    return pins, {Side.BASE: pins.base, Side.HEAD: pins.head}
+    pins, are_two = resolve_some(repository, request.revisions, snapshots=snapshots, apart=apart)
+    return pins, {Side.BASE: pins.base, Side.HEAD: pins.head} if are_two else {Side.BASE: pins.base}
 
 
 def _in_common(counts: Mapping[Side, PlaceCounts]) -> Mapping[Side, PlaceCounts]:

@@ -26,6 +26,7 @@ PHP = FIXTURES / "php"  # run as they lie; one asks a database of SQLite's over 
 TRENDS = FIXTURES / "trends"  # of which some have a single revision, and some make their inputs
 HIDDEN = FIXTURES / "hidden"  # heads whose change lies elsewhere than in the functions that take longer, and heads with such changes alone
 LESS = FIXTURES / "less"  # heads that are faster for doing less, and heads that are truly faster
+SEARCH = FIXTURES / "search"  # heads that are slower on inputs unlike their samples, and heads that are slower on none
 INPUTS = "inputs.sh"
 COMMON = "common"  # the files that both sides of a case share
 IDENTITY = ("-c", "user.name=Test", "-c", "user.email=test@example.org", "-c", "commit.gpgsign=false", "-c", "init.defaultBranch=main")

@@ -45,7 +45,7 @@ from test_annotate import linear, logs, perfdiff
 from test_report_annotations import SCOPED, SINGLE
 
 DOCS = Path(__file__).parent.parent / "docs"
-NAMES = ("report-1", "annotation-1", "check-1", "check-trends-1", "sweep-1", "trends-1", "prediction-1", "production-1")
+NAMES = ("report-1", "annotation-1", "check-1", "check-trends-1", "sweep-1", "trends-1", "prediction-1", "production-1", "search-1")
 
 
 def schema(name: str) -> dict[str, Any]:

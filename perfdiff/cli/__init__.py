@@ -32,6 +32,7 @@ COMMANDS = (
     "log",
     "profile",
     "trends",
+    "search",
     "bisect",
     "bisect-step",
     "cache",

@@ -24,6 +24,7 @@ from perfdiff.cli import (
     destinations,
     exits,
     groups,
+    inputs_found,
     options,
     output,
     samples,
@@ -80,6 +81,7 @@ Other commands:
   perfdiff log FUNCTION       show what a function costs in each commit or tag, and where that changed
   perfdiff profile [REV]      show where a revision spends its time, or which functions grew over several
   perfdiff trends [REV…]      count how often lines run, how that grows, and where two revisions differ
+  perfdiff search [REV…]      search inputs on which head does more than base, or work grows steeply
   perfdiff compare A B        compare two sets of samples without sources, or the recordings of a fleet
   perfdiff record [REV]       record a program in use: the times and inputs of its functions
   perfdiff cache              show, clear or verify the cache
@@ -133,6 +135,10 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     time: options.Time = None,
     cluster: options.Cluster = None,
     production: options.Production = None,
+    search_time: Annotated[
+        str | None,
+        typer.Option("--search", metavar="TIME", help="Where nothing is slower, search inputs on which head does more, so long: 60s, 5m."),
+    ] = None,
     *,
     workloads: groups.Workload,
     repeats: groups.Repeats,
@@ -150,6 +156,8 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         if ticket_folder:
             ticket.check(ticket_folder)
         consequences.check(production)
+        if search_time:
+            inputs_found.seconds(search_time, "--search")
         overrides = overridden(context, project, workloads, repeats)
         overrides = replace(overrides, fast=fast, thorough=thorough, time=time, cluster=cluster)
         if dry_run:
@@ -163,6 +171,8 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
                 uncommitted = ticket.changes(asked, ticket_folder, progress) if ticket_folder else None
                 outcome = answered(asked, project.repository, overrides, progress)
                 outcome = consequences.drawn(outcome, project.repository, overrides, production, progress)
+                if search_time:
+                    outcome = inputs_found.added(outcome, asked, search_time, progress)
                 if ticket_folder:
                     progress.stage("writing the ticket", None)
                     ticket.write(ticket_folder, outcome, asked, uncommitted)
@@ -312,7 +322,7 @@ def headline(outcome: Outcome) -> str:
     """Return the answer of a comparison in one sentence."""
     from perfdiff.report import document
 
-    return document.headline(outcome.findings, outcome.consequences)
+    return document.headline(outcome.findings, outcome.consequences, outcome.inputs)
 
 
 def rendered(outcome: Outcome, place: Destination, search: tuple[Block, ...] = ()) -> str:
@@ -320,7 +330,7 @@ def rendered(outcome: Outcome, place: Destination, search: tuple[Block, ...] = (
     from perfdiff.report import document, renderers, terminal
 
     samples = outcome.drawn if place.form in renderers.DRAWING else None
-    report = replace(document.build(outcome.findings, samples, outcome.consequences), search=search)
+    report = replace(document.build(outcome.findings, samples, outcome.consequences, outcome.inputs), search=search)
     if place.form is options.Format.TEXT:
         lines = None if place.full else terminal.PAGE
         return terminal.render(report, width=output.width(place.file), colour=output.colour(place.file), lines=lines)

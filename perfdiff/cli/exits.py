@@ -42,11 +42,11 @@ def of_verdict(verdict: Verdict | str, *, strict: bool) -> ExitCode:
 
 
 def of_outcome(outcome: Outcome, *, strict: bool) -> ExitCode:
-    """Return the exit code of a comparison whose budgets are held as well: one that is exceeded is as bad as a regression."""
+    """Return the exit code of a comparison with its budgets and what a search for inputs found, each as bad as a regression."""
     from perfdiff.analysis.annotations.consequences import BudgetStanding
 
     budgets = outcome.consequences
-    if budgets and budgets.some(BudgetStanding.EXCEEDED):
+    if (budgets and budgets.some(BudgetStanding.EXCEEDED)) or (outcome.inputs and outcome.inputs.verdict == "regression"):
         return ExitCode.REGRESSION
     if budgets and budgets.some(BudgetStanding.OPEN, BudgetStanding.UNKNOWN) and strict and outcome.findings.verdict != "regression":
         return ExitCode.INCONCLUSIVE

@@ -21,6 +21,8 @@ from perfdiff.languages.traits import Key, KeyKind
 
 _CACHE_SIZE = re.compile(r"([0-9]{1,9}) ?([KMG]iB)/([0-9]{1,9})")
 _OWN_HOST = r"http://(?:127\.0\.0\.1|localhost):"
+_SIZE = re.compile(r"([0-9]{1,9}) ?([kKmM]?)(?:i?B)?")
+_SIZE_UNITS = {"": 1, "k": 2**10, "m": 2**20}
 _TIME = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?(s|m|min|h|)")
 _TIME_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
@@ -170,6 +172,15 @@ def _cache_size(value: object) -> CacheSize | None:
 _positive = of_type(Annotated[float, Meta(gt=0)])
 
 
+def _size(value: object) -> int | None:
+    """Return the bytes of `4096`, `4k` or `1M`."""
+    written = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if written:
+        value = int(written[1]) * _SIZE_UNITS[written[2].lower()]
+    bytes_: int | None = _integer(1)(value)
+    return bytes_
+
+
 def _time(value: object) -> float | None:
     """Return the seconds of `90`, `90s`, `2m` or `1h`."""
     written = _TIME.fullmatch(value.strip()) if isinstance(value, str) else None
@@ -190,6 +201,7 @@ SEED = Setting("a whole number of at least 0, such as 1", _integer(0))
 SETUP = Setting('a shell command, such as "./bench/generate {n} > input"', _text, text=True)
 PREPARE = Setting('a shell command, such as "rm -f cache.db"', _text, text=True)
 WARMUP = Setting("a whole number of at least 0, such as 1", _integer(0))
+SIZE = Setting('a size above 0, such as "4096", "16k" or "1M"', _size)
 TIME = Setting('a time above 0, such as "90s", "2m" or "1h"', _time)
 ADDRESS = Setting('the address of a Dask scheduler, such as "tcp://lab1:8786"', of_type(_matching(r"[a-z]+://\S+")), text=True)
 BUILD_COMMAND = Setting('a shell command, such as "make -j2"', _text, text=True)

@@ -108,19 +108,25 @@ class PlaceCounts:
         return replace(self, places=places, counts=counts, unsteady=tuple(unsteady.tolist()), instances=Instances.none())
 
 
+def merged(places: Sequence[Place]) -> tuple[tuple[Place, ...], Ints]:
+    """Return places with all instances of one code as one place, and the index there of each of `places`."""
+    numbers: dict[Place, int] = {}
+    rows = np.array([numbers.setdefault(replace(place, instance=""), len(numbers)) for place in places], dtype=np.int64)
+    return tuple(numbers), rows
+
+
 def together(places: Sequence[Place], counts: Floats) -> tuple[tuple[Place, ...], Floats, Instances]:
     """Return places (in order) and their counts (places, points) with all instances of one code as one place, and the instances."""
     if not any(place.instance for place in places):
         return tuple(places), counts, Instances.none()
-    found: dict[Place, int] = {}
-    rows = np.array([found.setdefault(replace(place, instance=""), len(found)) for place in places], dtype=np.int64)
-    sums = np.zeros((len(found), counts.shape[1]))
+    whole, rows = merged(places)
+    sums = np.zeros((len(whole), counts.shape[1]))
     np.add.at(sums, rows, counts)
     several = np.bincount(rows) > 1
     shared = np.flatnonzero(several[rows] | np.array([bool(place.instance) for place in places]))
     shared = shared[np.argsort(rows[shared], kind="stable")]
     names = tuple(places[number].instance or places[number].function for number in shared.tolist())
-    return tuple(found), sums, Instances(rows[shared], names, counts[shared])
+    return whole, sums, Instances(rows[shared], names, counts[shared])
 
 
 @dataclass(frozen=True, slots=True)

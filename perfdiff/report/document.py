@@ -10,9 +10,10 @@ from perfdiff import units
 from perfdiff.analysis.annotations.consequences import BudgetStanding, Consequences
 from perfdiff.analysis.claims import parts
 from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, MetricFinding, Verdict
+from perfdiff.fuzzing.findings import SearchFindings
 from perfdiff.records.schema import SampleTable, Side
 from perfdiff.report import consequences as said
-from perfdiff.report import wording
+from perfdiff.report import slow_inputs, wording
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, FunctionSection, Items, Sentence, Table, Tone
 from perfdiff.report.counts import work
 from perfdiff.report.diff import lines_each
@@ -46,7 +47,7 @@ class Document:
     it in the same order; `tree` which calls cost more; `work` what was counted of changed functions; `coverage` what was measured and what
     an effect must have to be seen; `unmeasured` what was not measured, and `skipped` the same, by folder where that is a list that nobody
     reads; `search` how the two revisions were found, where somebody searched;
-    `means` what it means for who uses the program, its `consequences`.
+    `means` what it means for who uses the program, its `consequences`, and which `inputs` a search found.
     `machines` are those of the runs where they are several, `disagreements` what they show where they disagree. `findings` are those it was
     written from, with printable texts; `leading` the same, but with the names of files as they are, which lead programs there.
     """
@@ -71,10 +72,16 @@ class Document:
     search: tuple[Block, ...] = ()
     consequences: Consequences | None = None
     means: tuple[Block, ...] = ()
+    inputs: SearchFindings | None = None
 
 
-def build(findings: Findings, samples: SampleLoader | None = None, consequences: Consequences | None = None) -> Document:
-    """Put findings, and what they mean for who uses the program, into words.
+def build(
+    findings: Findings,
+    samples: SampleLoader | None = None,
+    consequences: Consequences | None = None,
+    inputs: SearchFindings | None = None,
+) -> Document:
+    """Put findings, what they mean for who uses the program, and the inputs that a search found into words.
 
     Pass `samples` for formats that draw (`renderers.DRAWING`): they are read once per function and side.
     """
@@ -106,20 +113,21 @@ def build(findings: Findings, samples: SampleLoader | None = None, consequences:
         machines=machine_table(clean),
         disagreements=disagreement_table(clean),
         consequences=consequences,
-        means=tuple(said.blocks(consequences)) if consequences else (),
+        means=(*(said.blocks(consequences) if consequences else ()), *(slow_inputs.blocks(inputs) if inputs else ())),
+        inputs=inputs,
     )
 
 
-def headline(findings: Findings, consequences: Consequences | None = None) -> str:
+def headline(findings: Findings, consequences: Consequences | None = None, inputs: SearchFindings | None = None) -> str:
     """Return the answer in one sentence, which begins with the verdict, behind `So far` where measuring was cut short.
 
-    Budgets that are exceeded, or not known to be kept, have a sentence each behind it.
+    Budgets that are exceeded, or not known to be kept, have a sentence each behind it, and so has what a search for inputs found.
     """
     verdict, sentence = wording.ANSWERS[findings.verdict], printable(say(findings.sentence))
     answer = sentence if sentence.lower().startswith(verdict.lower()) else f"{verdict}: {sentence}"
     answer = f"So far: {answer[0].lower()}{answer[1:]}" if is_cut_short(findings) else answer
     open_budgets = consequences.some(BudgetStanding.EXCEEDED, BudgetStanding.OPEN, BudgetStanding.UNKNOWN) if consequences else ()
-    return " ".join([answer, *map(said.said, open_budgets)])
+    return " ".join([answer, *map(said.said, open_budgets), *([slow_inputs.answer(inputs)] if inputs else ())])
 
 
 def conclusion(findings: Findings) -> str:

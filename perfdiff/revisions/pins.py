@@ -79,6 +79,15 @@ def resolve_one(repository: Repository, name: str | None, *, snapshots: Path, ap
     return PinnedPair(pin, pin, _told(dirty), dirty)
 
 
+def resolve_some(
+    repository: Repository, specification: Sequence[str], *, snapshots: Path, apart: Sequence[Path] = ()
+) -> tuple[PinnedPair, bool]:
+    """Pin two revisions, or one alone where a single one is named, or none and thereby the working tree; return whether there are two."""
+    if not specification or (len(specification) == 1 and split_range(repository, specification[0]) is None):
+        return resolve_one(repository, next(iter(specification), None), snapshots=snapshots, apart=apart), False
+    return resolve(repository, specification, snapshots=snapshots, apart=apart), True
+
+
 def split_range(repository: Repository, word: str) -> tuple[str, str, str] | None:
     """Return `A`, the dots and `B` of the range `A..B` or `A...B`, HEAD where an end is left out; None where one revision is meant."""
     # A revision can hold dots itself (`HEAD^{/fix..}`), so a range is only what is no revision as a whole.

@@ -39,7 +39,7 @@ def counted(collector: Collector, side: Side, built: Built, points: Iterable[Poi
     lost: list[int] = []
     ran: list[Point] = []
     for point in points:
-        run = collector.count_places(Slot(Phase.PLACED, point, side, 0))
+        [run] = collector.count_places([Slot(Phase.PLACED, point, side, 0)])
         ran.append(point)
         columns.append(run.counts)
         features.append(run.features)
@@ -53,8 +53,8 @@ def counted(collector: Collector, side: Side, built: Built, points: Iterable[Poi
             slug="no-places",
         )
     again = len(ran) // 2
-    repeated = collector.count_places(Slot(Phase.PLACED, ran[again], side, 1)).counts
-    unsteady = np.flatnonzero(together(reader.places, repeated[:, None].astype(np.float64))[1][:, 0] != counts[:, again])
+    [repeated] = collector.count_places([Slot(Phase.PLACED, ran[again], side, 1)])
+    unsteady = np.flatnonzero(together(reader.places, repeated.counts[:, None].astype(np.float64))[1][:, 0] != counts[:, again])
     return PlaceCounts(
         points=tuple(ran),
         places=places,

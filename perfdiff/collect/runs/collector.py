@@ -69,11 +69,16 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class PlacesOfRun:
-    """How often each place ran in a run, (places,), what features the run had, and how many of its processes left no counts."""
+    """How often each place ran in a run, (places,), what features the run had, and how many of its processes left no counts.
+
+    Its CPU time is that of a program that counts.
+    """
 
     counts: Ints
     features: Mapping[str, float]
     lost: int
+    cpu_ns: float
+    exit_code: int
 
 
 _WORST_SLOWDOWN = 60.0  # of a counted run that ends at all
@@ -119,8 +124,7 @@ class Collector:
 
     def collect(self, slots: Iterable[Slot], advance: Callable[[str], None]) -> Iterator[tuple[Run, list[Recording]]]:
         """Yield each run with the recordings of its processes, in the order of `slots`; raise WorkloadError or StoreError."""
-        for slot in slots:
-            yield from self.collect_together([slot], None, advance)
+        yield from (collected for slot in slots for collected in self.collect_together([slot], None, advance))
 
     def collect_together(
         self, slots: Sequence[Slot], cpus: Collection[int] | None, advance: Callable[[str], None]
@@ -154,21 +158,28 @@ class Collector:
         [(run, _)] = replace(self, targets={(slot.phase, slot.side): quiet}).collect([slot], lambda _: None)
         return run
 
-    def count_places(self, slot: Slot) -> PlacesOfRun:
-        """Return how often each place ran in a run of a target with `places`; raise WorkloadError, RecordingError or StoreError."""
-        target = self.targets[slot.phase, slot.side]
-        reader = target.places
-        assert reader is not None, "only placed builds count places"
-        self._made += 1
-        known: dict[str, float] = {}
+    def count_places(self, slots: Sequence[Slot], cpus: Collection[int] | None = None) -> list[PlacesOfRun]:
+        """Return how often each place ran in a run of each slot; where `cpus` are given they run at the same time, in trees of their own.
+
+        Raises WorkloadError, RecordingError and StoreError.
+        """
+        targets = [self.targets[slot.phase, slot.side] for slot in slots]
+        readers = iter([target.places for target in targets])
+        numbers = range(self._made, self._made + len(slots))
+        self._made += len(slots)
+        features: list[dict[str, float]] = []
 
         def look() -> None:
-            known.update(runfeatures.known(self.workloads[slot.point.workload], slot.point, target.directory, self.inputs))
+            for slot, target in zip(slots, targets, strict=True):
+                features.append(runfeatures.known(self.workloads[slot.point.workload], slot.point, target.directory, self.inputs))
 
-        [(execution, (counts, lost))] = self._execute(
-            [slot], [self._made - 1], None, lambda folder: (reader.read(folder), reader.lost(folder)), look
-        )
-        return PlacesOfRun(counts, {**known, **execution.printed}, lost)
+        def read(folder: Path) -> tuple[Ints, int]:
+            reader = next(readers)
+            assert reader is not None, "only placed builds count places"
+            return reader.read(folder), reader.lost(folder)
+
+        executions = self._execute(slots, numbers, cpus, read, look)
+        return [_places(*ran, described) for ran, described in zip(executions, features, strict=True)]
 
     def apart(self, slots: Sequence[Slot]) -> bool:
         """Return whether slots run in trees of their own."""
@@ -401,6 +412,11 @@ class Collector:
         if slot.phase not in _DRAWN:
             return {}
         return {PADDING: "-" * random.Random(f"{self.seed}:{number}").randrange(0, _MOST_PADDING, _PADDING_STEP)}
+
+
+def _places(execution: Execution, counted: tuple[Ints, int], features: Mapping[str, float]) -> PlacesOfRun:
+    exit_code = execution.behaviour.exit_code if execution.behaviour else 0
+    return PlacesOfRun(counted[0], {**features, **execution.printed}, counted[1], execution.cpu_ns or execution.wall_ns, exit_code)
 
 
 def _with_files(execution: Execution, files: Mapping[str, Shape], inputs: Mapping[str, Shape] | None) -> Execution:

@@ -1,0 +1,62 @@
+"""What a search for inputs found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from perfdiff.analysis.findings import EndToEnd, PointStanding, Verdict
+from perfdiff.analysis.trends.findings import TrendFindings
+from perfdiff.config import WorkloadConfig
+from perfdiff.fuzzing.trials import CorpusEntry, Mishap
+from perfdiff.models.trend import Law
+from perfdiff.records.places import Place
+from perfdiff.records.schema import Note, Revision, Side
+
+
+@dataclass(frozen=True, slots=True)
+class SlowInput:
+    """An input on which head does more than base, in sizes of which `entry` has the one that the search met.
+
+    `workload` runs it, as the configuration may have it from now on; `files` are its contents by number of repetitions, none of a
+    parameter. `trends` are counts of lines over its sizes; where these do not show why it is slower, `laws` are of the CPU time of runs
+    over them, and `changed` is the changed line that ran most. `run` is of whole runs of the plain builds in the largest size, None where
+    there are none, as of a lone revision.
+    """
+
+    entry: CorpusEntry
+    workload: WorkloadConfig
+    files: Mapping[int, Path]
+    trends: TrendFindings | None
+    laws: Mapping[Side, Law] = field(default_factory=dict)
+    changed: Place | None = None
+    run: EndToEnd | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return what whole runs say: head is slower, or they exclude that, or neither."""
+        if self.run is None or self.run.standing is PointStanding.OPEN:
+            return Verdict.INCONCLUSIVE
+        return Verdict.REGRESSION if self.run.standing is PointStanding.SLOWER else Verdict.UNCHANGED
+
+
+@dataclass(frozen=True, slots=True)
+class SearchFindings:
+    """What was found among so many inputs `tried` in some `seconds`, the worst first.
+
+    `reached` is the share of the lines of changed functions that some input ran; `matters` how many these lines are.
+    """
+
+    revisions: Mapping[Side, Revision]
+    inputs: tuple[SlowInput, ...]
+    verdict: Verdict
+    tried: int
+    seconds: float
+    seeds: int
+    reached: float
+    matters: int
+    size: int
+    most: float
+    mishaps: tuple[Mishap, ...] = ()
+    notes: tuple[Note, ...] = ()

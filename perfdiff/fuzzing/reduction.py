@@ -1,0 +1,40 @@
+"""Making an input smaller that shows something: parts are left out, halves first, as in delta debugging (Zeller and Hildebrandt 2002)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from perfdiff.fuzzing.families import InputFamily
+from perfdiff.fuzzing.proposals import tokens
+
+
+def reduced(family: InputFamily, is_kept: Callable[[InputFamily], bool], trials: int) -> InputFamily:
+    """Return a family without the stretches of tokens that can be left out one by one, asking at most so many times.
+
+    Something that repeats stays. How many repetitions there are is no part: it is asked when growth is told.
+    """
+    length = max((len(tokens(segment.text)) for segment in family.segments), default=0)
+    while length and not family.dial:
+        for place in range(len(family.segments)):
+            end = len(tokens(family.segments[place].text))
+            while end > 0:
+                smaller = _without(family, place, max(0, end - length), end)
+                end -= length
+                if smaller is None:
+                    continue
+                if not trials:
+                    return family
+                trials -= 1
+                family = smaller if is_kept(smaller) else family
+        length //= 2
+    return family
+
+
+def _without(family: InputFamily, place: int, start: int, end: int) -> InputFamily | None:
+    """Return a family without some tokens of a segment; None where it would not grow any more, or a number would have no place."""
+    segment = family.segments[place]
+    pieces = tokens(segment.text)
+    text = b"".join([*pieces[:start], *pieces[end:]])
+    smaller = replace(family, segments=(*family.segments[:place], replace(segment, text=text), *family.segments[place + 1 :]))
+    return smaller if smaller.grows == family.grows and (segment.number_at is None or not text) else None

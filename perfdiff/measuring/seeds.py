@@ -1,0 +1,113 @@
+"""What a search for inputs starts from: the inputs that workloads have, and the values of their numeric parameters."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from perfdiff.config import INPUT, WorkloadConfig
+from perfdiff.errors import UsageError
+from perfdiff.fuzzing.families import InputFamily, Values, plain
+from perfdiff.languages.installed import installed
+
+MOST_SEEDS = 24  # of a workload, the smallest: what they suggest is made of their parts
+_LARGEST = 4096  # bytes of a seed that are used
+_DIAL_SPAN = 4  # times a numeric parameter's largest value
+_PROGRAMS = frozenset(("", ".sh", ".jar")).union(*(traits.files.sources for traits in installed()))  # suffixes of what commands run
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """Families of single inputs and of numeric parameters, with their workloads by name and the suffix that each one's inputs have.
+
+    The commands of workloads with inputs have a place for one, and no `inputs` of their own.
+    """
+
+    families: tuple[InputFamily, ...]
+    workloads: Mapping[str, WorkloadConfig]
+    suffixes: Mapping[str, str]
+
+
+def seeds(configs: Sequence[WorkloadConfig], project: Path, tree: Path) -> Seeds:
+    """Return what workloads have to start from, in the checkout `project` or a built `tree`; raise UsageError where that is nothing.
+
+    What a `setup` leaves may hang on the input, and would have to be made for each: such workloads are left out.
+    """
+    families: list[InputFamily] = []
+    workloads: dict[str, WorkloadConfig] = {}
+    suffixes: dict[str, str] = {}
+    for config in (config for config in configs if config.setup is None):
+        workload, files = _with_place(config, project, tree)
+        smallest = sorted(files, key=lambda path: path.stat().st_size)[:MOST_SEEDS]
+        own = list(_of_files(workload, smallest) if files else _of_numbers(workload))
+        if own:
+            families += own
+            workloads[config.name] = replace(workload, inputs=())
+            suffixes[config.name] = smallest[0].suffix if smallest else ""
+    if not families:
+        raise UsageError(
+            "no workload without a setup has an input that could be another: give one with files, as in command = './program {input}' and "
+            "inputs = ['samples/*'], or with a numeric parameter",
+            slug="no-seeds",
+        )
+    return Seeds(tuple(families), workloads, suffixes)
+
+
+def _of_files(workload: WorkloadConfig, files: Sequence[Path]) -> Iterator[InputFamily]:
+    for path in files:
+        text = path.read_bytes()[:_LARGEST]
+        yield from (plain(workload.name, text, values) for values in _one_by_one(workload))
+
+
+def _one_by_one(workload: WorkloadConfig) -> Iterator[Values]:
+    """Yield the first value of each parameter, and each further one beside the first ones of all others."""
+    usual = {name: values[0] for name, values in workload.parameters.items()}
+    yield usual
+    yield from ({**usual, name: value} for name, values in workload.parameters.items() for value in values[1:])
+
+
+def _of_numbers(workload: WorkloadConfig) -> Iterator[InputFamily]:
+    """Yield each parameter that has numbers alone, as what may take any whole number."""
+    for dial, values in workload.parameters.items():
+        numbers = [value for value in values if isinstance(value, int | float) and value >= 1]
+        if len(numbers) == len(values):
+            others = replace(workload, parameters={name: other for name, other in workload.parameters.items() if name != dial})
+            yield from (
+                InputFamily(workload.name, values=fixed, dial=dial, most=int(_DIAL_SPAN * max(numbers))) for fixed in _one_by_one(others)
+            )
+
+
+def _with_place(config: WorkloadConfig, project: Path, tree: Path) -> tuple[WorkloadConfig, list[Path]]:
+    """Return a workload whose command has a place for its input, and the files that are its inputs so far.
+
+    These are its `inputs`, a parameter's values that are files, or a file that its command names.
+    """
+    if config.inputs:
+        return config, [project / name for name in config.inputs]
+    for name, values in config.parameters.items():
+        files = [path for value in values if (path := _file(str(value), tree, project)) is not None]
+        if len(files) == len(values):
+            # An input lies elsewhere, and no folder leads to it.
+            command = re.sub(rf"[^\s'\"=<]*\{{{name}\}}", f"{{{INPUT}}}", config.command)
+            others = {other: values for other, values in config.parameters.items() if other != name}
+            return replace(config, command=command, parameters=others), files
+    for word in _words(config.command):
+        if (path := _file(word, tree, project)) is not None:
+            return replace(config, command=config.command.replace(word, f"{{{INPUT}}}", 1)), [path]
+    return config, []
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return []
+
+
+def _file(word: str, *folders: Path) -> Path | None:
+    """Return the file that a word names in one of some folders, None where it names none, or a program."""
+    paths = (folder / word for folder in folders)
+    return next((path for path in paths if path.suffix not in _PROGRAMS and path.is_file()), None)

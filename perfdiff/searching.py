@@ -1,0 +1,246 @@
+"""The search for inputs on which head does more than base, from revisions to findings.
+
+plain builds → builds with counters in every line → inputs, tried on both sides → of the worst, several sizes: growth by counts → whole runs
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from perfdiff import pipeline, storage
+from perfdiff.analysis.findings import Verdict
+from perfdiff.analysis.trends.trending import analyse
+from perfdiff.build.cache import BuildCache
+from perfdiff.collect.built.workshop import Workshop
+from perfdiff.collect.execution.executor import ProcessExecutor
+from perfdiff.collect.runs.collector import Collector
+from perfdiff.collect.runs.suites import Suites
+from perfdiff.collect.trees.upkeep import Upkeep
+from perfdiff.config import WorkloadConfig
+from perfdiff.errors import WorkloadError, store_errors
+from perfdiff.fuzzing import proposals
+from perfdiff.fuzzing.families import InputFamily
+from perfdiff.fuzzing.findings import SearchFindings, SlowInput
+from perfdiff.fuzzing.search import InputSearch, SearchLimits
+from perfdiff.fuzzing.trials import CorpusEntry
+from perfdiff.measuring import seeds as seeding
+from perfdiff.measuring.inputruns import InputRuns, Sized
+from perfdiff.measuring.seeds import Seeds
+from perfdiff.models import trendlines
+from perfdiff.models.trend import Law
+from perfdiff.progress import Progress, Within
+from perfdiff.records.schema import Note, Phase, Side
+from perfdiff.request import Request
+from perfdiff.revisions.pins import Pin, PinnedPair, resolve_some
+from perfdiff.revisions.repository import find_repository
+
+_STEEP = 1.5  # times what linear growth from a quarter would be, of a lone revision; n log n is steeper than that from 4 to 16 alone
+_SIZES = 8  # of an input that is shown, for its growth
+_SPAN = 64  # times, from the smallest to the largest of them
+_SIZE = "bytes"  # of an input file, as runs name this feature
+_KEPT_SIZES = 3  # that are written to files, each twice the one before; the largest is timed
+_LONG_NS = 100e6  # of CPU time that head takes more in a run which tells time
+_LARGEST = 1 << 20  # bytes of an input that is timed
+_LONGEST_S = 60.0  # that a run of it takes
+_MOST_WORDS = 100  # of the program's sources
+
+
+def search(request: Request, progress: Progress, limits: SearchLimits, folder: Path) -> SearchFindings:
+    """Search inputs on which head does more than base, or with which one revision grows steeply; keep what was found in `folder`.
+
+    Raises UsageError where the workloads have no input that could be another, PerfdiffError where a revision cannot be built or run.
+    """
+    progress.stage("resolving revisions", None)
+    repository, cache = find_repository(request.repository), request.cache
+    apart = request.config.own_files(request.repository)
+    with storage.in_use(cache, progress):
+        pins, are_two = resolve_some(repository, request.revisions, snapshots=cache / "snapshots", apart=apart)
+        with storage.at_work(cache, progress, wait_s=request.config.measure.wait_s) as room, BuildCache(cache) as builds:
+            sides = {Side.BASE: pins.base, Side.HEAD: pins.head} if are_two else {Side.BASE: pins.base}
+            searched = _searched(request, pins, sides, builds, room, progress, limits, folder)
+    return _timed(searched, request, progress) if are_two and searched.inputs else searched
+
+
+def _searched(  # noqa: PLR0913, PLR0917 (what is asked, and all that it is done with)
+    request: Request,
+    pins: PinnedPair,
+    sides: Mapping[Side, Pin],
+    builds: BuildCache,
+    room: Path,
+    progress: Progress,
+    limits: SearchLimits,
+    folder: Path,
+) -> SearchFindings:
+    config, executor = request.config, ProcessExecutor()
+    workshop = Workshop(sides, config.build, request.environment, builds, request.cache, room, request.packs, progress)
+    plain = workshop.plain()
+    built = workshop.placed(plain)
+    own = room / "inputs"
+    own.mkdir()
+    with closing(Upkeep()) as upkeep, closing(request.services) as services:
+        targets = {side: target for (_, side), target in workshop.targets(Phase.PLAIN, plain, {}, {}).items()}
+        configs, notes = Suites(targets, request.inherited, room, upkeep).expanded(config.workloads, executor, once=True)
+        starts = seeding.seeds(configs, request.repository, targets[Side.BASE].directory)
+        collector = Collector(
+            targets=workshop.counting_lines(built),
+            workloads=starts.workloads,
+            environment=request.inherited,
+            executor=executor,
+            room=room,
+            seed=config.compare.seed,
+            upkeep=upkeep,
+            services=services,
+        )
+        hunt = _Hunt(request, InputRuns(collector, pins, starts.workloads, starts.suffixes, own), starts, folder)
+        return hunt.findings(limits, progress, (*pins.notes, *notes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Hunt:
+    """A search with what inputs are tried with, and the folder that those are written to which are shown."""
+
+    request: Request
+    runs: InputRuns
+    seeds: Seeds
+    folder: Path
+
+    def findings(self, limits: SearchLimits, progress: Progress, notes: Sequence[Note]) -> SearchFindings:
+        """Search, and return what was found; no whole runs were made of it. Raises WorkloadError where no seed can be run."""
+        began, compare = time.monotonic(), self.request.config.compare
+        unsteady = self.runs.require_steady(self.seeds.families[0])
+        progress.stage("searching inputs", None)
+        search = InputSearch(self.runs, limits, self._words, progress.advance, _STEEP if self.runs.is_alone else 1 + compare.min_effect)
+        entries = search.worst_inputs(self.seeds.families)
+        shown = tuple(self._shown(entry, number) for number, entry in enumerate(entries, 1))
+        mishaps = (
+            replace(mishap, file=self._written(mishap.family, mishap.times, f"mishap-{number}"))
+            for number, mishap in enumerate(search.mishaps, 1)
+        )
+        return SearchFindings(
+            revisions=self.runs.revisions,
+            inputs=shown,
+            verdict=Verdict.INCONCLUSIVE if shown and not self.runs.is_alone else Verdict.UNCHANGED,
+            tried=search.tried,
+            seconds=time.monotonic() - began,
+            seeds=len(self.seeds.families),
+            reached=search.corpus.reached,
+            matters=int(search.corpus.matters.sum()),
+            size=limits.size,
+            most=max((entry.factor for entry in search.corpus.leading), default=1.0),
+            mishaps=tuple(mishaps),
+            notes=(*notes, *_unsteady(unsteady)),
+        )
+
+    def _shown(self, entry: CorpusEntry, number: int) -> SlowInput:
+        """Return an input with its growth, some of its sizes written to files."""
+        compare, family = self.request.config.compare, entry.family
+        smallest = max(1, entry.times // _SPAN)
+        sizes = sorted({round(smallest * (entry.times / smallest) ** (step / (_SIZES - 1))) for step in range(_SIZES)})
+        sized = self.runs.over_sizes(family, sizes) if family.grows and len(sizes) > 1 else None
+        repetitions = sorted({max(1, times) for times in self._kept_sizes(entry)})
+        files = {times: path for times in repetitions if (path := self._written(family, times, f"{number}-{times}")) is not None}
+        is_by_lines = entry.ratio >= 1 + compare.min_effect
+        return SlowInput(
+            entry=entry,
+            workload=self._workload(entry, number, repetitions, files),
+            files=files,
+            trends=analyse(sized.counts, min_effect=compare.min_effect, seed=compare.seed) if sized and is_by_lines else None,
+            laws=_laws_of_time(sized, compare.seed) if sized and not is_by_lines else {},
+            changed=None if is_by_lines else self.runs.comparison.changed_most(entry.trial),
+        )
+
+    def _kept_sizes(self, entry: CorpusEntry) -> Iterator[int]:
+        """Yield numbers of repetitions up to where head takes so much longer that whole runs show it."""
+        times, family, trial = entry.times, entry.family, entry.trial
+        while family.grows and not family.dial and family.size(2 * times) <= _LARGEST:
+            if trial.cpu_ns[Side.HEAD] - trial.cpu_ns[Side.BASE] >= _LONG_NS:
+                break
+            larger = self.runs.trial(family, 2 * times, _LONGEST_S)
+            if not larger.is_whole:
+                break
+            times, trial = 2 * times, larger
+        yield from (times // 2**step for step in range(_KEPT_SIZES if family.grows else 1))
+
+    def _workload(self, entry: CorpusEntry, number: int, sizes: Sequence[int], files: Mapping[int, Path]) -> WorkloadConfig:
+        family = entry.family
+        values: dict[str, tuple[float | str, ...]] = {name: (value,) for name, value in family.values.items()}
+        if family.dial:
+            values[family.dial] = tuple(sizes)
+        config = self.seeds.workloads[family.workload]
+        return replace(
+            config,
+            name=f"{family.workload}-{number}",
+            parameters=values,
+            inputs=tuple(_named(path, self.request.repository) for path in files.values()),
+            exit_codes=tuple(sorted({*config.exit_codes, *entry.trial.exit_codes.values()})),
+        )
+
+    def _written(self, family: InputFamily, times: int, name: str) -> Path | None:
+        """Write an input to a file of the folder, which is made; return it, None where a parameter is all there is."""
+        if family.dial:
+            return None
+        path = self.folder / f"{name}{self.seeds.suffixes[family.workload]}"
+        with store_errors(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(family.content(times))
+        return path
+
+    @property
+    def _words(self) -> tuple[bytes, ...]:
+        """Return what the program's sources look for in inputs, by what changed first."""
+        changed, lines = self.runs.lines
+        words = (*proposals.words_of(changed), *proposals.marks_of(changed), *proposals.words_of(lines))
+        return tuple(dict.fromkeys(words))[:_MOST_WORDS]
+
+
+def _laws_of_time(sized: Sized, seed: int) -> Mapping[Side, Law]:
+    """Return how the CPU time of runs grows with the input, by side, as far as it does."""
+    laws: dict[Side, Law] = {}
+    for side, cpu_ns in sized.cpu_ns.items():
+        features = sized.counts.sides[side].features
+        name = _SIZE if _SIZE in features else next(iter(features))
+        law = trendlines.fit(name, features[name], cpu_ns, seed=seed)
+        if law is not None:
+            laws[side] = law
+    return laws
+
+
+def _named(path: Path, project: Path) -> str:
+    whole = path.absolute()
+    return (whole.relative_to(project) if whole.is_relative_to(project) else whole).as_posix()
+
+
+def _timed(searched: SearchFindings, request: Request, progress: Progress) -> SearchFindings:
+    """Return findings with whole runs of each input in its largest size, in pairs, and the verdict that they give."""
+    measure = replace(request.config.measure, fast=True, thorough=False)
+    config = replace(request.config, workloads=tuple(map(_largest_alone, searched.inputs)), measure=measure, otherwise=())
+    try:
+        outcome = pipeline.compare(replace(request, config=config), Within(progress, "running what was found"))
+    except WorkloadError as error:
+        return replace(searched, notes=(*searched.notes, Note("not-timed", f"whole runs of what was found failed: {error}")))
+    rows = {row.point.workload: row for row in outcome.findings.end_to_end}
+    inputs = tuple(replace(shown, run=rows.get(shown.workload.name)) for shown in searched.inputs)
+    verdicts = {shown.verdict for shown in inputs}
+    verdict = next(verdict for verdict in (Verdict.REGRESSION, Verdict.INCONCLUSIVE, Verdict.UNCHANGED) if verdict in verdicts)
+    return replace(searched, inputs=inputs, verdict=verdict)
+
+
+def _largest_alone(shown: SlowInput) -> WorkloadConfig:
+    workload = shown.workload
+    return replace(workload, inputs=workload.inputs[-1:], parameters={name: values[-1:] for name, values in workload.parameters.items()})
+
+
+def _unsteady(share: float) -> tuple[Note, ...]:
+    if not share:
+        return ()
+    return (
+        Note(
+            "places-unsteady",
+            f"{100 * share:.0f} % of the lines ran another number of times when an input was run again: these hang on threads, time or "
+            "chance, and were left out",
+        ),
+    )

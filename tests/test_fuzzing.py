@@ -1,0 +1,214 @@
+"""The search for inputs: families, what seeds suggest, what is kept, and how it ends, over programs that are simulated."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from perfdiff.fuzzing import proposals, reduction
+from perfdiff.fuzzing.families import InputFamily, Segment, plain
+from perfdiff.fuzzing.mutations import Mutator
+from perfdiff.fuzzing.search import InputSearch, SearchLimits
+from perfdiff.fuzzing.trials import CorpusEntry, MishapKind, PairedRun, PlaceComparison
+from perfdiff.records.places import Place
+from perfdiff.records.schema import Side
+
+PLACES = (Place("read", "a.c", 1, "for (;;)"), Place("close", "a.c", 9, "while (up)"))
+SEEDS = [plain("w", b"Some [link](url) here.\n- one\n- two\n", {}), plain("w", b"plain words, only\n", {})]
+
+Program = Callable[[bytes, Mapping[str, float | str]], tuple[int, int]]
+
+
+@dataclass
+class Simulated:
+    """Programs whose lines run as often as a function of the input says, on each side, at a CPU time by line."""
+
+    base: Program
+    head: Program
+    ns_a_line: float = 1.0
+    extra_ns: Callable[[bytes], float] = lambda _: 0.0
+    hangs_from: float = float("inf")
+    crashes: Callable[[bytes], bool] = lambda _: False
+    inputs: list[bytes] = field(default_factory=list)
+    comparison: PlaceComparison = field(
+        default_factory=lambda: PlaceComparison(PLACES, np.array([0, -1]), {side: np.ones(2, dtype=bool) for side in Side})
+    )
+
+    def trial(self, family: InputFamily, times: int, _limit_s: float) -> PairedRun:
+        """Return what both say of an input."""
+        content = family.content(times)
+        self.inputs.append(content)
+        ran = {Side.BASE: self.base(content, family.parameters(times)), Side.HEAD: self.head(content, family.parameters(times))}
+        failures = {side: MishapKind.HANG for side, counts in ran.items() if sum(counts) > self.hangs_from}
+        if self.crashes(content):
+            failures[Side.HEAD] = MishapKind.CRASH
+        cpu_ns = {side: 1e6 + self.ns_a_line * sum(counts) for side, counts in ran.items()}
+        cpu_ns[Side.HEAD] += self.extra_ns(content)
+        counted = {side: np.array(counts, dtype=np.int64) for side, counts in ran.items()}
+        return PairedRun(counted, cpu_ns, dict.fromkeys(Side, 0), failures)
+
+
+def once(content: bytes, _: Mapping[str, float | str]) -> tuple[int, int]:
+    return len(content) + 10, 0
+
+
+def by_depth(content: bytes, _: Mapping[str, float | str]) -> tuple[int, int]:
+    """Walk up to the outermost bracket for each that closes."""
+    steps = depth = 0
+    for letter in content:
+        depth += letter == ord("[")
+        if letter == ord("]") and depth:
+            steps += depth
+            depth -= 1
+    return len(content) + 10, steps
+
+
+def worst(oracle: Simulated, *, inputs: int = 400, size: int = 4096, words: tuple[bytes, ...] = ()) -> list[CorpusEntry]:
+    return searched(oracle, inputs=inputs, size=size, words=words)[0]
+
+
+def searched(
+    oracle: Simulated, *, inputs: int = 400, size: int = 4096, words: tuple[bytes, ...] = (), seed: int = 1
+) -> tuple[list[CorpusEntry], InputSearch]:
+    search = InputSearch(oracle, SearchLimits(size, 1e9, inputs, seed), words, lambda _: None, 1.05)
+    return search.worst_inputs(SEEDS), search
+
+
+def test_a_family_is_the_same_input_in_any_size() -> None:
+    family = InputFamily("w", (Segment(b"<"), Segment(b"a=\n", repeats=True, number_at=2), Segment(b">")))
+    assert family.content(3) == b"<a=0\na=1\na=2\n>"
+    assert len(family.content(family.times_within(1000))) <= 1000
+    falling = InputFamily("w", (Segment(b",", repeats=True, number_at=0, falling=True),))
+    assert falling.content(3) == b"2,1,0,"
+    dial = InputFamily("w", dial="n", most=40)
+    assert (dial.times_within(7), dial.parameters(9), dial.size(9)) == (40, {"n": 9}, 9)
+
+
+def test_a_seed_suggests_what_makes_programs_slow() -> None:
+    contents = {family.content(3) for family in proposals.proposals(SEEDS[0], (b"strict",))}
+    assert b"[[[]]]" in {content.replace(SEEDS[0].content(1), b"") for content in contents}  # nested
+    assert b"- one\n- one\n- one\n" in contents  # a line again and again
+    assert any(b"Some0 [link](url) here.\nSome1" in content for content in contents)  # no two alike
+    assert b"- one\n- two\n- one\n- two\n- one\n- two\n" in contents  # in turns
+    assert any(b"(url)(url)(url)" in content for content in contents)  # a stretch of tokens
+    assert any(b"strict here.\n" not in content and b"strict" in content for content in contents)
+
+
+def test_marks_are_what_patterns_are_made_of() -> None:
+    assert set(proposals.marks_of(["_RE = '<a(b)=;'", "x = 1 + 2"])) == {b"<", b"(", b")", b"=", b";", b")=", b"=;"}
+
+
+def test_letters_beyond_ascii_are_suggested() -> None:
+    contents = [family.content(2).decode() for family in proposals.proposals(SEEDS[0], ())]
+    assert any("Sómé [línk](úrl)" in content for content in contents)
+    assert any("óné" in content and "two" in content for content in contents)
+
+
+def test_words_are_what_stands_in_quotes_in_the_program() -> None:
+    assert proposals.words_of(["if (!strcmp(s, \"strict\\n\")) c = '[';", 'puts("strict\\n")', '""']) == (b"strict\n", b"[")
+
+
+def test_brackets_that_are_walked_up_are_found_small_and_named() -> None:
+    (entry, *others), search = searched(Simulated(once, by_depth))
+    assert not others
+    assert entry.ratio > 50
+    assert {segment.text for segment in entry.family.segments if segment.text} == {b"[", b"]"}
+    assert search.corpus.reached == 1.0
+
+
+def test_the_same_seed_tries_the_same_inputs() -> None:
+    first, again, other = Simulated(once, once), Simulated(once, once), Simulated(once, once)
+    for oracle, seed in ((first, 1), (again, 1), (other, 2)):
+        searched(oracle, inputs=1500, seed=seed)
+    assert first.inputs == again.inputs
+    assert first.inputs != other.inputs
+
+
+def test_nothing_is_found_where_both_sides_do_the_same() -> None:
+    assert worst(Simulated(once, once)) == []
+
+
+def test_what_one_word_switches_on_is_reached_by_steps() -> None:
+    """Head walks all lines again for each, in inputs that begin a line with a word of the program's sources."""
+
+    def strict(content: bytes, _: Mapping[str, float | str]) -> tuple[int, int]:
+        lines = content.count(b"\n")
+        return len(content) + 10, lines * lines if b"- strict" in content else 0
+
+    assert worst(Simulated(once, strict), words=(b"strict",), inputs=1000)[0].ratio > 20
+    assert worst(Simulated(once, strict), inputs=1000) == []
+
+
+def test_work_that_no_line_shows_is_found_by_time_in_larger_inputs() -> None:
+    oracle = Simulated(once, once, extra_ns=lambda content: 20.0 * content.count(b"- ") ** 2)
+    (entry,) = worst(oracle, size=65536)
+    assert entry.ratio == pytest.approx(1.0)
+    assert entry.slowdown > 2
+
+
+def test_a_single_slow_run_is_no_finding() -> None:
+    hiccups = iter([1e9, *[0.0] * 100_000])
+    assert worst(Simulated(once, once, extra_ns=lambda _: next(hiccups))) == []
+
+
+def test_an_input_that_hangs_is_tried_smaller() -> None:
+    (entry,) = worst(Simulated(once, by_depth, hangs_from=100_000))
+    assert 20_000 < entry.trial.counts[Side.HEAD].sum() <= 100_000
+
+
+def test_what_crashes_or_hangs_in_any_size_is_told_and_no_finding() -> None:
+    crashing, search = searched(Simulated(once, once, crashes=lambda content: b"[[" in content))
+    assert crashing == []
+    assert [dict(mishap.failures) for mishap in search.mishaps] == [{Side.HEAD: MishapKind.CRASH}]
+    hanging, search = searched(Simulated(once, once, hangs_from=50))
+    assert hanging == []
+    assert [dict(mishap.failures) for mishap in search.mishaps] == [dict.fromkeys(Side, MishapKind.HANG)]
+
+
+def test_a_dial_is_turned_up() -> None:
+    def squared(_: bytes, values: Mapping[str, float | str]) -> tuple[int, int]:
+        return int(values["n"]), int(values["n"]) ** 2
+
+    def linear(_: bytes, values: Mapping[str, float | str]) -> tuple[int, int]:
+        return int(values["n"]), 0
+
+    oracle = Simulated(linear, squared)
+    search = InputSearch(oracle, SearchLimits(4096, 1e9, 50), (), lambda _: None, 1.05)
+    (entry,) = search.worst_inputs([InputFamily("w", dial="n", most=400)])
+    assert (entry.times, entry.ratio > 100) == (400, True)
+
+
+def test_a_reduced_input_has_nothing_to_spare() -> None:
+    family = InputFamily("w", (Segment(b"some [words] here "), Segment(b"a, b; ", repeats=True), Segment(b"end")))
+    small = reduction.reduced(family, lambda smaller: b"[" in smaller.content(5) and smaller.content(5).count(b";") == 5, 100)
+    assert small.content(2) == b"[;;"
+
+
+def test_reduction_asks_no_more_than_it_may() -> None:
+    asked = []
+    reduction.reduced(SEEDS[0], lambda smaller: bool(asked.append(smaller)), 7)
+    assert len(asked) == 7
+
+
+def test_changes_by_chance_are_of_all_kinds_and_bounded() -> None:
+    mutator = Mutator((b"strict",), random.Random(1))
+    made = [mutator.mutated(SEEDS[0], SEEDS) for _ in range(500)]
+    assert any(segment.number_at is not None for family in made for segment in family.segments)
+    assert any(b"strict" in family.content(1) for family in made)
+    assert any(b"plain" in family.content(1) for family in made)  # of the other seed
+    assert max(len(family.segments) for family in made) <= 12
+    assert all(len(family.content(family.times_within(2000))) <= 2100 for family in made)
+
+
+def test_a_parameter_is_tried_beside_round_numbers() -> None:
+    def clashing(_: bytes, values: Mapping[str, float | str]) -> tuple[int, int]:
+        return int(values["n"]), 100_000 if values["n"] == 257 else 0
+
+    oracle = Simulated(lambda _, values: (int(values["n"]), 0), clashing)
+    search = InputSearch(oracle, SearchLimits(4096, 1e9, 100), (), lambda _: None, 1.05)
+    (entry,) = search.worst_inputs([InputFamily("w", dial="n", most=400)])
+    assert entry.times == 257

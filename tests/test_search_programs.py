@@ -1,0 +1,127 @@
+"""`perfdiff search` on real programs: what it finds, tells and keeps, and what it says where it cannot search."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perfdiff.cli.exits import ExitCode
+from programs import committed
+from test_schemas import VALIDATORS
+
+READER = """
+#include <stdio.h>
+#include <stdlib.h>
+static char text[1 << 21];
+static long up(int depth) {{ {up} }}
+int main(int argc, char **argv) {{
+  FILE *file = argc > 1 ? fopen(argv[1], "rb") : NULL;
+  long size = file ? (long)fread(text, 1, sizeof text, file) : 0, links = 0;
+  int depth = 0;
+  if (size > 0 && text[0] == '!') abort();
+  for (long i = 0; i < size; i++) {{
+    if (text[i] == '[') depth++;
+    else if (text[i] == ']' && depth) links += up(depth--);
+  }}
+  printf("%ld\\n", links);
+  return 0;
+}}
+"""
+DIRECT, WALKED = (
+    READER.format(up=body) for body in ("return depth;", "long n = 0; for (int i = 0; i < depth; i++) n += text[i] != 0; return n;")
+)
+CONFIG = """
+[build]
+command = "cc -O1 reader.c -o reader"
+[[workload]]
+name = "read"
+command = "./reader {input}"
+inputs = ["samples/*"]
+"""
+SAMPLES = {"samples/a.md": "Some [link](url) here.\n\n- one\n- two\n", "samples/b.md": "Plain words, only.\n"}
+
+
+def project(room: Path, sources: tuple[str, ...] = (DIRECT, WALKED), config: str = CONFIG, samples: dict[str, str] = SAMPLES) -> Path:
+    folder = room / "project"
+    committed(folder, [{"reader.c": source, "perfdiff.toml": config, **samples} for source in sources])
+    return folder
+
+
+def search(folder: Path, *words: str) -> tuple[int, str, str]:
+    ran = subprocess.run(
+        [sys.executable, "-m", "perfdiff", "search", *words, "--repo", folder, "--keep", folder.parent / "kept", "-q"],
+        env={**os.environ, "PERFDIFF_CACHE": str(folder.parent / "cache")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return ran.returncode, ran.stdout, ran.stderr
+
+
+def document(output: str) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(output)
+    VALIDATORS["search-1"].validate(told)
+    return told
+
+
+@pytest.mark.integration
+def test_an_input_that_shows_it_is_found_kept_and_timed_though_the_program_refuses_it(tmp_path: Path) -> None:
+    sources = tuple(source.replace("return 0;", "return links > 40;") for source in (DIRECT, WALKED))
+    code, output, errors = search(project(tmp_path, sources), "v0", "v1", "--inputs", "80", "--size", "16k", "--format", "json")
+    assert code == ExitCode.REGRESSION, errors
+    told = document(output)
+    (shown,) = told["inputs"]
+    assert (shown["function"], shown["growth"]["head"]["class"], shown["run"]["standing"]) == ("up", "quadratic", "slower")
+    assert told["answer"].startswith("Regression on an input that was found:")
+    largest = max((tmp_path / "kept").iterdir(), key=lambda path: path.stat().st_size)
+    assert largest.read_bytes().count(b"[") > 1000
+    assert Path(shown["workload"]["inputs"][-1]).name == largest.name
+
+
+@pytest.mark.integration
+def test_one_revision_alone_tells_its_steepest_growth_and_how_its_input_is_kept(tmp_path: Path) -> None:
+    code, output, errors = search(project(tmp_path, (WALKED,)), "v0", "--inputs", "160", "--size", "16k")
+    assert code == ExitCode.FINE, errors
+    assert output.startswith("Work grows more than linearly on an input that was found:")
+    assert "`up (reader.c:5)`" in " ".join(output.split())
+    (workload,) = tomllib.loads(output[output.index("[[workload]]") :].split("\n\n")[0])["workload"]
+    assert workload["command"] == "./reader {input}"
+
+
+@pytest.mark.integration
+def test_where_both_do_the_same_nothing_is_found_and_it_says_what_was_tried(tmp_path: Path) -> None:
+    renamed = DIRECT.replace("up(", "outer(")
+    code, output, errors = search(project(tmp_path, (DIRECT, renamed)), "v0", "v1", "--inputs", "60", "--format", "json")
+    assert code == ExitCode.FINE, errors
+    told = document(output)
+    assert (told["verdict"], told["inputs"]) == ("unchanged", [])
+    assert told["answer"].startswith(f"No input found on which head does more: {told['tried']} inputs")
+    assert told["tried"] >= 50
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("config", "samples", "code", "slug"),
+    [
+        (CONFIG.replace(" {input}", "").replace('inputs = ["samples/*"]\n', ""), SAMPLES, ExitCode.USAGE, "no-seeds"),
+        (CONFIG, {"samples/a.md": "!"}, ExitCode.NOT_MEASURED, "no-seeds"),
+    ],
+    ids=["nothing to vary", "seeds that crash"],
+)
+def test_what_cannot_be_searched_is_said(tmp_path: Path, config: str, samples: dict[str, str], code: int, slug: str) -> None:
+    status, _, errors = search(project(tmp_path, config=config, samples=samples), "v0", "v1", "--inputs", "20")
+    assert (status, f"[{slug}]" in errors) == (code, True), errors
+
+
+def test_a_size_or_a_time_that_is_none_is_refused(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    for words in (("--size", "big"), ("--time", "0"), ("--size", "0")):
+        status, _, errors = search(folder, "v0", "v1", *words)
+        assert (status, "it must be a" in errors) == (ExitCode.USAGE, True), errors
