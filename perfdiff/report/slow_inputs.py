@@ -263,6 +263,6 @@ def _lead(findings: SearchFindings) -> str:
 
 _LEADS = {
     Verdict.REGRESSION: "Regression on an input that was found",
-    Verdict.INCONCLUSIVE: "Inconclusive: head does more on an input that was findings, which whole runs do not show beyond doubt",
-    Verdict.UNCHANGED: "No regression: head executes more lines on an input that was findings, and takes no longer",
+    Verdict.INCONCLUSIVE: "Inconclusive: head does more on an input that was found, which whole runs do not show beyond doubt",
+    Verdict.UNCHANGED: "No regression: head executes more lines on an input that was found, and takes no longer",
 }
