@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from perfdiff.fuzzing.trials import CorpusEntry, PlaceComparison
+from perfdiff.fuzzing.trials import CorpusEntry, PairedRun, PlaceComparison
 from perfdiff.records.schema import Floats, Ints, Side
 
 _MORE = 1.25  # times as often as before: a step, and no matter of size alone
@@ -51,6 +51,11 @@ class Corpus:
     def reached(self) -> float:
         """Return the share of the lines that matter which some input ran."""
         return float((self._most[self.matters] > 0).mean()) if self.matters.any() else 0.0
+
+    def would_gain(self, trial: PairedRun) -> bool:
+        """Return whether a run reaches a place that matters and no input did, or one that differs between the sides for the first time."""
+        ran = trial.counts[Side.HEAD] > 0
+        return bool((ran & self.matters & (self._most == 0)).any() or ((self.comparison.extra(trial) != 0) & ~self.matters).any())
 
     def add(self, entry: CorpusEntry) -> Ints:
         """Keep an input if it is worth it; return the places that matter which it reaches and no other did."""

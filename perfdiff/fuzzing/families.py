@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 Values = Mapping[str, float | str]
 
@@ -76,6 +76,12 @@ class InputFamily:
     def size(self, times: int) -> int:
         """Return the bytes of its input with so many repetitions, or the value of its dial."""
         return times if self.dial else len(self.content(times))
+
+
+def joined(families: Sequence[InputFamily]) -> InputFamily:
+    """Return the family whose inputs are those of several families one after the other, an empty line between two."""
+    segments = [segment for family in families for segment in (*family.segments, Segment(b"\n\n"))]
+    return replace(families[0], segments=tuple(segments))
 
 
 def plain(workload: str, text: bytes, values: Values) -> InputFamily:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import random
 import statistics
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from perfdiff.errors import WorkloadError
 from perfdiff.fuzzing import reduction
 from perfdiff.fuzzing.corpus import Corpus
-from perfdiff.fuzzing.families import InputFamily, Segment
+from perfdiff.fuzzing.families import InputFamily, Segment, joined
 from perfdiff.fuzzing.mutations import Mutator
 from perfdiff.fuzzing.proposals import proposals
 from perfdiff.fuzzing.trials import CorpusEntry, Mishap, Oracle, PairedRun
@@ -29,6 +29,7 @@ _REPEATS = 2  # of a run that seems slower; the least of its times counts
 _KEPT = 0.9  # of what an input shows, which a smaller one has to show as well
 _REDUCING_TRIALS, _STEP_TRIALS = 120, 40  # for making an input smaller, and one that only reaches something new
 _STEP_BYTES = 4096  # of an input that reaches something new and becomes a seed itself
+_TOGETHER = 8  # small inputs that are first tried as one
 _LESS = 16  # times smaller than the largest inputs are those that are tried first
 _SWEEP, _SWEEP_AGAIN = 0.4, 0.7  # of the time, until when seeds' suggestions are tried at most, in small inputs and in large ones
 _SETTLED = 150  # inputs since the last that was clearly worse than all before
@@ -91,14 +92,39 @@ class InputSearch:
         return [self._reduced(entry) for entry in self._worst]
 
     def _sweep(self, seeds: Sequence[InputFamily], size: int, share: float) -> None:
-        """Try what seeds suggest, each once, in inputs of a size, until a share of the time is over."""
-        seen: set[tuple[tuple[Segment, ...], int]] = set()
-        for family in self._suggested(seeds):
+        """Try what seeds suggest, each once, in inputs of a size, until a share of the time is over; small ones in groups first."""
+        for group in self._groups(seeds, _TOGETHER if size < self.limits.size else 1):
             if self._is_over(share) or self._is_settled:
                 return
-            if (family.segments, family.most) not in seen:
-                seen.add((family.segments, family.most))
-                self._try(family, size)
+            if len(group) == 1 or self._is_promising(group, size):
+                for family in group:
+                    self._try(family, size)
+
+    def _groups(self, seeds: Sequence[InputFamily], most: int) -> Iterator[list[InputFamily]]:
+        """Yield what seeds suggest, each once, in groups that share a workload and its parameters; what has no text comes alone."""
+        seen: set[tuple[tuple[Segment, ...], int]] = set()
+        groups: dict[str, list[InputFamily]] = defaultdict(list)
+        for family in self._suggested(seeds):
+            if (family.segments, family.most) in seen:
+                continue
+            seen.add((family.segments, family.most))
+            group = groups[f"{family.workload} {sorted(family.values.items())}"]
+            group.append(family)
+            if len(group) == most or family.dial:
+                yield group.copy()
+                group.clear()
+        yield from filter(None, groups.values())
+
+    def _is_promising(self, group: Sequence[InputFamily], size: int) -> bool:
+        """Return whether one of several inputs may be worth a run of its own, by one run of all together (group testing, Dorfman 1943).
+
+        Counts are exact, so that little more is enough; what some inputs hide of others, as by what nothing closes, larger ones show alone.
+        """
+        whole = joined(group)
+        trial = self._trial(whole, whole.times_within(len(group) * size // 2))
+        if not trial.is_whole or trial.seems_slower or self.corpus.would_gain(trial):
+            return True
+        return self.oracle.comparison.ratio(trial) - 1 >= (self.least_ratio - 1) / len(group)
 
     @property
     def _small(self) -> int:
