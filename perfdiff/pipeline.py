@@ -8,6 +8,8 @@ cache (`measured`, `outcome`) and a cluster (`clustered`) are beside it.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from perfdiff import latest, storage, units
 from perfdiff.analysis.findings import Findings
 from perfdiff.clustered import judges
@@ -27,8 +29,13 @@ from perfdiff.revisions.pins import left_out, resolve, resolve_one
 from perfdiff.revisions.repository import find_repository
 
 
-def compare(request: Request, progress: Progress, *, packs: Packs | None = None, executor: Executor | None = None) -> Outcome:
-    """Compare two revisions and return the findings; raise PerfdiffError if that fails."""
+def compare(
+    request: Request, progress: Progress, *, packs: Packs | None = None, executor: Executor | None = None, is_last: bool = True
+) -> Outcome:
+    """Compare two revisions and return the findings; raise PerfdiffError if that fails.
+
+    It `is_last` where other commands are to take it for the last comparison.
+    """
     cache = request.cache
     progress.stage("resolving revisions", None)
     repository = find_repository(request.repository)
@@ -48,13 +55,18 @@ def compare(request: Request, progress: Progress, *, packs: Packs | None = None,
         if request.deadline.is_cut:  # it is not in the cache
             return analysed(found, request.config.compare, progress, engines=engines)
         outcome = judged(found, storage.experiment(cache, asked), cache, request.config, progress, engines)
-        try:
-            storage.remember(cache, repository.name, asked)
-            latest.keep(cache, repository.name, _named(outcome.findings))
-        except OSError as error:
-            progress.note(f"`perfdiff explain` will not know of this comparison: {error}")
+        if is_last:
+            _remember(cache, repository.name, asked, outcome, progress)
     storage.limit(cache, request.config.cache.max_gb * 1e9)
     return outcome
+
+
+def _remember(cache: Path, name: str, asked: storage.Asked, outcome: Outcome, progress: Progress) -> None:
+    try:
+        storage.remember(cache, name, asked)
+        latest.keep(cache, name, _named(outcome.findings))
+    except OSError as error:
+        progress.note(f"`perfdiff explain` will not know of this comparison: {error}")
 
 
 def _named(findings: Findings) -> tuple[NamedFunction, ...]:

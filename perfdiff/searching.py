@@ -219,7 +219,7 @@ def _timed(searched: SearchFindings, request: Request, progress: Progress) -> Se
     measure = replace(request.config.measure, fast=True, thorough=False)
     config = replace(request.config, workloads=tuple(map(_largest_alone, searched.inputs)), measure=measure, otherwise=())
     try:
-        outcome = pipeline.compare(replace(request, config=config), Within(progress, "running what was found"))
+        outcome = pipeline.compare(replace(request, config=config), Within(progress, "running what was found"), is_last=False)
     except WorkloadError as error:
         return replace(searched, notes=(*searched.notes, Note("not-timed", f"whole runs of what was found failed: {error}")))
     rows = {row.point.workload: row for row in outcome.findings.end_to_end}

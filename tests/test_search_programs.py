@@ -83,6 +83,7 @@ def test_an_input_that_shows_it_is_found_kept_and_timed_though_the_program_refus
     largest = max((tmp_path / "kept").iterdir(), key=lambda path: path.stat().st_size)
     assert largest.read_bytes().count(b"[") > 1000
     assert Path(shown["workload"]["inputs"][-1]).name == largest.name
+    assert not list((tmp_path / "cache").rglob("last*")), "a search is no comparison that `explain` knows"
 
 
 @pytest.mark.integration
