@@ -422,7 +422,7 @@ def _needed(runs: WholeRuns, ended_by: str | None) -> Claim:
     clocked, opened = runs.of(PointStanding.CLOCKED), runs.of(PointStanding.OPEN)
     if clocked and not any(end.low > 1 for end in opened):
         return claim("clocked", points=_labels(clocked))
-    return _decides(max(opened, key=lambda end: (end.low > 1, end.at_times or 0.0, end.needed or math.inf, end.high)), ended_by)
+    return _decides(max(opened, key=lambda end: (end.low > 1, end.is_of_two_kinds, end.needed or math.inf, end.high)), ended_by)
 
 
 def _decides(worst: EndToEnd, ended_by: str | None) -> Claim:
