@@ -124,12 +124,14 @@ class Simulated:
     is_slow: Callable[[int], bool] = lambda _: False
     count: int = 1
     clock: list[float] = field(default_factory=lambda: [0.0])
+    linking: list[bool] = field(default_factory=list)
     _rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(3))
 
     def made(self, blocks: Iterable[Block]) -> Iterator[Made]:
         for number, ((base, head),) in enumerate(blocks):
             assert number < 1000
             slots = sorted((base, head), key=lambda slot: slot.side)
+            self.linking.append(base.may_link)
             multiples = (1.0, 4.0 if self.is_slow(number) else 1.0)
             runs = [
                 run_of(slot.side, slot.block, 4e7 * multiple * float(np.exp(self._rng.normal(0, 0.01))), slot.point)
@@ -153,7 +155,9 @@ def numbers(made: list[Run]) -> dict[int, int]:
 
 
 def test_short_runs_have_as_many_pairs_before_good_news_as_meet_slow_ones_that_are_rare(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert numbers(pairs_made(Simulated({1: 0.05}), [POINT], monkeypatch)) == {1: 59}
+    maker = Simulated({1: 0.05})
+    assert numbers(pairs_made(maker, [POINT], monkeypatch)) == {1: 59}
+    assert maker.linking == [True] * 10 + [False] * 49, "linking would take the time of these runs"
 
 
 def test_slow_runs_that_come_after_the_first_look_are_met_and_more_pairs_show_what_they_add(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,6 +53,7 @@ class WholePairs:
     has_first_words: bool = False  # what is known was said before the comparison is over
     _turns: Turns = field(init=False)
     _seldom_until: float | None = None  # when the time ends that looking for rare slow runs may take, once it has begun
+    _looks_for_slow: bool = False  # all points are decided, and pairs are made to meet slow runs
 
     def __post_init__(self) -> None:
         self._turns = Turns(self.bench.points)
@@ -93,6 +94,7 @@ class WholePairs:
                     patience.saw_slower_by_far() if self._is_slower_by_far(point, runs) else patience.saw_slower()
                 if is_look and not self._wants_more(point, standings):
                     turns.close(point)
+                self._looks_for_slow = False
                 # What all points show together, as that head waits more, may leave open again what was decided.
                 turns.open_again(*(point for point in turns.points if self._wants_more(point, standings)))
                 looks[point.id] = self._next_look(point)
@@ -116,6 +118,7 @@ class WholePairs:
         if more > 0:
             looks[point.id] = self._turns.pairs[point.id] + more
             self._turns.open_again(point)
+        self._looks_for_slow = more > 0
         return more > 0
 
     def _next(self, patience: Patience, runs: Sequence[Run]) -> Point:
@@ -239,7 +242,8 @@ class WholePairs:
 
     def _block(self, point: Point) -> Block:
         """Return the next pair of a point."""
-        return [schedule.whole_block([point], self._turns.begin(point), self.bench.request.config.compare.seed)]
+        seed = self.bench.request.config.compare.seed
+        return [schedule.whole_block([point], self._turns.begin(point), seed, may_link=not self._looks_for_slow)]
 
     def _ends(self, runs: list[Run]) -> dict[int, EndToEnd]:
         return {end.point.id: end for end in self.judged(runs).ends}
