@@ -20,15 +20,14 @@ from perfdiff.analysis.findings import (
     Findings,
     FunctionFinding,
     MetricFinding,
-    OddCall,
     Prediction,
     Ratio,
     RequestFinding,
-    RunErrors,
     Verdict,
     Vote,
 )
 from perfdiff.analysis.linegrowth import LineGrowth
+from perfdiff.analysis.oddcalls import OddCall, RunErrors
 from perfdiff.analysis.trends.findings import TrendFindings
 from perfdiff.models.annotation import Condition, CostClass, Operator, Term
 from perfdiff.models.detectors.kinds import DetectorKind

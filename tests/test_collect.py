@@ -39,7 +39,9 @@ from perfdiff.config import WorkloadConfig
 from perfdiff.errors import WorkloadError
 from perfdiff.languages.protocol import Counterpart, FeaturePlan, FunctionDefinition, Load, ProbeCosts
 from perfdiff.measuring import variants
+from perfdiff.measuring.duets import APART
 from perfdiff.measuring.making import OwnMachine
+from perfdiff.progress import Silent
 from perfdiff.records.reach import Reach
 from perfdiff.records.recording import RecordedSamples
 from perfdiff.records.schema import Change, Note, Origin, Phase, Point, Run, Side, Totals
@@ -118,6 +120,22 @@ def test_whole_runs_are_pairs_in_one_layout_and_all_layouts_have_their_turn(monk
     machine._duets = SimpleNamespace(collect=lambda pair, runs, advance: [(slot, []) for slot in pair])  # type: ignore[assignment]
     layouts = [{run.layout for made in machine.made([pairs]) for run, _ in made.runs} for pairs in blocks]
     assert layouts == [{0}, {0}, {0}, {1}, {2}, {3}, {0}, {1}]  # those that are made apart at first are of the builds themselves
+
+
+@pytest.mark.parametrize(("may_link", "linked"), [(True, [8, 18, 38]), (False, [8])])
+def test_pairs_for_which_none_may_be_linked_take_turns_in_the_layouts_that_there_are(
+    may_link: bool, linked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    spread = SimpleNamespace(count=8, may_link=False, grow=lambda pairs, limit_s: asked.append(pairs))
+    monkeypatch.setattr(variants, "spread", lambda bench, site: spread)
+    bench = SimpleNamespace(request=SimpleNamespace(config=SimpleNamespace(compare=None)), progress=Silent())
+    machine = OwnMachine(bench, None, None)  # type: ignore[arg-type]
+    machine._duets = SimpleNamespace(collect=lambda pair, runs, advance: [(slot, []) for slot in pair])  # type: ignore[assignment]
+    pairs = (schedule.whole_block([Point(0, "w", {}, "")], block, seed=3, may_link=block < 10 or may_link) for block in range(30))
+    made = [*machine.made([pair] for pair in pairs)]
+    assert asked == linked
+    assert {made[-1].pair[0].layout, made[-2].pair[0].layout} == {(29 - APART) % 8, (28 - APART) % 8}
 
 
 def test_what_is_counted_is_chosen_by_what_runs_take_as_a_rule() -> None:

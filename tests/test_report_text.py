@@ -12,7 +12,8 @@ import pytest
 
 import findings as made
 from differing import reasons_of
-from perfdiff.analysis.findings import Anomaly, Findings, FiredRule, MetricFinding, OddCall, Prediction, Ratio, Verdict
+from perfdiff.analysis.findings import Anomaly, Findings, FiredRule, MetricFinding, Prediction, Ratio, Verdict
+from perfdiff.analysis.oddcalls import OddCall
 from perfdiff.cli.explain import explanation
 from perfdiff.errors import UsageError
 from perfdiff.models.annotation import Condition, CostClass, Operator, Scope, Term

@@ -28,11 +28,10 @@ from perfdiff.analysis.findings import (
     CountFinding,
     Findings,
     ModeShift,
-    OddCall,
     Ratio,
-    RunErrors,
     Vote,
 )
+from perfdiff.analysis.oddcalls import OddCall, RunErrors
 from perfdiff.analysis.witnessed import Amount, Difference, DifferenceKind, PointBehaviour, SideBehaviour, Written
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.kinds import DetectorKind

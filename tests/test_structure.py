@@ -116,7 +116,7 @@ OF_ALL_LANGUAGES = {
     f"perfdiff.languages.{name}" for name in ("check", "frameworks", "holding", "installed", "kept_files", "listing", "traits")
 }
 # The same within the analysis, besides the values that all of it writes and `policy`, the thresholds that decide.
-VALUES = {"findings", "acceptances", "callgraph", "claims", "linegrowth", "means", "policy", "series", "witnessed"}
+VALUES = {"findings", "acceptances", "callgraph", "claims", "linegrowth", "means", "oddcalls", "policy", "series", "witnessed"}
 ANALYSIS = {
     "stats": set(),
     "sums": {"stats"},
@@ -146,6 +146,7 @@ COLLECT = {
 ASKED = {
     "perfdiff.analysis.looks": "runs go on until the judge of the report can answer, and no others are to decide that",
     "perfdiff.analysis.verdicts.wholeruns": "the same of pairs of whole runs, which are judged by themselves while they are made",
+    "perfdiff.analysis.verdicts.seldom": "how many runs good news needs, so that slow ones which are rare were met",
     "perfdiff.analysis.verdicts.ways": "which pairs the judge misses where those made in two ways seem to differ",
     "perfdiff.analysis.verdicts.waiting": "whether runs wait, of which pairs are judged, says which may be made at the same time",
     "perfdiff.analysis.verdicts.requests": "whether head waits for services outside says that files which lay these out are looked for",

@@ -35,6 +35,7 @@ from perfdiff.analysis.verdicts.parallel import apart_in_time, apart_note
 from perfdiff.analysis.verdicts.requests import request_findings, waiting_notes
 from perfdiff.analysis.verdicts.rules import Decision
 from perfdiff.analysis.verdicts.ruling import Ruling, rule
+from perfdiff.analysis.verdicts.seldom import slow_runs_unseen
 from perfdiff.analysis.verdicts.volume import volume_note
 from perfdiff.analysis.verdicts.wholeruns import overhead, probed_otherwise
 from perfdiff.config import CompareConfig
@@ -84,6 +85,7 @@ def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and
         *behaviour_notes(findings.behaviour),
         *apart_note(apart_in_time(findings.behaviour)),
         *slower_beside(findings.verdict, functions),
+        *slow_runs_unseen(findings, ends, config),
         *waiting_notes(experiment, found.runs, found.evidence.work, config),
         *unattributed_notes(attribution),
         *lock_notes(cases, functions),

@@ -11,6 +11,7 @@ from perfdiff.analysis.acceptances import Acceptance
 from perfdiff.analysis.callgraph import CallGraph
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.linegrowth import LineGrowth
+from perfdiff.analysis.oddcalls import OddCall, RunErrors
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.witnessed import PointBehaviour
 from perfdiff.config import CompareConfig
@@ -24,6 +25,7 @@ from perfdiff.records.kinds import MachinePart
 from perfdiff.records.reach import Reach
 from perfdiff.records.schema import Environment, FunctionInfo, Note, Point, Revision, Side, Workload
 from perfdiff.records.testfiles import is_of_tests
+from perfdiff.statistics.tails import SlowRuns
 
 RUN = "run_ns"  # the metric of a function's time per run, beside those of its calls
 # A figure that is known to a half and to twice of it only does not tell how much, as a median of few calls of two kinds.
@@ -227,31 +229,6 @@ class Vote:
 
 
 @dataclass(frozen=True, slots=True)
-class OddCall:
-    """An anomalous call of head: which it is, its inputs by the features' names, its error and the counter that differs most."""
-
-    run: int
-    point: int
-    thread: int
-    call: int
-    inputs: Mapping[str, float]
-    error: float
-    counter: str
-
-
-@dataclass(frozen=True, slots=True)
-class RunErrors:
-    """The reconstruction errors of one run's calls: median, 95 % quantile, and the share above the threshold."""
-
-    run: int
-    point: int
-    side: Side
-    median: float
-    high: float
-    share: float
-
-
-@dataclass(frozen=True, slots=True)
 class Anomaly:
     """What a detector says of a function's calls in head.
 
@@ -362,6 +339,7 @@ class EndToEnd:
     Its bounds hold at all looks. `needed`: about so many pairs would decide, 0 unknown. `machines` are the ratios on single machines, by
     name; where these `disagree` beyond chance, `ratio` is that of the machine that speaks for the point, and its upper bound the highest.
     `by_layouts`: these decide. `judges`: it counts in the verdict. `waits_more`: head waits more. `at_times`: head's longest by its median.
+    `slow`: slow runs of the workload, where head has more of them than chance makes. `pairs`: of all runs that were made.
     """
 
     point: Point
@@ -378,6 +356,13 @@ class EndToEnd:
     judges: bool = True
     waits_more: bool = False
     at_times: float | None = None
+    slow: SlowRuns | None = None
+    pairs: int = 0
+
+    @property
+    def is_of_two_kinds(self) -> bool:
+        """Return whether some runs of head are slow beside its others, which no place of code makes."""
+        return self.at_times is not None or self.slow is not None
 
     def smallest(self, config: CompareConfig) -> float:
         """Return the smallest ratio of interest at the point."""

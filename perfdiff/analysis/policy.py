@@ -92,6 +92,11 @@ class Policy:
     # 7,500 shorter ones (load 2 to 13 on two CPUs). What base's add is little beside head's where it is less than a third.
     seldom: float = 2.0
     seldom_noise: float = 1 / 3
+    # Slow runs lie beyond the middle half of all by so many times its width: Tukey's outer fence (1977), which one of a million runs passes
+    # whose logarithms are normal.
+    slow_fence: float = 3.0
+    # Good news of short programs is said once so many runs were made that one slow run in 20 would have been met.
+    slow_share: float = 0.05
     # Of what runs take longer, at most this share is CPU time where they only wait longer for a service: answers that came 3 ms late made
     # 0.03 to 0.06 of it (a server in Python, load 5 on 2 CPUs).
     busier: float = 0.2

@@ -137,12 +137,13 @@ class OwnMachine:
     def _laid_out(self, pair: Pair) -> Pair:
         """Return a pair of whole runs in the next layout of its point, of which there are more after each look, if runs took as long.
 
-        The first ones, made apart, are of the builds themselves, and so is the next: those that tell most have that layout among theirs.
+        None are linked for pairs that are to meet slow runs, whose time that would take. The first pairs, made apart, are of the builds
+        themselves, and so is the next: those that tell most have that layout among theirs.
         """
         spread = self._spread = self._spread or variants.spread(self.bench, self.site)
         point = pair[0].point.id
         number = self._pairs.get(point, 0)
-        if not number or next_look(number) > next_look(number - 1):
+        if pair[0].may_link and (not number or next_look(number) > next_look(number - 1)):
             self._grow(spread, next_look(number) - APART, self._spent_s if number else math.inf)
         self._pairs[point] = number + 1
         return [replace(slot, layout=max(0, number - APART) % spread.count) for slot in pair]

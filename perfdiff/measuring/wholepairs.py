@@ -13,6 +13,7 @@ import numpy as np
 from perfdiff import units
 from perfdiff.analysis.findings import EndToEnd, PointStanding
 from perfdiff.analysis.policy import POLICY
+from perfdiff.analysis.verdicts.seldom import runs_that_tell
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, slower_by_far, whole_runs
 from perfdiff.collect.runs import schedule
 from perfdiff.collect.runs.turns import Turns
@@ -26,10 +27,14 @@ from perfdiff.statistics.pairs import FEWEST_PAIRS, MOST_PAIRS, next_look
 from perfdiff.statistics.sides import logs, pairs_of
 
 FIRST_SHARE = 0.5  # of the time that is left: as much is left for where the cost arises, and for what is still open then
+_SHORTEST_S = 1e-3  # that a pair of runs takes
 LONG_S = 1.0  # pairs that take so long are told of one by one; a look takes some milliseconds
 CONFIRMED_S = 4.0  # that pairs may take which confirm a proof: what contradicts one in practice is a multiple, which few pairs show
 # From this ratio on, five pairs that vary by 5 % show that head is slower by far at four points (their standard deviation; 0.1 % a look).
 TOLD_BY_FEW = 1.5
+# That more pairs may take before good news, so that slow runs which are rare are met: those of 100 ms have time for all, as runs of 40 ms
+# make, and an answer that takes six to nine seconds without them still comes within 20.
+SELDOM_S = 5.0
 MOST_CONFIRMING = 20  # pairs: as many as two looks have
 
 
@@ -47,6 +52,8 @@ class WholePairs:
     was_halted: bool = False  # to leave time for where the cost arises
     has_first_words: bool = False  # what is known was said before the comparison is over
     _turns: Turns = field(init=False)
+    _seldom_until: float | None = None  # when the time ends that looking for rare slow runs may take, once it has begun
+    _looks_for_slow: bool = False  # all points are decided, and pairs are made to meet slow runs
 
     def __post_init__(self) -> None:
         self._turns = Turns(self.bench.points)
@@ -62,7 +69,7 @@ class WholePairs:
         self.bench.progress.stage("comparing whole runs", None)
 
         def pairs() -> Iterator[Block]:
-            while turns.open and not patience.is_over:
+            while not patience.is_over and (turns.open or self._look_for_slow_runs(runs, looks)):
                 self._leave_out_what_ends_too_late(deadline)
                 self.was_halted = deadline.left_s <= halt_s and turns.fewest >= FEWEST_PAIRS * maker.count
                 if self.was_halted or not turns.open:
@@ -87,11 +94,32 @@ class WholePairs:
                     patience.saw_slower_by_far() if self._is_slower_by_far(point, runs) else patience.saw_slower()
                 if is_look and not self._wants_more(point, standings):
                     turns.close(point)
+                self._looks_for_slow = False
                 # What all points show together, as that head waits more, may leave open again what was decided.
                 turns.open_again(*(point for point in turns.points if self._wants_more(point, standings)))
                 looks[point.id] = self._next_look(point)
-                self._say_first(runs)
+                if self.judged(runs).slower:
+                    self._say_first(runs)
             patience.decide(turns.fewest < fewest, partial(self._missing_s, runs))
+        self._say_first(runs)
+
+    def _look_for_slow_runs(self, runs: list[Run], looks: dict[int, int]) -> bool:
+        """Give a point more pairs where the news is good, but a workload has too few to have met slow runs that are rare; return whether.
+
+        There is a look at them when one is due, or sooner if they are enough by then or time is over.
+        """
+        if not self.judged(runs).are_not_slower:
+            return False
+        point, missing = self._turns.cheapest_short_of(runs_that_tell(self.bench.request.config.compare) * self.maker.count)
+        if self._seldom_until is None:
+            self._seldom_until = time.monotonic() + min(SELDOM_S, FIRST_SHARE * self.bench.request.deadline.left_s)
+        ahead = (self._seldom_until - time.monotonic()) * self.maker.count / max(self._turns.mean_s(point), _SHORTEST_S)
+        more = min(missing, max(0, math.floor(ahead)), self._next_look(point) - self._turns.pairs[point.id])
+        if more > 0:
+            looks[point.id] = self._turns.pairs[point.id] + more
+            self._turns.open_again(point)
+        self._looks_for_slow = more > 0
+        return more > 0
 
     def _next(self, patience: Patience, runs: Sequence[Run]) -> Point:
         """Return the point whose turn it is: where time is over one with too few pairs, or else the one that tells most for its seconds."""
@@ -214,7 +242,8 @@ class WholePairs:
 
     def _block(self, point: Point) -> Block:
         """Return the next pair of a point."""
-        return [schedule.whole_block([point], self._turns.begin(point), self.bench.request.config.compare.seed)]
+        seed = self.bench.request.config.compare.seed
+        return [schedule.whole_block([point], self._turns.begin(point), seed, may_link=not self._looks_for_slow)]
 
     def _ends(self, runs: list[Run]) -> dict[int, EndToEnd]:
         return {end.point.id: end for end in self.judged(runs).ends}

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from perfdiff import units
 from perfdiff.analysis.counts.own_work import work_finding
-from perfdiff.analysis.findings import Anomaly, CountFinding, Findings, FunctionFinding, OddCall
+from perfdiff.analysis.findings import Anomaly, CountFinding, Findings, FunctionFinding
+from perfdiff.analysis.oddcalls import OddCall
 from perfdiff.models.detectors.kinds import DetectorKind
 from perfdiff.models.workcounter import work_counters
 from perfdiff.records.schema import FunctionInfo, Point, Side

@@ -13,9 +13,12 @@ from perfdiff.statistics.pairs import FEWEST_PAIRS, PairedDifference, paired_dif
 
 
 def comparable(runs: Sequence[Run]) -> Sequence[Run]:
-    """Return the runs that were made at the same time as their pair's other one, which tell most; all where they are few."""
+    """Return the runs that were made at the same time as their pair's other one, which tell most.
+
+    All where those are few, or fewer than the others: pairs that came later, as something parted them, must not go unheard.
+    """
     together = [run for run in runs if run.together]
-    return together if len(together) >= FEWEST_PAIRS else runs
+    return together if len(together) >= max(FEWEST_PAIRS, len(runs) / 2) else runs
 
 
 def difference_of(base: Sequence[Run], head: Sequence[Run], cost: str) -> PairedDifference | None:

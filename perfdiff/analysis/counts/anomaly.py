@@ -16,7 +16,8 @@ from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.compare.study import both_tables
 from perfdiff.analysis.counts.scoring import Judged, Scored, Tables, judge_calls, judge_together
-from perfdiff.analysis.findings import Anomaly, FunctionFinding, OddCall, RunErrors, Verdict, Vote
+from perfdiff.analysis.findings import Anomaly, FunctionFinding, Verdict, Vote
+from perfdiff.analysis.oddcalls import OddCall, RunErrors
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import Contrast, Group, Pair, contrast
 from perfdiff.config import CompareConfig

@@ -96,7 +96,7 @@ class Program:
         """Return whether whole runs leave more than what the places of code make, or seem to be slower or to wait more at some point."""
         are_small = all(end.high <= end.smallest(self.config) for end in self.runs.ends) and not self.runs.of(PointStanding.CLOCKED)
         is_bounded = not self.runs.ends or are_small or POLICY.may_be_places(self.runs.excluded)
-        are_runs_apart = any(end.waits_more or end.at_times for end in self.runs.of(PointStanding.OPEN))
+        are_runs_apart = any(end.waits_more or end.is_of_two_kinds for end in self.runs.of(PointStanding.OPEN))
         return not is_bounded or are_runs_apart or any(end.low > 1 for end in self.runs.ends)
 
     @property
@@ -157,11 +157,11 @@ def _regression(guilty: Sequence[FunctionFinding], runs: WholeRuns) -> Claim:
 
 
 def _places(program: Program) -> Claim | None:
-    """Tell of whole runs that are slower by no more than places of code make, where counts say that no work was added, nor any wait."""
+    """Tell of whole runs slower by no more than places of code make, where counts, of runs like all others, add neither work nor waits."""
     work, slower = program.evidence.work, program.runs.slower
     if not slower or work is None or not work.adds_nothing:
         return None
-    if any(end.waits_more or not POLICY.may_be_places(end.low) for end in slower):
+    if any(end.waits_more or end.is_of_two_kinds or not POLICY.may_be_places(end.low) for end in slower):
         return None
     return _undecided(claim("made-by-places", takes=_takes(slower[0])), program)
 
@@ -422,12 +422,14 @@ def _needed(runs: WholeRuns, ended_by: str | None) -> Claim:
     clocked, opened = runs.of(PointStanding.CLOCKED), runs.of(PointStanding.OPEN)
     if clocked and not any(end.low > 1 for end in opened):
         return claim("clocked", points=_labels(clocked))
-    return _decides(max(opened, key=lambda end: (end.low > 1, end.at_times or 0.0, end.needed or math.inf, end.high)), ended_by)
+    return _decides(max(opened, key=lambda end: (end.low > 1, end.is_of_two_kinds, end.needed or math.inf, end.high)), ended_by)
 
 
 def _decides(worst: EndToEnd, ended_by: str | None) -> Claim:
     """Return what would decide an open point."""
     more = claim("more-runs", ended_by=ended_by)
+    if worst.slow:
+        return claim("slow-runs", workload=worst.point.workload, more=more, **worst.slow.facts)
     if worst.at_times:
         return claim("longer-at-times", point=worst.point.label, multiple=worst.at_times, more=more)
     if worst.disagree and not worst.needed:

@@ -13,7 +13,7 @@ from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.repeats import in_all_points
 from perfdiff.analysis.verdicts.clockwork import points_ended_by_a_clock
-from perfdiff.analysis.verdicts.seldom import points_slower_at_times
+from perfdiff.analysis.verdicts.seldom import points_slower_at_times, workloads_slower_at_times
 from perfdiff.analysis.verdicts.waiting import points_where_head_waits, waits
 from perfdiff.analysis.verdicts.ways import Runs, ways_apart
 from perfdiff.config import CompareConfig
@@ -53,7 +53,7 @@ class WholeRuns:
     @property
     def excluded(self) -> float:
         """Return from which slow-down on, as a ratio, every one is excluded at all points; infinity where a point does not tell."""
-        if self.of(PointStanding.CLOCKED) or any(end.at_times for end in self.ends):
+        if self.of(PointStanding.CLOCKED) or any(end.is_of_two_kinds for end in self.of(PointStanding.OPEN)):
             return math.inf
         return max((end.high for end in self.ends), default=math.inf)
 
@@ -79,15 +79,15 @@ def whole_runs(points: Sequence[Point], runs: Sequence[Run], config: CompareConf
     both = [point for point in points if all(plain.get((point.id, side)) for side in Side)]
     judge = _Judge(config, len(both), machines, points_where_head_waits(both, runs, config))
     clocked = in_all_points({run.point for run in runs if run.clocked} | points_ended_by_a_clock(runs), points)
-    at_times = points_slower_at_times(both, runs, config)
+    at_times, slow = points_slower_at_times(both, runs, config), workloads_slower_at_times(both, runs, config)
     ends = (_end(point, plain, timed, replace(judge, config=config.at(point.min_effect))) for point in both)
-    ends = (_left_open(end, at_times[end.point.id]) if end.point.id in at_times else end for end in ends)
+    ends = (_left_open(replace(end, at_times=at_times.get(end.point.id), slow=slow.get(end.point.workload))) for end in ends)
     return WholeRuns(tuple(replace(end, standing=PointStanding.CLOCKED, needed=0) if end.point.id in clocked else end for end in ends))
 
 
-def _left_open(end: EndToEnd, longest: float) -> EndToEnd:
-    """Return what is known of a point at which some of head's runs take several times as long: slower if its other runs are, else open."""
-    return end if end.standing is PointStanding.SLOWER else replace(end, standing=PointStanding.OPEN, at_times=longest)
+def _left_open(end: EndToEnd) -> EndToEnd:
+    """Return a point as it stands, but open where some of head's runs are slow beside its others and all of them do not show it slower."""
+    return replace(end, standing=PointStanding.OPEN) if end.is_of_two_kinds and end.standing is not PointStanding.SLOWER else end
 
 
 def slower_by_far(points: Sequence[Point], runs: Sequence[Run], config: CompareConfig) -> tuple[EndToEnd, ...]:
@@ -154,6 +154,7 @@ def _end(
         disagree=judged.disagree,
         by_layouts=judged.by_layouts,
         waits_more=point.id in judge.waiting and not point.outside,
+        pairs=min(map(len, all_of)),
     )
 
 

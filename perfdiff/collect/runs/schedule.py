@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perfdiff.records.schema import Phase, Point, Side
 
@@ -15,13 +15,14 @@ SURVEY_ROUNDS = 2
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One run to be made, in a `layout` of its side's plain build (see `Target`)."""
+    """One run to be made, in a `layout` of its side's plain build (see `Target`); more layouts may be linked for it, or not."""
 
     phase: Phase
     point: Point
     side: Side
     block: int
     layout: int = 0
+    may_link: bool = True
 
 
 def plain_slots(points: Sequence[Point], seed: int, sides: Sequence[Side] = tuple(Side)) -> list[Slot]:
@@ -39,9 +40,10 @@ def survey_slots(points: Sequence[Point], block: int, seed: int, sides: Sequence
     return _paired(random.Random(f"{seed}:survey:{block}"), (Phase.SURVEY,), points, block, sides)
 
 
-def whole_block(points: Sequence[Point], block: int, seed: int) -> list[Slot]:
-    """Return one block of whole runs of the plain builds: a pair of every point."""
-    return _paired(random.Random(f"{seed}:whole:{block}"), (Phase.PLAIN,), points, block, tuple(Side))
+def whole_block(points: Sequence[Point], block: int, seed: int, *, may_link: bool = True) -> list[Slot]:
+    """Return one block of whole runs of the plain builds: a pair of every point, for which more layouts may be linked, or not."""
+    pairs = _paired(random.Random(f"{seed}:whole:{block}"), (Phase.PLAIN,), points, block, tuple(Side))
+    return [replace(slot, may_link=may_link) for slot in pairs]
 
 
 def timed_blocks(points: Sequence[Point], runs: Mapping[int, int], seed: int, sides: Sequence[Side] = tuple(Side)) -> list[list[Slot]]:

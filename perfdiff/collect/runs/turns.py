@@ -46,6 +46,20 @@ class Turns:
         lacking = [point for point in points if point in self.open and self._begun[point.id] < pairs]
         return min(lacking, key=lambda point: (pairs - self._begun[point.id]) * self.expected_s(point), default=None)
 
+    def cheapest_short_of(self, pairs: int) -> tuple[Point, int]:
+        """Return the point with the shortest runs of a workload, and how many pairs all its points together lack of so many.
+
+        The workload is the one that has them soonest of those that lack some.
+        """
+        cheapest: dict[str, Point] = {}
+        lacking: dict[str, int] = {}
+        for point in self.points:
+            name = point.workload
+            cheapest[name] = min(cheapest.get(name, point), point, key=self.mean_s)
+            lacking[name] = lacking.get(name, pairs) - self.pairs[point.id]
+        name = min(cheapest, key=lambda name: (lacking[name] <= 0, lacking[name] * self.mean_s(cheapest[name])))
+        return cheapest[name], lacking[name]
+
     @property
     def longest(self) -> Point:
         """Return the point whose pairs took longest; those that had none take no time that is known."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from perfdiff import units
-from perfdiff.report.sentences.spelling import FEWER_NAMES, Facts, Wording, filled
+from perfdiff.report.sentences.spelling import FEWER_NAMES, Facts, Wording, filled, percent
 
 _MOST_POINTS = 1  # that a clock ends, in a sentence
 
@@ -81,6 +82,12 @@ def _service_worse(facts: Facts) -> str:
     return f"service {facts['service']} {ways}: {asked}"
 
 
+def _slow_runs_unseen(facts: Facts) -> str:
+    times, one_in = f"{facts['runs']} times" if facts["runs"] > 1 else "once", math.ceil(1 / facts["share"])
+    shown = f"what makes one run in {one_in} slow need not have shown" if one_in > 1 else "whether other runs are slow is not known"
+    return f"`{facts['workload']}` ran {times} on either side: {shown} ({percent(facts['confidence'])})"
+
+
 WORDINGS: Mapping[str, Wording] = {
     "outputs-differ": "{differing:first-three}; make sure that base and head do the same work: {remedy}",
     "processes-left": (
@@ -89,6 +96,7 @@ WORDINGS: Mapping[str, Wording] = {
     ),
     "tasks-hardly-met": "{hardly_met}; let nothing else run beside it, or have several CPUs free",
     "slower-beside": "slower all the same, in a program that is faster as a whole: {guilty}",
+    "slow-runs-unseen": _slow_runs_unseen,
     "waiting-grown": _waiting_grown,
     "unattributed": "`{name}` is slower, and no change that perfdiff sees explains it: machine, layout or I/O.",
     "locks-held-longer": _locks_held_longer,

@@ -105,6 +105,8 @@ WORDINGS: Mapping[str, Wording] = {
     "runs-needed": "{takes}: {more}, or run on a quieter machine",
     "longer-at-times": "some runs of head at {point} take {multiple:ratio} as long as most, and hardly any of base's: {more}, or run the "
     "workload several times in one command",
+    "slow-runs": "{head} of {pairs} runs of head of `{workload}` are slow ({multiple:ratio} as long as most), and {base} of base's: "
+    "{more}, or run the workload several times in one command",
     "pairs-needed": "{takes}; about {needed:count} pairs of runs would decide: {more}",
     "more-runs": _more_runs,
     "too-many-pairs": "{takes}, which {most} pairs would not tell from the smallest effect of interest: {remedy}",
