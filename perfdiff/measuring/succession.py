@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 
@@ -44,6 +45,7 @@ def followed(bench: Bench, site: Site, made: Sequence[Run]) -> Succession:
     trees = {target.tree for (phase, _), target in site.targets.items() if phase is Phase.PLAIN}
     if not points or len(trees) < len(Side):
         return Succession()
+    bench.progress.stage("making runs that follow each other", None)
     compiled = [point.workload for point in points] if any(built.commands or built.links for built in site.plain.values()) else []
     config, runs, names = bench.request.config.compare, list[Run](), frozenset[str]()
     slower: dict[int, float] = {}
@@ -67,15 +69,15 @@ def _chosen(bench: Bench, made: Sequence[Run]) -> tuple[Point, ...]:
     chosen: dict[str, Point] = {}
     left_s = BUDGET_S / (_LEAST * len(Side))
     for name in sorted(asked, key=lambda name: name not in written):
-        took_s = {point: seconds for point in bench.points if point.workload == name and (seconds := _took_s(point, made)) <= LONGEST_S}
-        if not took_s:
+        points = [(took_s, point) for point in bench.points if point.workload == name and (took_s := _took_s(point, made)) <= LONGEST_S]
+        if not points:
             continue
-        brief = [point for point in took_s if took_s[point] <= BUDGET_S / (_WANTED * len(Side))]
-        point = max(brief, key=took_s.__getitem__) if brief else min(took_s, key=took_s.__getitem__)
-        if chosen and took_s[point] > left_s:
+        brief = [pair for pair in points if pair[0] <= BUDGET_S / (_WANTED * len(Side))]
+        took_s, point = max(brief, key=itemgetter(0)) if brief else min(points, key=itemgetter(0))
+        if chosen and took_s > left_s:
             break
         chosen[name] = point
-        left_s -= took_s[point]
+        left_s -= took_s
     needed_s = _LEAST * len(Side) * (BUDGET_S / (_LEAST * len(Side)) - left_s)
     return tuple(chosen[name] for name in asked if name in chosen) if bench.request.deadline.allows(needed_s) else ()
 
