@@ -35,6 +35,8 @@ def points_slower_in_turn(
         judged = config.at(point.min_effect)
         material = POLICY.smallest(judged.min_effect, is_laid_out_anew=point.workload in compiled)
         base, head = pairs_of(*([run for run in runs if (run.point, run.side) == (point.id, side)] for side in Side))
+        if not base:
+            continue
         at_times = points_slower_at_times([point], [*base, *head], judged).get(point.id)
         is_slower_at_times = at_times is not None and _long_runs(head) >= fewest
         costs = ["cpu_ns"]
