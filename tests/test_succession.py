@@ -10,7 +10,8 @@ import pytest
 
 from perfdiff import pipeline
 from perfdiff.analysis.findings import Verdict
-from perfdiff.analysis.verdicts.succession import CONFIRMED, SUSPECTED, points_slower_in_turn
+from perfdiff.analysis.policy import POLICY
+from perfdiff.analysis.verdicts.succession import points_slower_in_turn
 from perfdiff.config import CompareConfig
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Phase, Point, Run, Side
@@ -78,7 +79,7 @@ def series(*head: float, base: float = 1.0, waits_ms: float = 0.0, noise: float 
     ids=["always", "more and more", "from the middle on", "now and then", "waits now and then", "few"],
 )
 def test_runs_behind_others_that_take_longer_in_head_are_seen(runs: list[Run]) -> None:
-    (ratio,) = points_slower_in_turn([POINT], runs, CompareConfig(), (), CONFIRMED).values()
+    (ratio,) = points_slower_in_turn([POINT], runs, CompareConfig(), (), POLICY.in_turn).values()
     assert ratio > 1.15
 
 
@@ -95,7 +96,7 @@ def test_runs_behind_others_that_take_longer_in_head_are_seen(runs: list[Run]) -
     ids=["the same", "noise", "less than is of interest", "what layout makes", "a single long one", "less"],
 )
 def test_runs_behind_others_that_take_no_longer_in_head_are_none(runs: list[Run], compiled: tuple[str, ...]) -> None:
-    assert points_slower_in_turn([POINT], runs, CompareConfig(), compiled, CONFIRMED) == {}
+    assert points_slower_in_turn([POINT], runs, CompareConfig(), compiled, POLICY.in_turn) == {}
 
 
 def test_equal_runs_are_rarely_suspected_and_hardly_ever_confirmed() -> None:
@@ -109,9 +110,9 @@ def test_equal_runs_are_rarely_suspected_and_hardly_ever_confirmed() -> None:
             for block, pair in enumerate(costs)
             for side, cost in zip(Side, map(float, pair), strict=True)
         ]
-        if points_slower_in_turn([POINT], runs[:16], CompareConfig(), (), SUSPECTED):
+        if points_slower_in_turn([POINT], runs[:16], CompareConfig(), (), POLICY.in_turn_suspected):
             suspected += 1
-            confirmed += bool(points_slower_in_turn([POINT], runs, CompareConfig(), (), CONFIRMED))
+            confirmed += bool(points_slower_in_turn([POINT], runs, CompareConfig(), (), POLICY.in_turn))
     assert suspected < 0.12 * 2000
     assert confirmed < 0.015 * 2000
 

@@ -92,6 +92,11 @@ class Policy:
     # 7,500 shorter ones (load 2 to 13 on two CPUs). What base's add is little beside head's where it is less than a third.
     seldom: float = 2.0
     seldom_noise: float = 1 / 3
+    # Runs that follow each other in one tree seem longer in head at the first of these levels, which three pairs that all say so reach,
+    # and are made once more. Both series together are judged at the second, which six pairs reach, or by so many long runs.
+    in_turn_suspected: float = 0.1
+    in_turn: float = 0.02
+    in_turn_seldom: int = 2
     # Of what runs take longer, at most this share is CPU time where they only wait longer for a service: answers that came 3 ms late made
     # 0.03 to 0.06 of it (a server in Python, load 5 on 2 CPUs).
     busier: float = 0.2

@@ -13,7 +13,8 @@ from operator import itemgetter
 
 import numpy as np
 
-from perfdiff.analysis.verdicts.succession import CONFIRMED, SUSPECTED, points_slower_in_turn
+from perfdiff.analysis.policy import POLICY
+from perfdiff.analysis.verdicts.succession import points_slower_in_turn
 from perfdiff.collect.runs.schedule import Slot
 from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.measuring.bench import Bench
@@ -36,23 +37,23 @@ class Succession:
     failing: tuple[str, ...] = ()
 
 
-def followed(bench: Bench, site: Site, made: Sequence[Run]) -> Succession:
-    """Return what runs that follow each other show, where any of those that were `made` wrote in its tree.
+def followed(bench: Bench, site: Site, runs: Sequence[Run]) -> Succession:
+    """Return what runs that follow each other show, where any of these `runs` wrote in its tree.
 
     What a first series shows counts if it holds for two together.
     """
-    points = _chosen(bench, made)
+    points = _chosen(bench, runs)
     trees = {target.tree for (phase, _), target in site.targets.items() if phase is Phase.PLAIN}
     if not points or len(trees) < len(Side):
         return Succession()
     bench.progress.stage("making runs that follow each other", None)
     compiled = [point.workload for point in points] if any(built.commands or built.links for built in site.plain.values()) else []
-    config, runs, names = bench.request.config.compare, list[Run](), frozenset[str]()
+    config, behind, names = bench.request.config.compare, list[Run](), frozenset[str]()
     slower: dict[int, float] = {}
-    for series, level in enumerate((SUSPECTED, CONFIRMED)):
+    for series, level in enumerate((POLICY.in_turn_suspected, POLICY.in_turn)):
         later, failing = _series(bench, site, points, series)
-        runs += later
-        slower = points_slower_in_turn(points, runs, config, compiled, level)
+        behind += later
+        slower = points_slower_in_turn(points, behind, config, compiled, level)
         names = failing if not series else names & failing
         if not (slower or names):
             return Succession()
@@ -60,7 +61,7 @@ def followed(bench: Bench, site: Site, made: Sequence[Run]) -> Succession:
     return Succession(taking_longer, max(slower.values(), default=1.0), tuple(sorted(names)))
 
 
-def _chosen(bench: Bench, made: Sequence[Run]) -> tuple[Point, ...]:
+def _chosen(bench: Bench, runs: Sequence[Run]) -> tuple[Point, ...]:
     """Return a point of each workload that is run here, in the order of the configuration: first those that write, as time allows."""
     config, written = bench.request.config, bench.upkeep.written
     asked = [workload.name for workload in config.workloads if not workload.requests and not workload.name.endswith(AGAIN)]
@@ -69,7 +70,7 @@ def _chosen(bench: Bench, made: Sequence[Run]) -> tuple[Point, ...]:
     chosen: dict[str, Point] = {}
     left_s = BUDGET_S / (_LEAST * len(Side))
     for name in sorted(asked, key=lambda name: name not in written):
-        points = [(took_s, point) for point in bench.points if point.workload == name and (took_s := _took_s(point, made)) <= LONGEST_S]
+        points = [(took_s, point) for point in bench.points if point.workload == name and (took_s := _took_s(point, runs)) <= LONGEST_S]
         if not points:
             continue
         brief = [pair for pair in points if pair[0] <= BUDGET_S / (_WANTED * len(Side))]
@@ -82,9 +83,9 @@ def _chosen(bench: Bench, made: Sequence[Run]) -> tuple[Point, ...]:
     return tuple(chosen[name] for name in asked if name in chosen) if bench.request.deadline.allows(needed_s) else ()
 
 
-def _took_s(point: Point, made: Sequence[Run]) -> float:
+def _took_s(point: Point, runs: Sequence[Run]) -> float:
     """Return how long runs of a point take, infinity where there are none."""
-    took_ns = [run.took_ns for run in made if run.phase is Phase.PLAIN and run.point == point.id]
+    took_ns = [run.took_ns for run in runs if run.phase is Phase.PLAIN and run.point == point.id]
     return float(np.median(took_ns)) / 1e9 if took_ns else math.inf
 
 

@@ -26,13 +26,13 @@ _PAIRS = 5  # of runs with a single call, of which head's must each take longer:
 _MOST = 3  # workloads whose single calls are looked at
 
 
-def uncompared(bench: Bench, site: Site, made: Sequence[Run], met: Collection[str], waiting: Sequence[Point]) -> tuple[Difference, ...]:
+def uncompared(bench: Bench, site: Site, runs: Sequence[Run], met: Collection[str], waiting: Sequence[Point]) -> tuple[Difference, ...]:
     """Return what differs and is not compared; what runs leave for each other is asked where nothing else is.
 
-    `made` are the runs so far, `met` files of the trees that runs met, and at the points `waiting` head waits longer for services outside
+    `runs` are those so far, `met` files of the trees that runs met, and at the points `waiting` head waits longer for services outside
     the revisions.
     """
-    return tuple(_differences(bench, site, met, waiting)) or tuple(_between_runs(bench, site, made))
+    return tuple(_differences(bench, site, met, waiting)) or tuple(_between_runs(bench, site, runs))
 
 
 def _differences(bench: Bench, site: Site, met: Collection[str], waiting: Sequence[Point]) -> Iterator[Difference]:
@@ -56,8 +56,8 @@ def _differences(bench: Bench, site: Site, met: Collection[str], waiting: Sequen
         yield Difference(Uncompared.FIRST, slower)
 
 
-def _between_runs(bench: Bench, site: Site, made: Sequence[Run]) -> Iterator[Difference]:
-    succession = followed(bench, site, made)
+def _between_runs(bench: Bench, site: Site, runs: Sequence[Run]) -> Iterator[Difference]:
+    succession = followed(bench, site, runs)
     if succession.slower:
         yield Difference(Uncompared.SUCCESSION, succession.slower, succession.ratio)
     if succession.failing:

@@ -15,10 +15,6 @@ from perfdiff.records.schema import Point, Run, Side
 from perfdiff.statistics.pairs import chance_of_more
 from perfdiff.statistics.sides import logs, pairs_of
 
-SUSPECTED = 0.1  # level at which runs are made once more: three pairs that all say the same reach it
-CONFIRMED = 0.02  # level of both times together: six pairs reach it
-_OFTEN = 2  # long runs that show what happens now and then
-
 
 def points_slower_in_turn(
     points: Sequence[Point], runs: Sequence[Run], config: CompareConfig, compiled: Collection[str], level: float
@@ -30,7 +26,7 @@ def points_slower_in_turn(
     single layout here: what that may make is no effect.
     """
     slower: dict[int, float] = {}
-    fewest = 1 if level >= SUSPECTED else _OFTEN
+    fewest = 1 if level >= POLICY.in_turn_suspected else POLICY.in_turn_seldom
     for point in points:
         judged = config.at(point.min_effect)
         material = POLICY.smallest(judged.min_effect, is_laid_out_anew=point.workload in compiled)
