@@ -54,14 +54,14 @@ print(work(200000))
 FILE = 'import os\n\n\ndef save():\n    open("out", "w").close()\n\n\nsave()\nprint(sum(i * i % 7 for i in range(300000)))\n'
 
 
-def series(*head: float, base: float = 1.0, waits_ms: float = 0.0, noise: float = 0.02) -> list[Run]:
+def series(*head: float, base: float = 1.0, waits_ms: float = 0.0, every: int = 7, noise: float = 0.02) -> list[Run]:
     """Return runs of both sides that follow each other: head's take so many times as long as base's, each of about 100 ms."""
     rng = np.random.default_rng(7)
     runs = []
     for block, times in enumerate(head):
         for side, cost in ((Side.BASE, base), (Side.HEAD, times)):
             cpu_ns = 1e8 * cost * float(np.exp(rng.normal(0, noise)))
-            wall_ns = cpu_ns + (1e6 * waits_ms if side is Side.HEAD and block % 7 == 3 else 0.0)
+            wall_ns = cpu_ns + (1e6 * waits_ms if side is Side.HEAD and block % every == every // 2 else 0.0)
             runs.append(Run(len(runs), Phase.PLAIN, 0, side, block, wall_ns, cpu_ns, 1e6, None, None, ""))
     return runs
 
@@ -74,9 +74,10 @@ def series(*head: float, base: float = 1.0, waits_ms: float = 0.0, noise: float 
         series(*[1.0] * 9, *[1.4] * 8),
         series(*([1.0] * 6 + [5.0]) * 2),
         series(*[1.0] * 15, waits_ms=700),
+        series(*[1.0] * 15, waits_ms=60, every=1),
         series(*[1.3] * 6),
     ],
-    ids=["always", "more and more", "from the middle on", "now and then", "waits now and then", "few"],
+    ids=["always", "more and more", "from the middle on", "now and then", "waits now and then", "waits always", "few"],
 )
 def test_runs_behind_others_that_take_longer_in_head_are_seen(runs: list[Run]) -> None:
     (ratio,) = points_slower_in_turn([POINT], runs, CompareConfig(), (), POLICY.in_turn).values()
