@@ -481,6 +481,15 @@ def test_runs_that_follow_each_other_find_what_those_before_left_and_the_tree_is
     assert state(tree) == before
 
 
+def test_what_runs_that_follow_each_other_left_is_none_of_a_setup_among_them(bench: Bench) -> None:
+    reads = WorkloadConfig("reads", 'cat log.txt ready > "$ROOM/read"', setup="echo ready > ready")
+    with bench.upkeep.left_as_runs_leave():
+        bench.run(WorkloadConfig("writes", "echo more >> log.txt"))
+        bench.run(reads)
+    bench.run(reads)
+    assert (bench.room / "read").read_text() == "first\nready\n"
+
+
 def test_a_check_gets_what_a_run_printed_and_sees_what_it_wrote(bench: Bench) -> None:
     check = 'grep -qx "sum {n}" && test -e out && echo checked >> $ROOM/checks'
     workload = WorkloadConfig("w", "echo sum {n}; touch out", {"n": (3, 5)}, check=check)

@@ -175,6 +175,9 @@ class Upkeep:
             setup = f"setup of point {chores.point}"
             if not places[0].has_layer(setup):
                 command, place = chores.setup, places[0]
+                for lying in places if self._lying is not None else ():
+                    with store_errors(lying.tree):
+                        lying.put_back(lying.changed(everything=True))  # what runs left is none of its
 
                 def change() -> bool:
                     executor.execute(command)
