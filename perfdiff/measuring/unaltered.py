@@ -73,7 +73,10 @@ def _is_code(site: Site, name: str) -> bool:
 
 def is_compiled(path: Path) -> bool:
     """Return whether a file is a program, a class, or an archive of classes."""
-    return path.is_file() and path.read_bytes().startswith(_COMPILED)
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(_LOOKED_AT).startswith(_COMPILED)
 
 
 def has_changed(site: Site) -> bool:
