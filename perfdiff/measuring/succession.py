@@ -23,7 +23,7 @@ from perfdiff.records.schema import Phase, Point, Run, Side
 from perfdiff.records.thresholds import AGAIN
 
 BUDGET_S = 4.0  # that runs of both sides may take
-_MOST, _LEAST = 16, 4  # rounds
+_MOST, _LEAST = 24, 4  # rounds
 _WANTED = 8  # rounds for which the longest point of a workload is taken that allows so many
 LONGEST_S = 10.0  # whose runs take longer are not made to follow each other
 
