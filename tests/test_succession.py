@@ -10,7 +10,6 @@ import pytest
 
 from perfdiff import pipeline
 from perfdiff.analysis.findings import Verdict
-from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.succession import points_slower_in_turn
 from perfdiff.config import CompareConfig
 from perfdiff.progress import Silent
@@ -66,12 +65,16 @@ def series(*head: float, base: float = 1.0, waits_ms: float = 0.0, every: int = 
     return runs
 
 
+def half(runs: list[Run]) -> int:
+    return len(runs) // 4 * 2
+
+
 @pytest.mark.parametrize(
     "runs",
     [
         series(*[1.3] * 15),
         series(*np.linspace(1, 1.6, 15)),
-        series(*[1.0] * 9, *[1.4] * 8),
+        series(*([1.0] * 9 + [1.4] * 8) * 2),
         series(*([1.0] * 6 + [5.0]) * 2),
         series(*[1.0] * 15, waits_ms=700),
         series(*[1.0] * 15, waits_ms=60, every=1),
@@ -80,7 +83,7 @@ def series(*head: float, base: float = 1.0, waits_ms: float = 0.0, every: int = 
     ids=["always", "more and more", "from the middle on", "now and then", "waits now and then", "waits always", "few"],
 )
 def test_runs_behind_others_that_take_longer_in_head_are_seen(runs: list[Run]) -> None:
-    (ratio,) = points_slower_in_turn([POINT], runs, CompareConfig(), (), POLICY.in_turn).values()
+    (ratio,) = points_slower_in_turn([POINT], [runs[: half(runs)], runs[half(runs) :]], CompareConfig(), ()).values()
     assert ratio > 1.15
 
 
@@ -97,7 +100,7 @@ def test_runs_behind_others_that_take_longer_in_head_are_seen(runs: list[Run]) -
     ids=["the same", "noise", "less than is of interest", "what layout makes", "a single long one", "less"],
 )
 def test_runs_behind_others_that_take_no_longer_in_head_are_none(runs: list[Run], compiled: tuple[str, ...]) -> None:
-    assert points_slower_in_turn([POINT], runs, CompareConfig(), compiled, POLICY.in_turn) == {}
+    assert points_slower_in_turn([POINT], [runs[: half(runs)], runs[half(runs) :]], CompareConfig(), compiled) == {}
 
 
 def test_equal_runs_are_rarely_suspected_and_hardly_ever_confirmed() -> None:
@@ -111,9 +114,9 @@ def test_equal_runs_are_rarely_suspected_and_hardly_ever_confirmed() -> None:
             for block, pair in enumerate(costs)
             for side, cost in zip(Side, map(float, pair), strict=True)
         ]
-        if points_slower_in_turn([POINT], runs[:16], CompareConfig(), (), POLICY.in_turn_suspected):
+        if points_slower_in_turn([POINT], [runs[:16]], CompareConfig(), ()):
             suspected += 1
-            confirmed += bool(points_slower_in_turn([POINT], runs, CompareConfig(), (), POLICY.in_turn))
+            confirmed += bool(points_slower_in_turn([POINT], [runs[: half(runs)], runs[half(runs) :]], CompareConfig(), ()))
     assert suspected < 0.12 * 2000
     assert confirmed < 0.015 * 2000
 

@@ -13,7 +13,6 @@ from operator import itemgetter
 
 import numpy as np
 
-from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.succession import points_slower_in_turn
 from perfdiff.collect.runs.schedule import Slot
 from perfdiff.errors import DiskFilledError, WorkloadError
@@ -24,6 +23,7 @@ from perfdiff.records.thresholds import AGAIN
 
 BUDGET_S = 4.0  # that runs of both sides may take
 _MOST, _LEAST = 24, 4  # rounds
+_SERIES = 2
 _WANTED = 8  # rounds for which the longest point of a workload is taken that allows so many
 LONGEST_S = 10.0  # whose runs take longer are not made to follow each other
 
@@ -48,12 +48,12 @@ def followed(bench: Bench, site: Site, runs: Sequence[Run]) -> Succession:
         return Succession()
     bench.progress.stage("making runs that follow each other", None)
     compiled = [point.workload for point in points] if any(built.commands or built.links for built in site.plain.values()) else []
-    config, behind, names = bench.request.config.compare, list[Run](), frozenset[str]()
+    config, behind, names = bench.request.config.compare, list[list[Run]](), frozenset[str]()
     slower: dict[int, float] = {}
-    for series, level in enumerate((POLICY.in_turn_suspected, POLICY.in_turn)):
+    for series in range(_SERIES):
         later, failing = _series(bench, site, points, series)
-        behind += later
-        slower = points_slower_in_turn(points, behind, config, compiled, level)
+        behind.append(later)
+        slower = points_slower_in_turn(points, behind, config, compiled)
         names = failing if not series else names & failing
         if not (slower or names):
             return Succession()
