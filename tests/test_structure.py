@@ -150,6 +150,7 @@ ASKED = {
     "perfdiff.analysis.verdicts.ways": "which pairs the judge misses where those made in two ways seem to differ",
     "perfdiff.analysis.verdicts.waiting": "whether runs wait, of which pairs are judged, says which may be made at the same time",
     "perfdiff.analysis.verdicts.requests": "whether head waits for services outside says that files which lay these out are looked for",
+    "perfdiff.analysis.verdicts.succession": "whether runs that follow each other seem longer in head says that they are made once more",
     "perfdiff.analysis.findings": "these are the values that both answer in",
     "perfdiff.analysis.policy": "the numbers that decide are one value: what a wait is, and what the place of code may make",
 }

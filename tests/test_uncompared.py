@@ -119,6 +119,33 @@ def test_changes_in_a_submodule_that_no_commit_has_are_not_called_harmless(tmp_p
     assert "sub has changes that are in no commit" in say(found.sentence).replace("`", "")
 
 
+READS = """import os
+
+
+def main():
+    rules = open("rules.txt").read().split() if os.path.exists("rules.txt") else []
+    print(sum(i * i % 7 for i in range(300000 + 0 * len(rules))))
+
+
+main()
+"""
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("kind", ["ignored", "written by runs", "of another commit"])
+def test_what_the_checkout_alone_has_and_runs_ask_for_is_not_called_harmless(tmp_path: Path, kind: str) -> None:
+    toml = TOML.replace("./{where}prog", "python job.py")
+    job = READS.replace("main()\n", 'main()\nopen("rules.txt", "w").close()\n') if kind == "written by runs" else READS
+    base = {"job.py": job, "perfdiff.toml": toml, ".gitignore": "rules.txt\n"}
+    request = first_two(tmp_path, (base, {"job.py": job.replace("0 * len", "2000 * len")}))
+    (request.repository / "rules.txt").write_text("rule\n" * 80)
+    if kind == "of another commit":
+        subprocess.run(["git", "add", "-f", "rules.txt"], cwd=request.repository, check=True)
+    found = pipeline.compare(request, Silent()).findings
+    assert found.verdict is (Verdict.INCONCLUSIVE if kind == "ignored" else Verdict.UNCHANGED), say(found.sentence)
+    assert (kind == "ignored") == ("runs ask for `rules.txt`, which your checkout has and neither revision" in say(found.sentence))
+
+
 BENCH = """import parts
 
 

@@ -471,6 +471,25 @@ def test_a_run_tells_what_it_wrote_in_its_tree_beside_what_prepare_left(bench: B
     assert "data/input.txt" not in run.behaviour.files
 
 
+def test_runs_that_follow_each_other_find_what_those_before_left_and_the_tree_is_put_back_at_the_end(bench: Bench, tree: Path) -> None:
+    before = state(tree)
+    command = 'echo $LINE >> log.txt; cp log.txt "$ROOM/log"'
+    with bench.upkeep.left_as_runs_leave():
+        bench.run(WorkloadConfig("w", command.replace("$LINE", "one")))
+        bench.run(WorkloadConfig("v", command.replace("$LINE", "two"), prepare="echo prepared >> log.txt"))
+    assert (bench.room / "log").read_text() == "first\none\nprepared\ntwo\n"
+    assert state(tree) == before
+
+
+def test_what_runs_that_follow_each_other_left_is_none_of_a_setup_among_them(bench: Bench) -> None:
+    reads = WorkloadConfig("reads", 'cat log.txt ready > "$ROOM/read"', setup="echo ready > ready")
+    with bench.upkeep.left_as_runs_leave():
+        bench.run(WorkloadConfig("writes", "echo more >> log.txt"))
+        bench.run(reads)
+    bench.run(reads)
+    assert (bench.room / "read").read_text() == "first\nready\n"
+
+
 def test_a_check_gets_what_a_run_printed_and_sees_what_it_wrote(bench: Bench) -> None:
     check = 'grep -qx "sum {n}" && test -e out && echo checked >> $ROOM/checks'
     workload = WorkloadConfig("w", "echo sum {n}; touch out", {"n": (3, 5)}, check=check)

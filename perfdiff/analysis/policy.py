@@ -97,6 +97,11 @@ class Policy:
     slow_fence: float = 3.0
     # Good news of short programs is said once so many runs were made that one slow run in 20 would have been met.
     slow_share: float = 0.05
+    # Runs that follow each other in one tree seem longer in head at the first of these levels, which three pairs that all say so reach,
+    # and are made once more. Both series together are judged at the second, which six pairs reach, or by so many long runs.
+    in_turn_suspected: float = 0.1
+    in_turn: float = 0.02
+    in_turn_seldom: int = 2
     # Of what runs take longer, at most this share is CPU time where they only wait longer for a service: answers that came 3 ms late made
     # 0.03 to 0.06 of it (a server in Python, load 5 on 2 CPUs).
     busier: float = 0.2

@@ -294,7 +294,7 @@ class Rounds:
         self.bench.progress.stage("looking what runs read elsewhere", None)
         self._outside, met = read_outside(self.bench, self.site, self.runs)
         waiting = points_that_wait(self.experiment(), self._pairs.judged(self.runs), self.bench.request.config.compare)
-        self._uncompared = tuple(uncompared(self.bench, self.site, met, waiting))
+        self._uncompared = uncompared(self.bench, self.site, self.runs, met, waiting)
 
     @property
     def ask_for_lines(self) -> bool:

@@ -68,7 +68,15 @@ def _is_code(site: Site, name: str) -> bool:
     if kept_files.is_byte_code(name) or name in {definition.file for definition in definitions}:
         return True
     paths = (built.tree / name for built in site.plain.values())
-    return any(path.is_file() and path.read_bytes().startswith(_COMPILED) for path in paths)
+    return any(map(is_compiled, paths))
+
+
+def is_compiled(path: Path) -> bool:
+    """Return whether a file is a program, a class, or an archive of classes."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(_LOOKED_AT).startswith(_COMPILED)
 
 
 def has_changed(site: Site) -> bool:

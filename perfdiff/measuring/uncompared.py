@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from perfdiff.analysis.policy import POLICY
 from perfdiff.build.decided import decided
 from perfdiff.collect.runs.schedule import Slot
 from perfdiff.errors import DiskFilledError, WorkloadError
+from perfdiff.languages import kept_files
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.later import took_ns
 from perfdiff.measuring.site import Site
-from perfdiff.measuring.unaltered import laid_out
-from perfdiff.records.schema import Phase, Point, Side
+from perfdiff.measuring.succession import followed
+from perfdiff.measuring.unaltered import is_compiled, laid_out
+from perfdiff.records.schema import Phase, Point, Run, Side
 from perfdiff.records.uncompared import Difference, Uncompared
 
 _OF_GIT = ".git/"
@@ -22,11 +26,16 @@ _PAIRS = 5  # of runs with a single call, of which head's must each take longer:
 _MOST = 3  # workloads whose single calls are looked at
 
 
-def uncompared(bench: Bench, site: Site, met: Collection[str], waiting: Sequence[Point]) -> Iterator[Difference]:
-    """Yield what differs and is not compared, where there is any.
+def uncompared(bench: Bench, site: Site, runs: Sequence[Run], met: Collection[str], waiting: Sequence[Point]) -> tuple[Difference, ...]:
+    """Return what differs and is not compared; what runs leave for each other is asked where nothing else is.
 
-    `met` are files of the trees that runs met, and at the points `waiting` head waits longer for services outside the revisions.
+    `runs` are those so far, `met` files of the trees that runs met, and at the points `waiting` head waits longer for services outside
+    the revisions.
     """
+    return tuple(_differences(bench, site, met, waiting)) or tuple(_between_runs(bench, site, runs))
+
+
+def _differences(bench: Bench, site: Site, met: Collection[str], waiting: Sequence[Point]) -> Iterator[Difference]:
     if dirty := bench.pins.dirty:
         yield Difference(Uncompared.SUBMODULE, dirty)
     base, head = bench.pins.base, bench.pins.head
@@ -34,6 +43,8 @@ def uncompared(bench: Bench, site: Site, met: Collection[str], waiting: Sequence
         yield Difference(Uncompared.COMMIT, (base.commit, head.commit))
     if names := bench.packs.absent(site.plain[Side.BASE], site.plain[Side.HEAD], met):
         yield Difference(Uncompared.ABSENT, names)
+    if names := _in_the_checkout_alone(bench, site, met):
+        yield Difference(Uncompared.CHECKOUT, names)
     guessed_from = bench.request.config.build_guessed_from
     if guessed_from and (files := decided(guessed_from, [site.plain[side].tree for side in Side])):
         yield Difference(Uncompared.BUILD, files)
@@ -43,6 +54,35 @@ def uncompared(bench: Bench, site: Site, met: Collection[str], waiting: Sequence
         yield Difference(Uncompared.SETUP, files)
     if slower := tuple(_slower_once(bench, site)):
         yield Difference(Uncompared.FIRST, slower)
+
+
+def _between_runs(bench: Bench, site: Site, runs: Sequence[Run]) -> Iterator[Difference]:
+    succession = followed(bench, site, runs)
+    if succession.slower:
+        yield Difference(Uncompared.SUCCESSION, succession.slower, succession.ratio)
+    if succession.failing:
+        yield Difference(Uncompared.REPEATED, succession.failing)
+
+
+def _in_the_checkout_alone(bench: Bench, site: Site, met: Collection[str]) -> tuple[str, ...]:
+    """Return what runs asked for and neither tree has, and that lies in the user's checkout without git knowing it.
+
+    Code that was compiled there is a build's, as what runs write themselves is theirs.
+    """
+    repository, trees = bench.pins.head.repository, [site.plain[side].tree for side in Side]
+    if repository.top is None:
+        return ()
+    folder = site.targets[Phase.PLAIN, Side.HEAD].directory
+    written = {os.path.relpath(folder / path, trees[1]) for paths in bench.upkeep.written.values() for path in paths}
+    names = []
+    for name in sorted(met):
+        place = repository.top / name
+        is_own = name.startswith(_OF_GIT) or kept_files.is_of_interpreters(name) or kept_files.is_byte_code(name)
+        if is_own or not place.exists() or any(os.path.lexists(tree / name) for tree in trees) or is_compiled(place):
+            continue
+        if written.isdisjoint((name, *map(str, Path(name).parents))) and not repository.tell("ls-files", "--", f":(top,literal){name}"):
+            names.append(name)
+    return tuple(names)
 
 
 def _slower_once(bench: Bench, site: Site) -> Iterator[str]:

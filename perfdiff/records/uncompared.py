@@ -13,14 +13,18 @@ class Uncompared(StrEnum):
     ABSENT = "absent"  # what it uses is there by hand, and in no build
     COMMIT = "commit"  # the files are the same, and so is the build, but runs look at the commit
     SUBMODULE = "submodule"  # changes within a submodule are in no commit
+    CHECKOUT = "checkout"  # runs ask for files that the user's checkout has, and no revision
     FAILING = "failing"  # cases that run in base fail in head
+    SUCCESSION = "succession"  # runs that follow each other in one tree take longer in head
+    REPEATED = "repeated"  # and fail there
     SETUP = "setup"  # a service outside the revisions, for which head waits longer, is laid out by files that differ
     FIRST = "first"  # a first call in a process takes longer than in base, where runs call again and again
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Files or folders that differ, or workloads, and `why` that is not compared."""
+    """Files or folders that differ, or workloads, `why` that is not compared, and how many times as long head takes, if that is seen."""
 
     why: Uncompared
     names: tuple[str, ...]
+    ratio: float = 1.0

@@ -28,8 +28,14 @@ def _claimed(difference: Difference) -> Claim:
             claimed = claim("uncompared-commit")
         case Uncompared.SUBMODULE:
             claimed = claim("uncompared-submodule", names=names)
+        case Uncompared.CHECKOUT:
+            claimed = claim("uncompared-checkout", names=names)
         case Uncompared.FAILING:
             claimed = claim("uncompared-failing", names=names)
+        case Uncompared.SUCCESSION:
+            claimed = claim("uncompared-succession", names=names, ratio=difference.ratio)
+        case Uncompared.REPEATED:
+            claimed = claim("uncompared-repeated", names=names)
         case Uncompared.SETUP:
             claimed = claim("uncompared-setup", names=names)
         case Uncompared.FIRST:

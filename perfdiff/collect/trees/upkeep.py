@@ -45,6 +45,7 @@ class Upkeep:
     _inputs: dict[tuple[Path, int], Mapping[str, Shape]] = field(default_factory=dict)
     _sources: dict[Path, frozenset[str]] = field(default_factory=dict)  # by tree, of what was set aside
     _left: dict[Path, set[str]] = field(default_factory=dict)  # by tree, byte code
+    _lying: set[PristineTree] | None = None  # trees that runs which follow each other leave as they are
 
     @property
     def written(self) -> Mapping[str, tuple[str, ...]]:
@@ -87,6 +88,11 @@ class Upkeep:
         built, at_home = self._tree(tree), self._tree(home) if home is not None and home.is_dir() else None
         places = (built, at_home) if at_home is not None else (built,)
         self._set_up(places, chores, executor)
+        if self._lying is not None:
+            self._lying |= {*places}
+            self._prepare(places, chores, executor)
+            yield {}
+            return
         is_gone, files = False, dict[str, Shape]()
         try:
             prepared = self._prepare(places, chores, executor)
@@ -113,6 +119,18 @@ class Upkeep:
         own = (*(relpath(tree / path, command.directory) for path in in_tree), *(f"~/{path}" for path in in_home))
         if own:
             self._written.setdefault(chores.workload, own)
+
+    @contextmanager
+    def left_as_runs_leave(self) -> Iterator[None]:
+        """Put no tree back between the runs that the `with` block makes, but all at its end; raise StoreError."""
+        self._lying = set()
+        try:
+            yield
+        finally:
+            lying, self._lying = self._lying, None
+            for place in lying:
+                with store_errors(place.tree):
+                    place.put_back(place.changed(everything=True))
 
     def lay_out(self, tree: Path, layout: int, relink: Callable[[], bool] | None) -> bool:
         """Keep what `relink` makes of a tree's programs as a layout, where it returns that it did; return that, too. Raise StoreError.
@@ -157,6 +175,9 @@ class Upkeep:
             setup = f"setup of point {chores.point}"
             if not places[0].has_layer(setup):
                 command, place = chores.setup, places[0]
+                for lying in places if self._lying is not None else ():
+                    with store_errors(lying.tree):
+                        lying.put_back(lying.changed(everything=True))  # what runs left is none of its
 
                 def change() -> bool:
                     executor.execute(command)

@@ -140,7 +140,16 @@ WORDINGS: Mapping[str, Wording] = {
         "requirements"
     ),
     "uncompared-commit": "base and head hold the same files, and runs ask git for their commit, for which there is one build",
+    "uncompared-checkout": (
+        "runs ask for {names:few}, which your checkout has and neither revision: commit it, or have it laid into both trees by "
+        "`[build] overlay`"
+    ),
     "uncompared-failing": "head fails {names:few}, where base runs it: what it takes is not compared",
+    "uncompared-succession": (
+        "runs of {names:few} that follow each other in one tree take {ratio:ratio} as long in head: what each leaves for the next is not "
+        "compared"
+    ),
+    "uncompared-repeated": "{names:few} fails in head where earlier runs were made in the same tree, and does not in base",
     "uncompared-setup": (
         "runs of head wait longer for a service outside the revisions, which {names:few} lays out, and that differs between base and head: "
         "CPU time tells nothing of it"
