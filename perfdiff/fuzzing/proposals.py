@@ -68,7 +68,7 @@ def proposals(seed: InputFamily, words: Sequence[bytes]) -> Iterator[InputFamily
         _single(pieces),
         _numbered(pieces),
         _accented(pieces),
-        _stretches(pieces),
+        *(_stretches(pieces, length) for length in range(2, _LONGEST_STRETCH + 1)),
         _whole(text),
     )
     for segments in _in_turns(kinds):
@@ -167,13 +167,13 @@ def _next_like(pieces: Sequence[bytes], place: int) -> int:
     return min(len(pieces), place + 2)
 
 
-def _stretches(pieces: Sequence[bytes]) -> Iterator[tuple[Segment, ...]]:
-    for length in range(2, _LONGEST_STRETCH + 1):
-        for place, stretch in _first_places(pieces, length):
-            before, behind = Segment(b"".join(pieces[:place])), Segment(b"".join(pieces[place + length :]))
-            yield (before, Segment(stretch, repeats=True), behind)
-            if words := list(_WORD.finditer(stretch)):
-                yield (before, Segment(stretch, repeats=True, number_at=words[-1].end()), behind)
+def _stretches(pieces: Sequence[bytes], length: int) -> Iterator[tuple[Segment, ...]]:
+    """Yield each stretch of so many tokens many times where it first stands, alike and with numbers."""
+    for place, stretch in _first_places(pieces, length):
+        before, behind = Segment(b"".join(pieces[:place])), Segment(b"".join(pieces[place + length :]))
+        yield (before, Segment(stretch, repeats=True), behind)
+        if words := list(_WORD.finditer(stretch)):
+            yield (before, Segment(stretch, repeats=True, number_at=words[-1].end()), behind)
 
 
 def _first_places(pieces: Sequence[bytes], length: int) -> Iterator[tuple[int, bytes]]:
