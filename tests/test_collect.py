@@ -967,6 +967,7 @@ def test_what_this_process_waits_for_a_cpu_to_see_the_end_is_no_time_of_the_prog
 PROGRAM = f"{sys.executable} -S -c 'sum(i for i in range(2000000))'"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("loops", ["i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done", PROGRAM, f"SIZE=1 NAME= {PROGRAM} a 'b;c'"])
 def test_what_a_run_waits_for_a_cpu_is_not_its_own_time(command: Callable[..., Command], loops: str) -> None:
     cpu = min(os.sched_getaffinity(0))

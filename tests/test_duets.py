@@ -264,6 +264,7 @@ setup = "echo {port} $(basename $PWD) >> {seen}"
 """
 
 
+@pytest.mark.integration
 def test_what_stays_from_run_to_run_is_there_once_for_each_of_two_servers_and_serves_both_revisions(tmp_path: Path) -> None:
     database = DATABASE.replace("{python}", sys.executable).replace("{seen}", str(tmp_path / "seen"))
     runs, _ = asked(tmp_path, services=database)
