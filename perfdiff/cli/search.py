@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -72,6 +73,8 @@ def search(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             output.check(output_file)
         chosen = options.report_format(form, output_file, _SUFFIXES)
         largest, seconds = inputs_found.size(size, "--size"), inputs_found.seconds(time, "--time")
+        if inputs is not None:
+            seconds = math.inf
         overrides = comparison.overridden(context, project, workloads)
         with project.progress() as progress:
             from perfdiff import searching
