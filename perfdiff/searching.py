@@ -38,7 +38,7 @@ from perfdiff.request import Request
 from perfdiff.revisions.pins import Pin, PinnedPair, resolve_some
 from perfdiff.revisions.repository import find_repository
 
-_STEEP = 1.5  # times what linear growth from a quarter would be, of a lone revision; n log n is steeper than that from 4 to 16 alone
+_STEEP = 1.5  # times what linear growth from a quarter would be, of a lone revision; n log n is less from 64 repetitions on
 _SIZES = 8  # of an input that is shown, for its growth
 _SPAN = 64  # times, from the smallest to the largest of them
 _SIZE = "bytes"  # of an input file, as runs name this feature

@@ -9,13 +9,19 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+import findings
+from perfdiff.analysis.findings import EndToEnd, PointStanding, Verdict
+from perfdiff.cli import exits
+from perfdiff.config import WorkloadConfig
 from perfdiff.fuzzing import proposals, reduction
 from perfdiff.fuzzing.families import InputFamily, Segment, plain
+from perfdiff.fuzzing.findings import SearchFindings, SlowInput
 from perfdiff.fuzzing.mutations import Mutator
 from perfdiff.fuzzing.search import InputSearch, SearchLimits
 from perfdiff.fuzzing.trials import CorpusEntry, MishapKind, PairedRun, PlaceComparison
+from perfdiff.outcome import Outcome
 from perfdiff.records.places import Place
-from perfdiff.records.schema import Side
+from perfdiff.records.schema import Point, Side
 
 PLACES = (Place("read", "a.c", 1, "for (;;)"), Place("close", "a.c", 9, "while (up)"))
 SEEDS = [plain("w", b"Some [link](url) here.\n- one\n- two\n", {}), plain("w", b"plain words, only\n", {})]
@@ -212,3 +218,31 @@ def test_a_parameter_is_tried_beside_round_numbers() -> None:
     search = InputSearch(oracle, SearchLimits(4096, 1e9, 100), (), lambda _: None, 1.05)
     (entry,) = search.worst_inputs([InputFamily("w", dial="n", most=400)])
     assert entry.times == 257
+
+
+@pytest.mark.parametrize(
+    ("standing", "verdict"),
+    [
+        (PointStanding.SLOWER, Verdict.REGRESSION),
+        (PointStanding.NOT_SLOWER, Verdict.UNCHANGED),
+        (PointStanding.FASTER, Verdict.UNCHANGED),
+        (PointStanding.OPEN, Verdict.INCONCLUSIVE),
+        (PointStanding.CLOCKED, Verdict.INCONCLUSIVE),  # no run tells
+        (None, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_only_whole_runs_that_exclude_it_say_that_an_input_takes_no_longer(standing: PointStanding | None, verdict: Verdict) -> None:
+    assert slow_input(standing).verdict is verdict
+
+
+@pytest.mark.parametrize(("verdict", "code"), [("regression", 1), ("inconclusive", 4), ("unchanged", 0)])
+def test_what_a_search_finds_is_part_of_the_exit_code(verdict: str, code: int) -> None:
+    searched = SearchFindings({}, (), Verdict(verdict), 10, 1.0, 2, 1.0, 3, 4096, 1.0)
+    outcome = Outcome(findings.findings(Verdict.UNCHANGED, ()), lambda *_: None, inputs=searched)
+    assert exits.of_outcome(outcome, strict=True) == code
+
+
+def slow_input(standing: PointStanding | None) -> SlowInput:
+    trial = Simulated(once, by_depth).trial(SEEDS[0], 1, 1.0)
+    run = None if standing is None else EndToEnd(Point(0, "w", {}, "true"), 1.0, 1.0, None, None, standing)
+    return SlowInput(CorpusEntry(SEEDS[0], 1, trial, 2.0), WorkloadConfig("w"), {}, None, run=run)

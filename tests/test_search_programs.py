@@ -18,7 +18,10 @@ from test_schemas import VALIDATORS
 
 READER = """
 #include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 static char text[1 << 21];
 static long up(int depth) {{ {up} }}
 int main(int argc, char **argv) {{
@@ -26,6 +29,10 @@ int main(int argc, char **argv) {{
   long size = file ? (long)fread(text, 1, sizeof text, file) : 0, links = 0;
   int depth = 0;
   if (size > 0 && text[0] == '!') abort();
+  if (size > 0 && text[0] == '?') {{
+    if (!fork()) raise(SIGKILL);
+    wait(NULL);
+  }}
   for (long i = 0; i < size; i++) {{
     if (text[i] == '[') depth++;
     else if (text[i] == ']' && depth) links += up(depth--);
@@ -55,8 +62,13 @@ def project(room: Path, sources: tuple[str, ...] = (DIRECT, WALKED), config: str
 
 
 def search(folder: Path, *words: str) -> tuple[int, str, str]:
+    return ran_in(folder, "search", *words, "--keep", str(folder.parent / "kept"))
+
+
+def ran_in(folder: Path, *words: str) -> tuple[int, str, str]:
     ran = subprocess.run(
-        [sys.executable, "-m", "perfdiff", "search", *words, "--repo", folder, "--keep", folder.parent / "kept", "-q"],
+        [sys.executable, "-m", "perfdiff", *words, "--repo", folder, "-q"],
+        cwd=folder.parent,
         env={**os.environ, "PERFDIFF_CACHE": str(folder.parent / "cache")},
         capture_output=True,
         text=True,
@@ -91,7 +103,7 @@ def test_one_revision_alone_tells_its_steepest_growth_and_how_its_input_is_kept(
     code, output, errors = search(project(tmp_path, (WALKED,)), "v0", "--inputs", "160", "--size", "16k")
     assert code == ExitCode.FINE, errors
     assert output.startswith("Work grows more than linearly on an input that was found:")
-    assert "`up (reader.c:5)`" in " ".join(output.split())
+    assert "`up (reader.c:8)`" in " ".join(output.split())
     (workload,) = tomllib.loads(output[output.index("[[workload]]") :].split("\n\n")[0])["workload"]
     assert workload["command"] == "./reader {input}"
 
@@ -113,12 +125,31 @@ def test_where_both_do_the_same_nothing_is_found_and_it_says_what_was_tried(tmp_
     [
         (CONFIG.replace(" {input}", "").replace('inputs = ["samples/*"]\n', ""), SAMPLES, ExitCode.USAGE, "no-seeds"),
         (CONFIG, {"samples/a.md": "!"}, ExitCode.NOT_MEASURED, "no-seeds"),
+        (CONFIG, {"samples/a.md": "?"}, ExitCode.NOT_MEASURED, "no-seeds"),
     ],
-    ids=["nothing to vary", "seeds that crash"],
+    ids=["nothing to vary", "seeds that crash", "counts that are lost"],
 )
 def test_what_cannot_be_searched_is_said(tmp_path: Path, config: str, samples: dict[str, str], code: int, slug: str) -> None:
     status, _, errors = search(project(tmp_path, config=config, samples=samples), "v0", "v1", "--inputs", "20")
     assert (status, f"[{slug}]" in errors) == (code, True), errors
+
+
+@pytest.mark.integration
+def test_a_comparison_that_finds_nothing_slower_searches_and_both_are_the_answer(tmp_path: Path) -> None:
+    code, output, errors = ran_in(project(tmp_path), "v0", "v1", "--fast", "--search", "8s", "--format", "json")
+    report = json.loads(output)
+    assert report["verdict"] == "unchanged", errors
+    assert (code, report["search"]["verdict"]) == (ExitCode.REGRESSION, "regression"), errors
+    VALIDATORS["search-1"].validate(report["search"])
+
+
+@pytest.mark.integration
+def test_a_comparison_that_cannot_search_says_so_in_its_report(tmp_path: Path) -> None:
+    config = CONFIG.replace("./reader {input}", "./reader").replace('inputs = ["samples/*"]\n', "")
+    code, output, errors = ran_in(project(tmp_path, config=config), "v0", "v1", "--fast", "--search", "8s", "--format", "json")
+    report = json.loads(output)
+    assert (code, report["search"]) == (ExitCode.FINE, None), errors
+    assert "not-searched" in [note["slug"] for note in report["notes"]]
 
 
 def test_a_size_or_a_time_that_is_none_is_refused(tmp_path: Path) -> None:

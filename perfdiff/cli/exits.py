@@ -46,11 +46,11 @@ def of_outcome(outcome: Outcome, *, strict: bool) -> ExitCode:
     from perfdiff.analysis.annotations.consequences import BudgetStanding
 
     budgets = outcome.consequences
-    if (budgets and budgets.some(BudgetStanding.EXCEEDED)) or (outcome.inputs and outcome.inputs.verdict == "regression"):
+    verdicts = [outcome.findings.verdict, *([outcome.inputs.verdict] if outcome.inputs else [])]
+    if (budgets and budgets.some(BudgetStanding.EXCEEDED)) or "regression" in verdicts:
         return ExitCode.REGRESSION
-    if budgets and budgets.some(BudgetStanding.OPEN, BudgetStanding.UNKNOWN) and strict and outcome.findings.verdict != "regression":
-        return ExitCode.INCONCLUSIVE
-    return of_verdict(outcome.findings.verdict, strict=strict)
+    is_open = "inconclusive" in verdicts or (budgets and budgets.some(BudgetStanding.OPEN, BudgetStanding.UNKNOWN))
+    return ExitCode.INCONCLUSIVE if is_open and strict else ExitCode.FINE
 
 
 def of_standing(standing: Standing, *, strict: bool) -> ExitCode:

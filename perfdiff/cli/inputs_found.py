@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from perfdiff.configuration import settings
 from perfdiff.configuration.checking import COMMAND_LINE, checked
 from perfdiff.errors import PerfdiffError
+from perfdiff.records.schema import Note
 
 if TYPE_CHECKING:
     from perfdiff.outcome import Outcome
@@ -32,7 +33,7 @@ def size(text: str, option: str) -> int:
 
 
 def added(outcome: Outcome, asked: Request, time: str, progress: Progress) -> Outcome:
-    """Return an outcome with the inputs that a search finds where nothing is slower; what cannot be searched is a note."""
+    """Return an outcome with the inputs that a search finds where nothing is slower, or with a note on why none was made."""
     if outcome.findings.verdict == "regression" or asked.deadline.is_cut:
         return outcome
     from perfdiff import searching
@@ -42,5 +43,5 @@ def added(outcome: Outcome, asked: Request, time: str, progress: Progress) -> Ou
     try:
         return replace(outcome, inputs=searching.search(asked, progress, limits, KEEP))
     except PerfdiffError as error:
-        progress.note(f"no inputs were searched: {error}")
-        return outcome
+        note = Note("not-searched", f"no inputs were searched: {error}")
+        return replace(outcome, findings=replace(outcome.findings, notes=(*outcome.findings.notes, note)))

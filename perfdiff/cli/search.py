@@ -31,7 +31,7 @@ For a single revision, search inputs with which its work grows more than linearl
 
 
 class Form(StrEnum):
-    """What is found is written in."""
+    """What the result is written in."""
 
     TEXT = "text"
     MARKDOWN = "markdown"

@@ -21,7 +21,7 @@ _MORE = 1.25  # times as often as before: a step, and no matter of size alone
 class Corpus:
     """What is kept of the inputs that were tried; `matters` (places of head,) are those of functions that changed, or did more once.
 
-    `worst` are the inputs on which head does the most more, by the place of the function that does, -1 for none that is counted.
+    `worst` are the inputs on which head does the most more, by the number of the function that does, -1 where none is counted.
     """
 
     comparison: PlaceComparison

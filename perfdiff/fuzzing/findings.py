@@ -36,16 +36,20 @@ class SlowInput:
     @property
     def verdict(self) -> Verdict:
         """Return what whole runs say: head is slower, or they exclude that, or neither."""
-        if self.run is None or self.run.standing is PointStanding.OPEN:
-            return Verdict.INCONCLUSIVE
-        return Verdict.REGRESSION if self.run.standing is PointStanding.SLOWER else Verdict.UNCHANGED
+        match self.run and self.run.standing:
+            case PointStanding.SLOWER:
+                return Verdict.REGRESSION
+            case PointStanding.NOT_SLOWER | PointStanding.FASTER:
+                return Verdict.UNCHANGED
+        return Verdict.INCONCLUSIVE
 
 
 @dataclass(frozen=True, slots=True)
 class SearchFindings:
     """What was found among so many inputs `tried` in some `seconds`, the worst first.
 
-    `reached` is the share of the lines of changed functions that some input ran; `matters` how many these lines are.
+    `reached` is the share of the lines of functions that changed or did more which some input ran, `matters` how many such lines there are.
+    Inputs had at most `size` bytes; `most` is head's work over base's with the worst of all.
     """
 
     revisions: Mapping[Side, Revision]

@@ -120,6 +120,8 @@ class InputRuns:
             return dict.fromkeys(self.sides, MishapKind.HANG) if family.grows and times > 1 else None
         except WorkloadError:
             return None
+        if any(run.lost for run in ran):
+            return None
         return {slot.side: self._whole(slot.side, run) for slot, run in zip(slots, ran, strict=True)}
 
     def _alone(self, family: InputFamily, times: int, limit_s: float) -> PairedRun:
@@ -179,13 +181,14 @@ class InputRuns:
         return [Slot(Phase.PLACED, point, side, 0) for side in sides]
 
     def _run(self, side: Side, family: InputFamily, times: int, limit_s: float) -> PlacesOfRun | MishapKind:
+        """Return a run of an input, or why it has no counts: those of a process that was killed are missing, and would read as less."""
         try:
             [run] = self.collector.count_places(self._slots([side], family, times, limit_s))
         except RunTimeoutError:
             return MishapKind.HANG
         except RunFailedError:
             return MishapKind.CRASH
-        return self._whole(side, run)
+        return MishapKind.CRASH if run.lost else self._whole(side, run)
 
     def _whole(self, side: Side, run: PlacesOfRun) -> PlacesOfRun:
         """Return a run whose instances of one code are counted as one place."""
