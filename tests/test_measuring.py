@@ -552,7 +552,7 @@ def test_texts_are_features_only_where_reading_them_takes_a_small_part_of_the_ru
         git(asked.repository, "add", "-A")
         git(asked.repository, "commit", "-q", "-m", f"words, {rounds} rounds")
         git(asked.repository, "tag", f"words{rounds}")
-    workload = replace(asked.config.workloads[0], parameters={"n": (500_000, 1_000_000)}, runs=2)
+    workload = replace(asked.config.workloads[0], parameters={"n": (2_000_000, 4_000_000)}, runs=2)
     config = replace(asked.config, workloads=(workload,), counters=replace(asked.config.counters, software=False))
     outcome = pipeline.compare(replace(asked, revisions=("words1", "words2"), config=config), Silent())
     numbers = {each.info.name: each.info.id for each in outcome.findings.functions}

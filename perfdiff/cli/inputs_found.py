@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from perfdiff.configuration import settings
 from perfdiff.configuration.checking import COMMAND_LINE, checked
 from perfdiff.errors import PerfdiffError
-from perfdiff.records.schema import Note
 
 if TYPE_CHECKING:
     from perfdiff.outcome import Outcome
@@ -38,6 +37,7 @@ def added(outcome: Outcome, asked: Request, time: str, progress: Progress) -> Ou
         return outcome
     from perfdiff import searching
     from perfdiff.fuzzing.search import SearchLimits
+    from perfdiff.records.schema import Note
 
     limits = SearchLimits(size(SIZE, "--size"), seconds(time, "--search"), seed=asked.config.compare.seed)
     try:
