@@ -11,7 +11,7 @@ from perfdiff.collect.built.workshop import Probes
 from perfdiff.collect.choosing.subjects import Subjects
 from perfdiff.collect.choosing.survey import Selection
 from perfdiff.collect.hosts import machine
-from perfdiff.collect.runs.collector import Target
+from perfdiff.collect.runs.targets import Target
 from perfdiff.languages.protocol import CodeComparison
 from perfdiff.records import plan
 from perfdiff.records.differences import Skipped
