@@ -47,6 +47,13 @@ KEEPING = ALONE.replace(
     print(open(kept).read())""",
 )
 
+READING = KEEPING.replace(
+    """    if not os.path.exists(kept):
+        open(kept, "w").write(str(work(n * len(words))))
+    print(open(kept).read())""",
+    """    print(open(kept).read() if os.path.exists(kept) else work(n * len(words)))""",
+)
+
 
 def compared(room: Path, base: Mapping[str, str], head: Mapping[str, str]) -> Findings:
     """Compare a job that reads what its build installed, or what it kept, in a place of both sides'."""
@@ -60,8 +67,12 @@ def compared(room: Path, base: Mapping[str, str], head: Mapping[str, str]) -> Fi
 @pytest.mark.integration
 @pytest.mark.parametrize(
     ("base", "head", "names"),
-    [({}, {"words.txt": "one two three\n"}, {"words.txt"}), ({"job.py": ALONE, "build.sh": "true\n"}, {"job.py": KEEPING}, {"100", "200"})],
-    ids=["both builds install one file", "head keeps its results"],
+    [
+        ({}, {"words.txt": "one two three\n"}, {"words.txt"}),
+        ({"job.py": ALONE, "build.sh": "true\n"}, {"job.py": KEEPING}, {"100", "200"}),
+        ({"job.py": KEEPING, "build.sh": "true\n"}, {"job.py": READING}, {"100", "200"}),
+    ],
+    ids=["both builds install one file", "head keeps its results", "base alone keeps results that both read"],
 )
 def test_good_news_of_sides_that_did_not_start_alike_is_none(
     base: Mapping[str, str], head: Mapping[str, str], names: set[str], tmp_path: Path
@@ -95,6 +106,14 @@ def test_inputs_are_read_from_the_checkout_by_intent(tmp_path: Path) -> None:
     found = compared(tmp_path, {"job.py": job, "build.sh": "true\n", "perfdiff.toml": toml}, {"words.txt": "one two three\n"})
     assert found.verdict is Verdict.UNCHANGED
     assert found.outside == ()
+
+
+@pytest.mark.integration
+def test_a_cache_that_both_fill_is_no_matter_and_is_put_back(tmp_path: Path) -> None:
+    found = compared(tmp_path, {"job.py": KEEPING, "build.sh": "true\n"}, {"job.py": f"{KEEPING}# as before\n"})
+    assert found.verdict is Verdict.UNCHANGED
+    assert found.outside == ()
+    assert {path.name for path in (tmp_path / "place").iterdir()} == {"100", "200"}
 
 
 @pytest.mark.integration

@@ -7,19 +7,25 @@ the other side's as well, and so is the user's checkout, which a workload may na
 from __future__ import annotations
 
 import contextlib
+import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
+from contextlib import ExitStack
 from pathlib import Path
 
 from perfdiff.build.jobs import OUTCOME
+from perfdiff.collect.runs.schedule import Slot
 from perfdiff.collect.trees.differences import elsewhere, inside
+from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.languages import kept_files
 from perfdiff.languages.tree_files import all_differing
 from perfdiff.measuring import unaltered
 from perfdiff.measuring.bench import Bench
+from perfdiff.measuring.later import took_ns
 from perfdiff.measuring.site import Site
-from perfdiff.records.schema import Phase, Run, Side
+from perfdiff.records.schema import Phase, Point, Run, Side
 
+_ASIDE = ".perfdiff"  # ends the name of a file that is out of the way for two runs
 _OF_GIT = ".git/"  # a tree borrows the checkout's objects
 LONGEST_S = 10.0  # whose shortest runs take longer are not run again for this
 
@@ -28,8 +34,9 @@ def read_outside(bench: Bench, site: Site, made: list[Run]) -> tuple[tuple[str, 
     """Return the files outside of the trees that runs read for both sides, and those of the trees that they met.
 
     One run of each side of the shortest point tells. The former are files that both sides open, and that were written while the last of
-    their builds ran, files that head's runs alone open, and that were written since, and files of the user's checkout in whose place the
-    revisions have others than each other. None of either where a run fails, or what it opens is not known.
+    their builds ran, files that head's runs alone open, and that were written since, or that runs of one side alone write where they are
+    missing, and files of the user's checkout in whose place the revisions have others than each other. None of either where a run fails,
+    or what it opens is not known.
     """
     plain = [run for run in made if run.phase is Phase.PLAIN]
     if not plain or not unaltered.may_be_watched(bench):
@@ -53,8 +60,36 @@ def read_outside(bench: Bench, site: Site, made: list[Run]) -> tuple[tuple[str, 
         began = time.time()
     start, end = max((_window(site, side) for side in Side), key=lambda window: window[1])
     by_builds = {path for path in opened[Side.BASE].keys() & opened[Side.HEAD] if start <= opened[Side.HEAD][path] <= end}
-    by_runs = {path for path, written in opened[Side.HEAD].items() if path not in opened[Side.BASE] and written > end}
-    return tuple(sorted(by_builds | by_runs | foreign)), frozenset(met)
+    since = {path for path, written in opened[Side.HEAD].items() if written > end}
+    by_runs = since - opened[Side.BASE].keys()
+    by_one_side = _written_by_one_side(bench, site, point, since - by_runs)
+    return tuple(sorted(by_builds | by_runs | by_one_side | foreign)), frozenset(met)
+
+
+def _written_by_one_side(bench: Bench, site: Site, point: Point, paths: Set[str]) -> set[str]:
+    """Return which files, written since the builds, only one side's run makes anew where they are missing, as a cache that both read.
+
+    They are put back as they were.
+    """
+    made: dict[Side, set[str]] = {}
+    with ExitStack() as stack:
+        for path in paths:
+            with contextlib.suppress(OSError):
+                Path(path).rename(f"{path}{_ASIDE}")
+                stack.callback(os.replace, f"{path}{_ASIDE}", path)
+        for side in Side if paths else ():
+            try:
+                took_ns(bench, site, Slot(Phase.PLAIN, point, side, 0))
+            except DiskFilledError:
+                raise
+            except WorkloadError:
+                made[side] = set()
+                continue
+            made[side] = {path for path in paths if os.path.lexists(path)}
+            for path in made[side]:
+                with contextlib.suppress(OSError):
+                    Path(path).unlink()
+    return made[Side.BASE] ^ made[Side.HEAD] if made else set()
 
 
 def _of_the_checkout(paths: Iterable[str], bench: Bench, site: Site, workload: str) -> frozenset[str]:

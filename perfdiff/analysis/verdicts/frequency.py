@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from perfdiff.analysis.claims import claim
-from perfdiff.analysis.findings import CountFinding, FunctionFinding, Verdict
+from perfdiff.analysis.findings import FunctionFinding, Verdict
 from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.analysis.witnessed import PointBehaviour
 from perfdiff.config import CompareConfig
 from perfdiff.records.metrics import METRICS
 
+_TIMES = ("self_ns", "wall_ns")
+
 
 def of_what_is_done_as_often(
     conclusion: Conclusion, functions: Sequence[FunctionFinding], witnessed: Sequence[PointBehaviour], config: CompareConfig
 ) -> Conclusion:
-    """Return a conclusion that is no improvement where a changed function is called less, and each call executes more by exact counts.
+    """Return a conclusion that is no improvement where a changed function is called less and each call is dearer, by counts or by time.
 
     A benchmark with fewer rounds, or a smaller file of data, hides a slower function so. Where it is meant, as of calls that are put
     together, a `check` of the workload or `[compare] outputs` says so.
@@ -23,28 +25,23 @@ def of_what_is_done_as_often(
     is_meant = config.outputs == "differ" or (bool(witnessed) and all(point.checked for point in witnessed))
     if conclusion.verdict is not Verdict.IMPROVEMENT or is_meant:
         return conclusion
-    dearer = [(finding, count) for finding in functions for count in _dearer(finding, config)]
+    dearer = [(ratio, finding) for finding in functions if (ratio := _dearer(finding, config)) is not None]
     if not dearer:
         return conclusion
-    finding, count = max(dearer, key=lambda pair: pair[1].ratio.value)
-    return conclusion.opened(
-        claim(
-            "fewer-dearer-calls",
-            name=finding.info.name,
-            base=finding.calls_base,
-            head=finding.calls_head,
-            ratio=count.ratio.value,
-            counter=count.counter,
-        )
-    )
+    ratio, finding = max(dearer, key=lambda pair: pair[0])
+    facts = {"name": finding.info.name, "base": finding.calls_base, "head": finding.calls_head, "ratio": ratio}
+    return conclusion.opened(claim("fewer-dearer-calls", **facts))
 
 
-def _dearer(finding: FunctionFinding, config: CompareConfig) -> Iterator[CountFinding]:
-    """Yield what a call of a changed function executes more of, by more than is of interest, where all calls together execute less."""
+def _dearer(finding: FunctionFinding, config: CompareConfig) -> float | None:
+    """Return how many times as dear a call of a changed function is, by exact counts or by time, where it is by more than is of interest.
+
+    None where it is called as often, or where all calls together cost more.
+    """
     base, head = finding.calls_base, finding.calls_head
     if not finding.info.change.is_suspect or not base or not head or head >= base:
-        return
-    for name, count in finding.counts.items():
-        is_more = METRICS[name].executed and count.exact and count.grew and count.ratio.low > 1 + config.min_effect
-        if is_more and head * count.head < base * count.base:
-            yield count
+        return None
+    counted = [count.ratio for name, count in finding.counts.items() if METRICS[name].executed and count.exact and count.grew]
+    timed = [metric.ratio for name, metric in finding.metrics.items() if name in _TIMES and metric.ratio is not None]
+    dearer = (ratio.value for ratio in (*counted, *timed) if ratio.low > 1 + config.min_effect and head * ratio.value < base)
+    return next(dearer, None)

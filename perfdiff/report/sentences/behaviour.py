@@ -34,8 +34,7 @@ def _output(facts: Facts) -> str:
 WORDINGS: Mapping[str, Wording] = {
     "less-work": "head may do less work: it {head}",
     "fewer-dearer-calls": (
-        "head may do less work: it calls `{name}`, which changed, {head:count} times, {base:count} before, and each call executes "
-        "{ratio:ratio} as many {counter:work}"
+        "head may do less work: it calls `{name}`, which changed, {head:count} times, {base:count} before, each at {ratio:ratio} the cost"
     ),
     "beside-other-work": "{concluded}; head {head}",
     "gravest-difference": (
