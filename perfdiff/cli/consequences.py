@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from perfdiff import temporary
-from perfdiff.cli import acceptances, fleet, samples
+from perfdiff.cli import fleet, options, samples
 from perfdiff.configuration import Overrides
 from perfdiff.errors import RecordingError, UsageError
 from perfdiff.records.remote import place
@@ -29,7 +29,7 @@ def check(production: Path | None) -> None:
 
 def drawn(outcome: Outcome, directory: Path, overrides: Overrides, production: Path | None, progress: Progress) -> Outcome:
     """Return an outcome with what it means by the budgets that hold in `directory`, and by the recordings in a folder."""
-    config = acceptances.configured_in(directory.absolute(), overrides.file)
+    config = options.configured(directory, Overrides(file=overrides.file))
     if not config.budgets and production is None:
         return outcome
     from perfdiff.analysis.annotations.budgets import consequences

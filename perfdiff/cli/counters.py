@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from enum import StrEnum
@@ -58,7 +57,7 @@ def counters(
 
 def _configured(repository: Path, file: Path | None) -> tuple[str, ...]:
     overrides = configuration.Overrides(file=file)
-    config = configuration.load(repository.absolute(), overrides=overrides, environment=os.environ, measuring=False)
+    config = options.configured(repository, overrides)
     return config.counters.events or ()
 
 

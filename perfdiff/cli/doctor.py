@@ -51,7 +51,7 @@ def doctor(
             possible = _of_workers(cluster, chosen)
             raise typer.Exit(exits.ExitCode.FINE if possible else exits.ExitCode.NOT_MEASURED)
         directory = repository.absolute()
-        found = configuration.load(directory, overrides=Overrides(file=config), environment=os.environ, measuring=False)
+        found = options.configured(directory, Overrides(file=config))
         place = configuration.project(directory, config)
         checks = examination.examine(options.cache_folder(cache), os.environ, place, found)
         possible = examination.can_compare(checks)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import check, consequences, exits, options, output, samples, suggestions, waiting
-from perfdiff.cli.explain import last
+from perfdiff.cli import consequences, exits, options, output, requests, samples, saved, suggestions, waiting
 from perfdiff.errors import UsageError
 from perfdiff.records.function_names import is_named, readings
 from perfdiff.records.remote import place
@@ -168,7 +167,7 @@ def _recorded(source: str | None, repository: Path, cache: Path, config: Path | 
     if source is not None:
         progress.stage("reading samples", None)
         return samples.load([place(source)])
-    recorded = last(repository.absolute(), cache, config, progress).recorded
+    recorded = requests.last(repository, cache, config, progress).recorded
     if recorded is None:
         raise UsageError("the last comparison measured nothing, so nothing can be learnt from it", slug="nothing-to-predict")
     return recorded
@@ -200,7 +199,7 @@ def _by_recording(recorded: Recorded, wanted: _Wanted, seed: int) -> Predicted:
 def _by_file(file: Path, wanted: _Wanted, seed: int) -> Predicted:
     from perfdiff.analysis.annotations.predicting import PredictionRequest, by_annotations
 
-    rules = check.saved(file)
+    rules = saved.load(file)
     if wanted.subject is None or wanted.of_run or wanted.changes or not isinstance(rules, list):
         raise UsageError("a file of annotations predicts calls of a function that it names", slug="nothing-to-predict")
     name, metric = _of_annotations(wanted.subject, rules)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perfdiff.cli import comparison, exits, groups, inputs_found, options, output, suggestions
+from perfdiff.cli import exits, groups, inputs_found, options, output, requests, suggestions
 
 if TYPE_CHECKING:
     from perfdiff.fuzzing.findings import SearchFindings
@@ -75,12 +75,12 @@ def search(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         largest, seconds = inputs_found.size(size, "--size"), inputs_found.seconds(time, "--time")
         if inputs is not None:
             seconds = math.inf
-        overrides = comparison.overridden(context, project, workloads)
+        overrides = requests.overridden(context, project, workloads)
         with project.progress() as progress:
             from perfdiff import searching
             from perfdiff.fuzzing.search import SearchLimits
 
-            asked = comparison.request(tuple(revisions or ()), project.repository, project.cache_folder, overrides, progress)
+            asked = requests.request(tuple(revisions or ()), project, overrides, progress)
             findings = searching.search(asked, progress, SearchLimits(largest, seconds, inputs, asked.config.compare.seed), keep)
         from perfdiff.report import slow_inputs
 
