@@ -10,7 +10,7 @@ import numpy as np
 from perfdiff.analysis.blame.attribution import Attribution, Resample, attribute, unattributed
 from perfdiff.analysis.blame.links import Web, spin
 from perfdiff.analysis.causes.folded import folded_work
-from perfdiff.analysis.compare.comparison import Comparison
+from perfdiff.analysis.compare.compared import Comparison
 from perfdiff.analysis.compare.judgement import Direction, Judgement, judge, smallest
 from perfdiff.analysis.compare.shares import ALLOCATION, PRIMARY
 from perfdiff.analysis.compare.shift import Shift, describe

@@ -17,8 +17,8 @@ from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.series import Standing
-from perfdiff.analysis.stats.inference import Contrast, false_discovery
-from perfdiff.analysis.stats.panel import Bools
+from perfdiff.analysis.stats.inference import false_discovery
+from perfdiff.analysis.stats.runs import Bools, Contrast
 from perfdiff.config import RUNS_FOR_TIME, CompareConfig
 from perfdiff.models.annotation import Annotation, Levels, blocks, membership
 from perfdiff.models.clock import RESOLUTION_NS

@@ -22,10 +22,10 @@ from perfdiff.analysis.blame.netting import Transfer, move, netted
 from perfdiff.analysis.blame.parts import ChangeParts, take_apart
 from perfdiff.analysis.blame.resampling import Drawn, blocks_of, draw, intervals, scaled
 from perfdiff.analysis.claims import Claim, claim
-from perfdiff.analysis.compare.comparison import Comparison
+from perfdiff.analysis.compare.compared import Comparison
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.stats.inference import Group, contrasts_at_point
-from perfdiff.analysis.stats.panel import Bools
+from perfdiff.analysis.stats.inference import contrasts_at_point
+from perfdiff.analysis.stats.runs import Bools, Group
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.records.differences import is_decorated_anew
 from perfdiff.records.schema import Change, Feature, Floats

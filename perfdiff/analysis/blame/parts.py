@@ -16,9 +16,9 @@ import numpy as np
 
 from perfdiff.analysis.blame import recursion
 from perfdiff.analysis.blame.moved import mostly_moved, net_by_callee, part_that_remains
-from perfdiff.analysis.compare.comparison import Comparison
+from perfdiff.analysis.compare.compared import Comparison
 from perfdiff.analysis.stats.inference import clear_shift
-from perfdiff.analysis.stats.panel import Bools
+from perfdiff.analysis.stats.runs import Bools
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.models.clock import HIDDEN_NS, RESOLUTION_NS
 from perfdiff.models.middle import median

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from perfdiff.analysis.blame import ring
-from perfdiff.analysis.stats.panel import Bools
+from perfdiff.analysis.stats.runs import Bools
 from perfdiff.analysis.sums.ledger import Book
 from perfdiff.records.schema import Floats, Ints
 

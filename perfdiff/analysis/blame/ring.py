@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.stats.panel import Bools
+from perfdiff.analysis.stats.runs import Bools
 from perfdiff.analysis.sums.ledger import Book
 from perfdiff.records.schema import Floats
 

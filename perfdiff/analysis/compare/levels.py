@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.analysis.stats.panel import Bools, Runs
+from perfdiff.analysis.stats.runs import Bools, Runs
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.records.schema import Floats, Ints, SampleTable
 

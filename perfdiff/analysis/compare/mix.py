@@ -11,7 +11,8 @@ import numpy as np
 
 from perfdiff.analysis.compare.strata import Stratum, Switch, stratify, switched
 from perfdiff.analysis.stats.inference import clear_shift
-from perfdiff.analysis.stats.panel import Bools, middles
+from perfdiff.analysis.stats.panel import middles
+from perfdiff.analysis.stats.runs import Bools
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.middle import median, quantile, quantiles
 from perfdiff.records.schema import Feature, Floats, Ints, Origin, Point, SampleTable, Side

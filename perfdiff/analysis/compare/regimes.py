@@ -9,7 +9,8 @@ import numpy as np
 
 from perfdiff.analysis.findings import BorderShift, ModeShift
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.stats.inference import Contrast, Group, Pair, contrast, false_discovery
+from perfdiff.analysis.stats.inference import contrast, false_discovery
+from perfdiff.analysis.stats.runs import Contrast, Group, Pair
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, Operator, Scope
 from perfdiff.models.clock import HIDDEN_NS

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.stats.panel import Bools
+from perfdiff.analysis.stats.runs import Bools
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.records.schema import Floats, FunctionInfo
 

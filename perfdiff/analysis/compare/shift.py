@@ -11,8 +11,8 @@ from perfdiff.analysis.compare.regimes import moved_borders, moved_modes
 from perfdiff.analysis.findings import BorderShift, CoefficientShift, ModeShift, Prediction
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import false_discovery
-from perfdiff.analysis.stats.panel import Bools
 from perfdiff.analysis.stats.rows import thinned
+from perfdiff.analysis.stats.runs import Bools
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import PHASE, Annotation, CostClass, Term, blocks, design, inputs, membership, term_names
 from perfdiff.models.fitting import fit, refit

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.stats.panel import Bools
+from perfdiff.analysis.stats.runs import Bools
 from perfdiff.models.annotation import PHASE, STEADY_CODE
 from perfdiff.models.middle import quantiles
 from perfdiff.records.schema import Feature, Floats, Ints, Point, SampleTable

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from perfdiff.analysis.compare.clocks import clocks
-from perfdiff.analysis.compare.comparison import Asked, Comparison, answer, ask, resolved
+from perfdiff.analysis.compare.compared import Comparison
+from perfdiff.analysis.compare.comparison import Asked, answer, ask, resolved
 from perfdiff.analysis.compare.firstcall import FirstCalls, first_calls
 from perfdiff.analysis.compare.judgement import hidden
 from perfdiff.analysis.compare.mix import Question, Tables, members

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff.analysis.claims import Claim
-from perfdiff.analysis.stats.panel import Bools
+from perfdiff.analysis.stats.runs import Bools
 from perfdiff.analysis.sums.park import Park, machines_of, park_of
 from perfdiff.models.noise import NORMAL_MAD
 from perfdiff.records.kinds import MachinePart

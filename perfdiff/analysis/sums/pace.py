@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfdiff.analysis.stats.inference import Group, Pair, contrast
-from perfdiff.analysis.stats.panel import Bools
+from perfdiff.analysis.stats.inference import contrast
+from perfdiff.analysis.stats.runs import Bools, Group, Pair
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.config import RUNS_FOR_TIME
 from perfdiff.records.recorded import Samples

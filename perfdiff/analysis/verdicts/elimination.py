@@ -10,8 +10,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from perfdiff.analysis.claims import claim
-from perfdiff.analysis.compare.comparison import tested
-from perfdiff.analysis.compare.judgement import enough_runs
 from perfdiff.analysis.counts.suspects import ExtraWork
 from perfdiff.analysis.findings import EndToEnd
 from perfdiff.analysis.policy import POLICY
@@ -128,6 +126,6 @@ def _has_moved(case: Case) -> bool:
 def _is_slower(case: Case) -> bool:
     own = case.study.comparisons.get("self_ns")
     worst = own.worst if own is not None else None
-    if own is None or worst is None or not worst.material or not enough_runs(worst.contrast):
+    if own is None or worst is None or not worst.material or not worst.contrast.has_enough_runs:
         return False
-    return worst.contrast.interval(case.config.confidence, tested(own))[0] > 0
+    return worst.contrast.interval(case.config.confidence, own.tested)[0] > 0

@@ -8,7 +8,7 @@ import numpy as np
 
 from perfdiff.analysis.blame.attribution import Attribution
 from perfdiff.analysis.claims import Claim, claim
-from perfdiff.analysis.compare.comparison import Comparison
+from perfdiff.analysis.compare.compared import Comparison
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig

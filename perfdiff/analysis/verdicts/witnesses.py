@@ -20,7 +20,8 @@ from perfdiff.analysis.compare.judgement import Direction
 from perfdiff.analysis.counts.memory import MISSES
 from perfdiff.analysis.counts.suspects import work_extra_ns
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.stats.inference import Group, contrasts_at_point
+from perfdiff.analysis.stats.inference import contrasts_at_point
+from perfdiff.analysis.stats.runs import Group
 from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.sums.ledger import Book
 from perfdiff.analysis.verdicts.case import Case
