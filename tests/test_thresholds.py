@@ -22,7 +22,8 @@ from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, Poin
 from perfdiff.analysis.stats.inference import contrast
 from perfdiff.analysis.stats.runs import Group, Pair
 from perfdiff.analysis.telling.minimal import cheapest
-from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
+from perfdiff.analysis.verdicts.conclusion import conclude
+from perfdiff.analysis.verdicts.evidence import Evidence
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
 from perfdiff.cli.rehearsal import rehearsed
 from perfdiff.collect.runs import workloads

@@ -13,8 +13,9 @@ from perfdiff.analysis.causes.folded import folded_work
 from perfdiff.analysis.compare.compared import Comparison
 from perfdiff.analysis.compare.judgement import Direction, Judgement, judge, smallest
 from perfdiff.analysis.compare.shares import ALLOCATION, PRIMARY
-from perfdiff.analysis.compare.shift import Shift, describe
-from perfdiff.analysis.compare.study import LEARNT, Study, learn, phased_tables, same_cost
+from perfdiff.analysis.compare.shift import describe
+from perfdiff.analysis.compare.studied import LEARNT, Shift, Study
+from perfdiff.analysis.compare.study import learn, phased_tables, same_cost
 from perfdiff.analysis.counts.library import Departure, departures
 from perfdiff.analysis.counts.memory import MemoryEvidence
 from perfdiff.analysis.counts.own_work import works_more
@@ -32,11 +33,12 @@ from perfdiff.analysis.telling.metric import Machines, finding, of_one_side, spo
 from perfdiff.analysis.trends.lines import MatchedLines
 from perfdiff.analysis.verdicts.behaviour import behaviours
 from perfdiff.analysis.verdicts.case import Case
-from perfdiff.analysis.verdicts.clockwork import repeating
-from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
+from perfdiff.analysis.verdicts.conclusion import conclude
 from perfdiff.analysis.verdicts.disagreement import disagreeing, settled
+from perfdiff.analysis.verdicts.evidence import Evidence
 from perfdiff.analysis.verdicts.requests import without_waiting
 from perfdiff.analysis.verdicts.rules import Decision
+from perfdiff.analysis.verdicts.volume import repeating
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
 from perfdiff.config import CompareConfig
 from perfdiff.records.recorded import Samples

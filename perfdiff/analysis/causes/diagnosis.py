@@ -27,7 +27,7 @@ from perfdiff.analysis.causes.outside import (
 )
 from perfdiff.analysis.causes.timed import one_off, time_only, waiting
 from perfdiff.analysis.claims import Claim, claim
-from perfdiff.analysis.compare.study import Study
+from perfdiff.analysis.compare.studied import Study
 from perfdiff.analysis.counts.library import Departure
 from perfdiff.analysis.counts.memory import (
     MemoryEvidence,

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff.analysis.compare.regimes import moved_borders, moved_modes
-from perfdiff.analysis.findings import BorderShift, CoefficientShift, ModeShift, Prediction
+from perfdiff.analysis.compare.studied import Shift
+from perfdiff.analysis.findings import CoefficientShift, Prediction
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import false_discovery
 from perfdiff.analysis.stats.rows import thinned
@@ -27,25 +28,6 @@ TWICE = 2.0
 GRID = 400  # inputs at which the curves are compared, evenly in logarithms
 ROWS = 2000  # of each side at most: beyond, precision is that of the runs, not of the calls
 ROUNDS = 5  # of reweighting; outliers are settled after three
-
-
-@dataclass(frozen=True, slots=True)
-class Shift:
-    """Both sides' annotations and what differs between them."""
-
-    base: Annotation
-    head: Annotation
-    feature: str | None
-    coefficients: tuple[CoefficientShift, ...] = ()
-    predictions: tuple[Prediction, ...] = ()
-    crosses: float | None = None
-    class_changed: bool = False
-    modes: tuple[ModeShift, ...] = ()
-    borders: tuple[BorderShift, ...] = ()
-
-    def of(self, metric: str) -> Shift:
-        """Return the same of a metric that has the same values."""
-        return replace(self, base=replace(self.base, metric=metric), head=replace(self.head, metric=metric))
 
 
 def describe(annotation: Annotation, base: SampleTable, head: SampleTable, *, differs: bool, config: CompareConfig) -> Shift:

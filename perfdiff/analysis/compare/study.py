@@ -10,16 +10,17 @@ import numpy as np
 from perfdiff.analysis.compare.clocks import clocks
 from perfdiff.analysis.compare.compared import Comparison
 from perfdiff.analysis.compare.comparison import Asked, answer, ask, resolved
-from perfdiff.analysis.compare.firstcall import FirstCalls, first_calls
+from perfdiff.analysis.compare.firstcall import first_calls
 from perfdiff.analysis.compare.judgement import hidden
 from perfdiff.analysis.compare.mix import Question, Tables, members
 from perfdiff.analysis.compare.phases import Phased, phased
 from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.compare.shares import ALLOCATION, PRIMARY, alike_of, small_of, trifles_of
-from perfdiff.analysis.compare.shift import Shift, describe
+from perfdiff.analysis.compare.shift import describe
+from perfdiff.analysis.compare.studied import LEARNT, Shift, Study
 from perfdiff.analysis.compare.trend import over_runs
-from perfdiff.analysis.compare.waits import Waits, waits
-from perfdiff.analysis.findings import MetricFinding, Ratio
+from perfdiff.analysis.compare.waits import waits
+from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import clear_shifts, contrasts
 from perfdiff.analysis.stats.panel import panel
@@ -31,13 +32,10 @@ from perfdiff.engines.serial import Serial
 from perfdiff.engines.tables import chosen, with_tables
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.fitting import fit
-from perfdiff.models.warmup import WarmUp
 from perfdiff.records.metrics import METRICS
 from perfdiff.records.recorded import Samples
 from perfdiff.records.schema import Experiment, Floats, FunctionInfo, Origin, Point, SampleTable, Side
 
-# Learnt on base; every other metric is compared within points, and learnt only where the inputs moved or it is reported on.
-LEARNT = ("self_ns", "wall_ns")
 # What verdicts on functions rest on; the other metrics explain.
 DECISIVE = (*LEARNT, *ALLOCATION)
 # What a look learns on base of every function: time with callees decides little of it, and is compared as the other metrics are.
@@ -47,31 +45,6 @@ FIT_ROWS = 1000
 BATCH = 8  # functions that a task is given at a time
 # Chance beyond which a small function costs what it did: more than the evidence that is asked for by far, as times vary more here.
 SEEN = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class Study:
-    """What one function's calls and sums tell by themselves, without its tables: some kB, however many calls there were.
-
-    `resolved` tells which differences the clock can see, `shifts` how learnt metrics moved if their cost is not known to differ. `alone`
-    holds the annotations of a function that only one side has, `growth` that of a suspect's time per run. `untested` is the number of
-    comparisons that a mere look at the verdicts leaves out. `warm_up` tells of either side how its first calls cost more, where they do,
-    `first` what first calls of a run cost beside later ones, `waits` how much longer calls wait for others, where that is most of what
-    they take longer; both of a suspect alone.
-    """
-
-    info: FunctionInfo
-    comparisons: Mapping[str, Comparison]
-    resolved: Mapping[str, bool]
-    shifts: Mapping[str, Shift]
-    alone: Mapping[tuple[str, Side], Annotation]
-    growth: MetricFinding | None
-    calls: Ratio | None
-    totals: Mapping[str, Ratio]
-    untested: int = 0
-    warm_up: Mapping[Side, WarmUp] = field(default_factory=dict)
-    first: FirstCalls | None = None
-    waits: Waits | None = None
 
 
 def study_all(

@@ -26,7 +26,8 @@ from perfdiff.engines.engine import Engine
 from perfdiff.engines.serial import Serial
 from perfdiff.engines.tables import chosen
 from perfdiff.models.detectors.detector import DetectorKind, Threshold
-from perfdiff.models.detectors.residuals import Residuals, included
+from perfdiff.models.detectors.residuals import Residuals
+from perfdiff.records.metrics import included
 from perfdiff.records.recorded import Samples
 from perfdiff.records.schema import Floats, SampleTable, Side
 

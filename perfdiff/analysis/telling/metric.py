@@ -11,8 +11,8 @@ import numpy as np
 from perfdiff import units
 from perfdiff.analysis.compare.compared import Comparison
 from perfdiff.analysis.compare.ratios import as_ratio, as_resolved
-from perfdiff.analysis.compare.shift import Shift
 from perfdiff.analysis.compare.strata import is_of_a_phase
+from perfdiff.analysis.compare.studied import Shift
 from perfdiff.analysis.findings import MetricFinding, Ratio
 from perfdiff.analysis.means import MEAN
 from perfdiff.analysis.telling.headline import Spot

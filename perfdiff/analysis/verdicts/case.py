@@ -12,7 +12,7 @@ from perfdiff.analysis.blame.guilt import Guilt
 from perfdiff.analysis.compare.judgement import Direction, Judgement
 from perfdiff.analysis.compare.ratios import as_resolved
 from perfdiff.analysis.compare.shares import PRIMARY
-from perfdiff.analysis.compare.study import Study
+from perfdiff.analysis.compare.studied import Study
 from perfdiff.analysis.compare.uneven import uneven_points
 from perfdiff.analysis.counts.memory import MemoryEvidence, contended
 from perfdiff.analysis.counts.suspects import ExtraWork

@@ -14,7 +14,7 @@ from perfdiff.analysis.counts.suspects import ExtraWork
 from perfdiff.analysis.findings import EndToEnd
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.case import Case
-from perfdiff.analysis.verdicts.conclusion import Evidence
+from perfdiff.analysis.verdicts.evidence import Evidence
 from perfdiff.analysis.verdicts.judged import Judged
 from perfdiff.analysis.verdicts.rules import Reason
 from perfdiff.analysis.verdicts.witnesses import moved_from_callees

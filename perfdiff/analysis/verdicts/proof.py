@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from perfdiff.analysis.claims import claim
-from perfdiff.analysis.compare.study import LEARNT
+from perfdiff.analysis.compare.studied import LEARNT
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.rates import too_short
 from perfdiff.analysis.verdicts.case import Case

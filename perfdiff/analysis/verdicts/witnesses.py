@@ -17,7 +17,6 @@ import numpy as np
 from perfdiff.analysis.blame.guilt import Blame, Extra, Guilt
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.judgement import Direction
-from perfdiff.analysis.counts.memory import MISSES
 from perfdiff.analysis.counts.suspects import work_extra_ns
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import contrasts_at_point
@@ -28,6 +27,7 @@ from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.doubt import explained_by_counts, is_time
 from perfdiff.models.prices import DEAREST_NS
 from perfdiff.models.workcounter import work_counters
+from perfdiff.records.metrics import MISSES
 from perfdiff.records.schema import Floats
 
 # Who touches a page first takes its fault, and who comes first its misses: they move between functions as the time does.
