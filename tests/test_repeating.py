@@ -18,7 +18,7 @@ import pytest
 import runtimes
 from perfdiff.build.builder import Built, build_all
 from perfdiff.build.cache import BuildCache
-from perfdiff.build.jobs import BUILD
+from perfdiff.build.holdings import BUILD
 from perfdiff.build.masquerade import FlagKind, Plain
 from perfdiff.build.recording import archive_words, included
 from perfdiff.build.variants import BuildRequest, Instrumentation

@@ -14,7 +14,8 @@ from perfdiff.build import compilers
 from perfdiff.build.cache import BuildCache, place, remove_folder
 from perfdiff.build.commands import DroppedProbe, Uncounted, read_compile_log
 from perfdiff.build.failures import read_failure
-from perfdiff.build.jobs import BUILD, OUTCOME, SOURCE, Job, name, prepare
+from perfdiff.build.holdings import BUILD, OUTCOME, SOURCE
+from perfdiff.build.jobs import Job, name, prepare
 from perfdiff.build.links import Link, read_links
 from perfdiff.build.masquerade import Partner
 from perfdiff.build.variants import BuildRequest, build_environment, build_key

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from perfdiff.build.jobs import OUTCOME
+from perfdiff.build.holdings import OUTCOME
 from perfdiff.collect.trees.differences import elsewhere, inside
 from perfdiff.languages import kept_files
 from perfdiff.languages.tree_files import all_differing

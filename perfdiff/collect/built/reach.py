@@ -7,8 +7,7 @@ from pathlib import PurePosixPath
 
 from perfdiff import units
 from perfdiff.build.builder import Built
-from perfdiff.collect.built.workshop import Probes
-from perfdiff.collect.choosing.subjects import Subjects
+from perfdiff.collect.choosing.subjects import Probes, Subjects
 from perfdiff.errors import MeasurementError, NothingCalledError, WorkloadError
 from perfdiff.languages.protocol import Counterpart, FunctionDefinition
 from perfdiff.records.reach import Reach

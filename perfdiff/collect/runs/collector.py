@@ -91,6 +91,9 @@ _MOST_PADDING, _PADDING_STEP = 4096, 16
 _DRAWN = (Phase.PLAIN, Phase.TIMED)  # counted runs are to be equal
 
 
+Targets = Mapping[tuple[Phase, Side], Target]
+
+
 @dataclass(slots=True)
 class Collector:
     """Runs slots one after the other. `room` is an empty folder for recordings; nothing stays in it.
