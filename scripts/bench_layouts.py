@@ -34,9 +34,10 @@ from perfdiff.build.layouts import Layouts
 from perfdiff.build.variants import BuildRequest
 from perfdiff.collect.execution.executor import ProcessExecutor
 from perfdiff.collect.runs import workloads
-from perfdiff.collect.runs.collector import Collector, Target
+from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.schedule import Slot
 from perfdiff.collect.runs.spread import Spread
+from perfdiff.collect.runs.targets import Target
 from perfdiff.collect.trees.upkeep import Upkeep
 from perfdiff.records.schema import Phase, Point, Run, Side
 from perfdiff.request import Request

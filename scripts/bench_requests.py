@@ -29,8 +29,9 @@ import programs
 from perfdiff import configuration, storage
 from perfdiff.build.cache import BuildCache
 from perfdiff.collect.execution.executor import ProcessExecutor
-from perfdiff.collect.runs.collector import Collector, Target
+from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.schedule import Slot
+from perfdiff.collect.runs.targets import Target
 from perfdiff.config import ServiceConfig
 from perfdiff.measuring import variants
 from perfdiff.measuring.bench import Bench

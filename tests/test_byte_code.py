@@ -13,8 +13,9 @@ import pytest
 
 from perfdiff.collect.execution.executor import ProcessExecutor
 from perfdiff.collect.runs import caveats, workloads
-from perfdiff.collect.runs.collector import Collector, Target
+from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.schedule import Slot
+from perfdiff.collect.runs.targets import Target
 from perfdiff.collect.trees.upkeep import Upkeep
 from perfdiff.collect.trees.watch import Watch
 from perfdiff.config import WorkloadConfig

@@ -32,9 +32,10 @@ from perfdiff.collect.execution.executor import TAIL_BYTES, Command, Execution, 
 from perfdiff.collect.execution.outputs import shape_of
 from perfdiff.collect.recordings import assembly
 from perfdiff.collect.runs import caveats, schedule, workloads
-from perfdiff.collect.runs.collector import PADDING, Collector, Target
+from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.disturbance import Referee
 from perfdiff.collect.runs.schedule import Slot
+from perfdiff.collect.runs.targets import PADDING, Target
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import WorkloadError
 from perfdiff.languages.protocol import Counterpart, FeaturePlan, FunctionDefinition, Load, ProbeCosts
@@ -228,6 +229,16 @@ def test_a_run_tells_how_it_ended_and_what_it_printed(command: Callable[..., Com
     assert (done.exit_code, done.output, done.errors) == (1, shape_of(b"a\nb\n"), shape_of(b"c\n"))
     assert done.written_bytes in (None, 6 + len("".join(f"{number}\n" for number in range(1, 2001))))
     assert (done.left, done.left_cpu_ns) == ((), 0.0)
+
+
+def test_a_run_on_a_terminal_prints_there_alone_and_all_of_it_is_read(command: Callable[..., Command]) -> None:
+    on_both = command("test -t 1 && test -t 2 && stty size && cat && seq 2000 >&2")
+    printed = ProcessExecutor().execute(replace(on_both, on_terminal=True)).behaviour
+    assert printed is not None
+    assert printed.output == shape_of(b"".join(f"{line}\r\n".encode() for line in ("24 80", *range(1, 2001))))
+    assert printed.errors == shape_of(b"")
+    with pytest.raises(WorkloadError):
+        ProcessExecutor().execute(on_both)
 
 
 WORKS_ON = "i=0; while [ $i -lt 100000000 ]; do i=$((i+1)); done"

@@ -16,8 +16,9 @@ from perfdiff import configuration
 from perfdiff.collect.execution.executor import Command, Execution, ProcessExecutor
 from perfdiff.collect.hosts import machine
 from perfdiff.collect.runs import schedule
-from perfdiff.collect.runs.collector import Collector, Target
+from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.schedule import Slot
+from perfdiff.collect.runs.targets import Target
 from perfdiff.collect.serving.services import Services
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import DiskFilledError, StraysError, WorkloadError

@@ -14,9 +14,10 @@ import runtimes
 from perfdiff import configuration, outlook, pipeline, reproduction, trending
 from perfdiff.collect.execution.executor import ProcessExecutor
 from perfdiff.collect.runs import inputs, runfeatures, workloads
-from perfdiff.collect.runs.collector import Collector, Target
+from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.inputs import InputFiles
 from perfdiff.collect.runs.schedule import Slot
+from perfdiff.collect.runs.targets import Target
 from perfdiff.config import BuildConfig, Config, WorkloadConfig
 from perfdiff.configuration import Overrides
 from perfdiff.errors import InputChangedError

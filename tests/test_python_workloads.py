@@ -19,9 +19,9 @@ from perfdiff import configuration, reproduction
 from perfdiff.build.cache import BuildCache
 from perfdiff.collect.execution.executor import Command, Execution, ProcessExecutor, Purpose
 from perfdiff.collect.runs import suitecases, workloads
-from perfdiff.collect.runs.collector import Target
 from perfdiff.collect.runs.schedule import Slot
 from perfdiff.collect.runs.suites import Suites
+from perfdiff.collect.runs.targets import Target
 from perfdiff.config import DRIVER, Suite, WorkloadConfig
 from perfdiff.errors import ConfigError, RunFailedError, RunTimeoutError, WorkloadError
 from perfdiff.languages.listing import LISTED_TO, Benchmark

@@ -11,8 +11,8 @@ import pytest
 
 from perfdiff.collect.execution import kernel
 from perfdiff.collect.execution.executor import ProcessExecutor
-from perfdiff.collect.runs.collector import Target
 from perfdiff.collect.runs.suites import ListedCases, Suites
+from perfdiff.collect.runs.targets import Target
 from perfdiff.config import Suite, WorkloadConfig
 from perfdiff.errors import WorkloadError
 from perfdiff.records.schema import Side

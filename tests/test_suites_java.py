@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from perfdiff.collect.execution.executor import ProcessExecutor
-from perfdiff.collect.runs.collector import Target
 from perfdiff.collect.runs.suites import Suites
+from perfdiff.collect.runs.targets import Target
 from perfdiff.config import Suite, WorkloadConfig
 from perfdiff.errors import WorkloadError
 from perfdiff.languages.frameworks import frameworks

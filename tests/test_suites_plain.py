@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from perfdiff.collect.execution.executor import Command, Execution
-from perfdiff.collect.runs.collector import Target
 from perfdiff.collect.runs.suites import PATIENT_S, Suites
+from perfdiff.collect.runs.targets import Target
 from perfdiff.config import BuildConfig, Config, Suite, WorkloadConfig
 from perfdiff.errors import MeasurementError, NothingToRunError, WorkloadError
 from perfdiff.languages.c.frameworks import PlainPrograms

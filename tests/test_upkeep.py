@@ -19,8 +19,9 @@ from perfdiff import configuration, pipeline, seals
 from perfdiff.collect.execution.executor import Command, Execution, ProcessExecutor
 from perfdiff.collect.execution.outputs import shape_of
 from perfdiff.collect.runs import caveats, workloads
-from perfdiff.collect.runs.collector import Collector, Target
+from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.schedule import Slot
+from perfdiff.collect.runs.targets import Target
 from perfdiff.collect.trees import pristine, snapshot
 from perfdiff.collect.trees.pristine import PristineTree
 from perfdiff.collect.trees.snapshot import Status

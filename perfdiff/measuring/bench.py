@@ -9,8 +9,9 @@ from perfdiff.build.cache import BuildCache
 from perfdiff.collect.built.workshop import Workshop
 from perfdiff.collect.execution.executor import Executor
 from perfdiff.collect.runs import workloads
-from perfdiff.collect.runs.collector import Collector, Targets
+from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.inputs import InputFiles
+from perfdiff.collect.runs.targets import Targets
 from perfdiff.collect.serving.services import Services
 from perfdiff.collect.trees.upkeep import Upkeep
 from perfdiff.config import WorkloadConfig

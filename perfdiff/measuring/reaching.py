@@ -15,9 +15,9 @@ from perfdiff.collect.choosing.subjects import Probes, Subjects
 from perfdiff.collect.recordings import marks
 from perfdiff.collect.recordings.assembly import Assembly
 from perfdiff.collect.recordings.marks import MarkedRun
-from perfdiff.collect.runs.collector import Targets
 from perfdiff.collect.runs.schedule import Slot
 from perfdiff.collect.runs.suitecases import SuiteCase, in_processes, together
+from perfdiff.collect.runs.targets import Targets
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.measuring.bench import Bench

@@ -10,7 +10,7 @@ from perfdiff.collect.built.toolchain import Toolchain
 from perfdiff.collect.choosing.subjects import Probes, Subjects
 from perfdiff.collect.choosing.survey import Selection
 from perfdiff.collect.hosts import machine
-from perfdiff.collect.runs.collector import Targets
+from perfdiff.collect.runs.targets import Targets
 from perfdiff.languages.protocol import CodeComparison
 from perfdiff.records import plan
 from perfdiff.records.differences import Skipped

@@ -18,8 +18,9 @@ from perfdiff.collect.hosts import counters
 from perfdiff.collect.recordings import remarks
 from perfdiff.collect.recordings.assembly import Assembly
 from perfdiff.collect.runs import caveats, schedule
-from perfdiff.collect.runs.collector import Collector, Targets
+from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.schedule import SURVEY_ROUNDS
+from perfdiff.collect.runs.targets import Targets
 from perfdiff.languages.protocol import Counterpart, ProbeCosts
 from perfdiff.measuring import coverage
 from perfdiff.measuring.bench import Bench

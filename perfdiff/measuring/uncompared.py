@@ -14,9 +14,9 @@ from perfdiff.collect.runs.schedule import Slot
 from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.languages import kept_files
 from perfdiff.measuring.bench import Bench
+from perfdiff.measuring.circumstances import by_hand, followed
 from perfdiff.measuring.later import took_ns
 from perfdiff.measuring.site import Site
-from perfdiff.measuring.succession import followed
 from perfdiff.measuring.unaltered import is_compiled, laid_out
 from perfdiff.records.schema import Phase, Point, Run, Side
 from perfdiff.records.uncompared import Difference, Uncompared
@@ -27,12 +27,12 @@ _MOST = 3  # workloads whose single calls are looked at
 
 
 def uncompared(bench: Bench, site: Site, runs: Sequence[Run], met: Collection[str], waiting: Sequence[Point]) -> tuple[Difference, ...]:
-    """Return what differs and is not compared; what runs leave for each other is asked where nothing else is.
+    """Return what differs and is not compared; runs in other circumstances are made where nothing else is.
 
     `runs` are those so far, `met` files of the trees that runs met, and at the points `waiting` head waits longer for services outside
     the revisions.
     """
-    return tuple(_differences(bench, site, met, waiting)) or tuple(_between_runs(bench, site, runs))
+    return tuple(_differences(bench, site, met, waiting)) or tuple(_in_other_circumstances(bench, site, runs))
 
 
 def _differences(bench: Bench, site: Site, met: Collection[str], waiting: Sequence[Point]) -> Iterator[Difference]:
@@ -56,12 +56,16 @@ def _differences(bench: Bench, site: Site, met: Collection[str], waiting: Sequen
         yield Difference(Uncompared.FIRST, slower)
 
 
-def _between_runs(bench: Bench, site: Site, runs: Sequence[Run]) -> Iterator[Difference]:
-    succession = followed(bench, site, runs)
-    if succession.slower:
-        yield Difference(Uncompared.SUCCESSION, succession.slower, succession.ratio)
-    if succession.failing:
-        yield Difference(Uncompared.REPEATED, succession.failing)
+def _in_other_circumstances(bench: Bench, site: Site, runs: Sequence[Run]) -> Iterator[Difference]:
+    for tried, slower, failing in (
+        (followed, Uncompared.SUCCESSION, Uncompared.REPEATED),
+        (by_hand, Uncompared.BY_HAND, Uncompared.FAILING_BY_HAND),
+    ):
+        seen = tried(bench, site, runs)
+        if seen.slower:
+            yield Difference(slower, seen.slower, seen.ratio)
+        if seen.failing:
+            yield Difference(failing, seen.failing)
 
 
 def _in_the_checkout_alone(bench: Bench, site: Site, met: Collection[str]) -> tuple[str, ...]:

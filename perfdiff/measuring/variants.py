@@ -9,8 +9,8 @@ from perfdiff.build.builder import Built
 from perfdiff.collect.built.workshop import dropped
 from perfdiff.collect.choosing.subjects import Probes
 from perfdiff.collect.counts import counting, placing
-from perfdiff.collect.runs.collector import Targets
 from perfdiff.collect.runs.spread import Spread
+from perfdiff.collect.runs.targets import Targets
 from perfdiff.errors import BuildError, RecordingError
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.site import Recipe, Site, Variant

@@ -17,6 +17,8 @@ class Uncompared(StrEnum):
     FAILING = "failing"  # cases that run in base fail in head
     SUCCESSION = "succession"  # runs that follow each other in one tree take longer in head
     REPEATED = "repeated"  # and fail there
+    BY_HAND = "by-hand"  # runs on a terminal, and without variables of perfdiff's own, take longer in head
+    FAILING_BY_HAND = "failing-by-hand"  # and fail there
     SETUP = "setup"  # a service outside the revisions, for which head waits longer, is laid out by files that differ
     FIRST = "first"  # a first call in a process takes longer than in base, where runs call again and again
 

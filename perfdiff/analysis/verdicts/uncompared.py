@@ -36,6 +36,10 @@ def _claimed(difference: Difference) -> Claim:
             claimed = claim("uncompared-succession", names=names, ratio=difference.ratio)
         case Uncompared.REPEATED:
             claimed = claim("uncompared-repeated", names=names)
+        case Uncompared.BY_HAND:
+            claimed = claim("uncompared-by-hand", names=names, ratio=difference.ratio)
+        case Uncompared.FAILING_BY_HAND:
+            claimed = claim("uncompared-failing-by-hand", names=names)
         case Uncompared.SETUP:
             claimed = claim("uncompared-setup", names=names)
         case Uncompared.FIRST:

@@ -19,7 +19,7 @@ from perfdiff.build.variants import BuildRequest, Instrumentation
 from perfdiff.collect.choosing import subjects
 from perfdiff.collect.choosing.subjects import Probes
 from perfdiff.collect.counts.counting import fixes_layout
-from perfdiff.collect.runs.collector import Target
+from perfdiff.collect.runs.targets import Target
 from perfdiff.config import BuildConfig
 from perfdiff.deadline import Deadline
 from perfdiff.errors import TooLittleTimeError, store_errors

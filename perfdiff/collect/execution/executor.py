@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shlex
@@ -25,6 +26,7 @@ from perfdiff.collect.execution.guard import Guard, Limits, missing_bytes
 from perfdiff.collect.execution.outputs import Stream
 from perfdiff.collect.execution.printed import Patterns, PrintedNumbers
 from perfdiff.collect.execution.tasks import TaskCounter
+from perfdiff.collect.execution.terminals import KIND, chunk_of, terminal
 from perfdiff.config import TEMPLATE_COMMAND
 from perfdiff.errors import DiskFilledError, RunFailedError, RunTimeoutError, StoreError, StraysError, WorkloadError
 from perfdiff.languages.installed import installed
@@ -62,7 +64,8 @@ class Command:
     output: only where there are any is it looked at, as that takes time on which a program that prints may wait. It is ended where what it
     `needs` is gone, and bound to `cpus` where some are given. What it prints on standard output is kept in the file `kept_output`, where
     one is given, and what it reads on standard input comes from the file `input`, where one is given, else there is nothing to read. `own`
-    is the folder of its build, whose path does not count in what it prints, and `echoes` is what shows no work there.
+    is the folder of its build, whose path does not count in what it prints, and `echoes` is what shows no work there. With `on_terminal`,
+    its standard streams are one, but for such a file.
     """
 
     text: str
@@ -80,6 +83,7 @@ class Command:
     input: Path | None = None
     own: Path | None = None
     echoes: Echoes = NO_ECHOES
+    on_terminal: bool = False
 
     @property
     def by_hand(self) -> str:
@@ -234,7 +238,7 @@ class _Printed:
 
     def _drain(self, pipe: IO[bytes], kept: IO[bytes] | None) -> None:
         with pipe, kept or nullcontext():
-            while chunk := pipe.read1(1 << 16):  # type: ignore[attr-defined]
+            while chunk := chunk_of(pipe, 1 << 16):
                 self.text.read(chunk)
                 self.tail += chunk
                 del self.tail[:-TAIL_BYTES]
@@ -257,17 +261,28 @@ def _running(command: Command) -> Iterator[_Running]:
             slug="disk-full",
         )
     with ExitStack() as stack:
-        stdin = subprocess.DEVNULL if command.input is None else stack.enter_context(command.input.open("rb")).fileno()
         others = processes.children()
+        own = stack.enter_context(ExitStack())  # what the program alone holds once it has been started
+        screen = own.enter_context(terminal()) if command.on_terminal else None
+        reading, printing = (subprocess.DEVNULL, subprocess.PIPE) if screen is None else (screen.descriptor, screen.descriptor)
+        if command.input is not None:
+            reading = own.enter_context(command.input.open("rb")).fileno()
         with processes.bound(command.cpus):
             process = stack.enter_context(
                 processes.running(
-                    held_shell.held(shell_text(command)), command.directory, command.environment, stdout=subprocess.PIPE, stdin=stdin
+                    held_shell.held(shell_text(command)),
+                    command.directory,
+                    command.environment if screen is None else {"TERM": KIND, **command.environment},
+                    stdout=printing,
+                    stderr=printing,
+                    stdin=reading,
                 )
             )
         started = time.perf_counter_ns()
+        own.close()
         kept = None if command.kept_output is None else command.kept_output.open("wb")
-        printed_on = [_Printed(process.stdout, command, kept), _Printed(process.stderr, command)]
+        outputs = (process.stdout, process.stderr) if screen is None else (screen.shown, io.BytesIO())
+        printed_on = [_Printed(outputs[0], command, kept), _Printed(outputs[1], command)]
         tasks = TaskCounter(process.pid, len(os.sched_getaffinity(process.pid)))
         limits = Limits(command.directory, command.timeout_s, command.needs)
         with Guard(limits, process.pid, tasks if command.purpose is Purpose.RUN else None) as guard:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from perfdiff import temporary
-from perfdiff.build import userhome
 from perfdiff.collect.execution import printed
 from perfdiff.collect.execution.echoes import Echoes
 from perfdiff.collect.execution.executor import Command, Execution, Executor, Purpose
@@ -19,6 +17,7 @@ from perfdiff.collect.recordings import remarks
 from perfdiff.collect.runs import runfeatures, workloads
 from perfdiff.collect.runs.inputs import NO_INPUTS, InputFiles
 from perfdiff.collect.runs.schedule import Slot
+from perfdiff.collect.runs.targets import Target
 from perfdiff.collect.serving import requests
 from perfdiff.collect.serving.requests import Failures
 from perfdiff.collect.serving.served import Served, executed
@@ -26,7 +25,6 @@ from perfdiff.collect.serving.services import Services, Situation
 from perfdiff.collect.trees.upkeep import Chores, Upkeep
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import RunFailedError, StoreError
-from perfdiff.languages.protocol import PlaceReader
 from perfdiff.records import recording
 from perfdiff.records.behaviour import Shape
 from perfdiff.records.recording import Recording
@@ -36,35 +34,6 @@ T = TypeVar("T")
 
 _WARMED = (Phase.PLAIN, Phase.TIMED)
 _OUTPUT = "output"  # of a run, for its check, in the folder of its recordings
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A folder of a built tree that workloads run in; `plan` steers its probes and is None for a plain build.
-
-    `steering` is what its runtime is told beside that; with `fixed_layout` its programs lie at the same addresses in every run. `tree` is
-    all that is put back between runs, None where nothing is, as is the `home` beside it, where its commands have one. `places` reads what
-    runs of a placed build leave. `variables` are those that its workloads need in any case; of those in `draws`, each pair of runs gets a
-    number of its own. With `calm`, threads of the runtime's own, such as those that compile, work while the program waits for them; nothing
-    where it has none. Of the `byte_code` in the tree, which was compiled for it, a run finds what earlier runs left by themselves.
-    """
-
-    directory: Path
-    plan: Path | None
-    steering: Mapping[str, str] = field(default_factory=dict)
-    fixed_layout: bool = False
-    tree: Path | None = None
-    home: Path | None = None
-    places: PlaceReader | None = None
-    variables: Mapping[str, str] = field(default_factory=dict)
-    draws: tuple[str, ...] = ()
-    calm: Mapping[str, str] = field(default_factory=dict)
-    byte_code: tuple[str, ...] = ()
-
-    def surroundings(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return the environment of its commands in that of the user."""
-        home = userhome.variables(self.home, environment) if self.home is not None else {}
-        return {**environment, **home, **self.variables}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +52,6 @@ class PlacesOfRun:
 
 _WORST_SLOWDOWN = 60.0  # of a counted run that ends at all
 LONG_S = 20.0  # who waits longer for one run wonders whether it hangs
-
-# The environment lies above the stack, so its size moves all that is on the stack (Mytkowicz et al. 2009); where the kernel draws
-# addresses anew for each run it does the same. A page holds every place within lines and pages; stacks are aligned to 16 bytes.
-PADDING = "PERFDIFF_PADDING"
-_MOST_PADDING, _PADDING_STEP = 4096, 16
-_DRAWN = (Phase.PLAIN, Phase.TIMED)  # counted runs are to be equal
-
-
-Targets = Mapping[tuple[Phase, Side], Target]
 
 
 @dataclass(slots=True)
@@ -382,15 +342,15 @@ class Collector:
             directory=target.directory,
             environment={
                 **target.surroundings(self.environment),
-                **dict.fromkeys(target.draws, str(slot.block + 1 if slot.phase in _DRAWN else 0)),
+                **target.drawn(slot, f"{self.seed}:{number}"),
                 **(steering | dict(target.steering) if target.plan else {}),
                 **(target.places.environment(folder) if target.places else {}),
-                **self._padding(slot, number),
             },
             timeout_s=beside * self.limit_s(slot),
             exit_codes=workload.exit_codes,
             where=f"{slot.side}{slot.phase.build}, {slot.point.label}",
             fixed_layout=target.fixed_layout,
+            on_terminal=target.by_hand,
             kept_output=folder / _OUTPUT if workload.check else None,
             features=printed.patterns(workload.features) if slot.phase is Phase.PLACED else {},
             own=target.tree.parent if target.tree is not None else None,
@@ -409,12 +369,6 @@ class Collector:
         if not self.is_served(slot):
             return recordings
         return [replace(recording, complete=recording.whole) for recording in recordings]
-
-    def _padding(self, slot: Slot, number: int) -> dict[str, str]:
-        """Return a variable that says nothing, of a length of its own for each timed run."""
-        if slot.phase not in _DRAWN:
-            return {}
-        return {PADDING: "-" * random.Random(f"{self.seed}:{number}").randrange(0, _MOST_PADDING, _PADDING_STEP)}
 
 
 def _places(execution: Execution, counted: tuple[Ints, int], features: Mapping[str, float]) -> PlacesOfRun:

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from perfdiff import temporary, units
 from perfdiff.collect.execution.executor import Command, Executor, Purpose
-from perfdiff.collect.runs.collector import Target
 from perfdiff.collect.runs.suitecases import SuiteCase
+from perfdiff.collect.runs.targets import Target
 from perfdiff.collect.runs.workloads import filled
 from perfdiff.collect.trees.upkeep import Chores, Upkeep
 from perfdiff.config import WorkloadConfig

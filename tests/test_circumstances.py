@@ -1,4 +1,4 @@
-"""Runs that follow each other in one tree: what they leave for each other is no part of good news where head takes longer for it."""
+"""Runs in a user's circumstances: what they leave for each other, and do on a terminal, is no part of good news where head takes longer."""
 
 from __future__ import annotations
 
@@ -152,4 +152,45 @@ def test_a_head_that_fails_where_earlier_runs_were_made_is_not_called_harmless(t
 @pytest.mark.integration
 def test_what_both_sides_leave_for_later_runs_is_harmless(tmp_path: Path) -> None:
     verdict, text = answered(tmp_path, COMPACTS, COMPACTS.replace("for i in range(n)", "for i in range(0, n)"), "job")
+    assert verdict is Verdict.UNCHANGED, text
+
+
+AT_ONCE = f"""import os
+import sys
+
+{WORK}if {{asks}}:
+    {{then}}
+print(work(300000))
+"""
+
+
+KEY = "import termios; termios.tcflush(0, termios.TCIFLUSH); os.read(0, 1)"
+
+
+def asking(asks: str, then: str = "work(900000)") -> str:
+    return AT_ONCE.format(asks=asks, then=then)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    "asks",
+    ["sys.stdout.isatty()", "not any(name.startswith(('PERFDIFF', 'PYTHONHASH')) for name in os.environ)"],
+    ids=["a terminal", "nothing of perfdiff's"],
+)
+def test_what_head_does_in_a_users_hands_alone_is_not_called_harmless(tmp_path: Path, asks: str) -> None:
+    verdict, text = answered(tmp_path, asking("None"), asking(asks), "job")
+    assert verdict is Verdict.INCONCLUSIVE, text
+    assert "runs of `job` that print on a terminal, on all CPUs and without variables that perfdiff sets, take ×" in text
+
+
+@pytest.mark.integration
+def test_a_head_that_fails_on_a_terminal_alone_is_not_called_harmless(tmp_path: Path) -> None:
+    verdict, text = answered(tmp_path, asking("None"), asking("sys.stdout.isatty()", "sys.exit(1)"), "job")
+    assert verdict is Verdict.INCONCLUSIVE, text
+    assert "`job` fails in head where it prints on a terminal" in text
+
+
+@pytest.mark.integration
+def test_programs_that_wait_for_a_key_on_a_terminal_are_ended_and_no_matter(tmp_path: Path) -> None:
+    verdict, text = answered(tmp_path, asking("sys.stdout.isatty()", KEY), asking("os.isatty(1)", KEY), "job")
     assert verdict is Verdict.UNCHANGED, text

@@ -1,0 +1,50 @@
+"""A terminal for a run, which somebody who starts a program by hand has, and which a program may ask for."""
+
+from __future__ import annotations
+
+import errno
+import os
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO
+
+_SIZE = (24, 80)  # lines and columns
+_LOCAL = 3  # the place of the local modes among a terminal's settings
+_ENDS = b"\x04" * 256  # each ends one reading
+KIND = "xterm-256color"  # where the user's environment names none, as in a job
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """A pseudo terminal: a program prints on `descriptor`, and what it printed is read from `shown`."""
+
+    descriptor: int
+    shown: IO[bytes]
+
+
+@contextmanager
+def terminal() -> Iterator[Screen]:
+    """Open a terminal that controls no process, and at which nobody types: who reads finds an end. `shown` is left to who reads it."""
+    reading, printing = os.openpty()
+    try:
+        termios.tcsetwinsize(printing, _SIZE)
+        settings = termios.tcgetattr(printing)
+        settings[_LOCAL] &= ~termios.ECHO
+        termios.tcsetattr(printing, termios.TCSANOW, settings)
+        os.write(reading, _ENDS)
+        yield Screen(printing, os.fdopen(reading, "rb"))
+    finally:
+        os.close(printing)
+
+
+def chunk_of(pipe: IO[bytes], size: int) -> bytes:
+    """Return what there is to read, up to so many bytes, nothing at the end: a terminal that no program holds any more is an error."""
+    try:
+        read: bytes = pipe.read1(size)  # type: ignore[attr-defined]
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise
+        return b""
+    return read
