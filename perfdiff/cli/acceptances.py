@@ -1,16 +1,20 @@
-"""Known costs on the command line: where they are kept, and findings with them taken into account."""
+"""Known costs on the command line: where they are kept, and findings and comparisons with them taken into account."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perfdiff.cli import options
+from perfdiff.cli import options, requests
 from perfdiff.configuration import Overrides
 
 if TYPE_CHECKING:
     from perfdiff.analysis.findings import Findings
+    from perfdiff.outcome import Outcome
+    from perfdiff.progress import Progress
+    from perfdiff.request import Request
 
 
 def file(directory: Path, configured: Path | None) -> Path:
@@ -31,3 +35,12 @@ def honoured(findings: Findings, directory: Path, configured: Path | None) -> Fi
     from perfdiff.analysis.verdicts import acceptance  # which loads most of the analysis
 
     return acceptance.apply(findings, known, date.today(), config.compare)
+
+
+def compared(asked: Request, directory: Path, overrides: Overrides, progress: Progress) -> Outcome:
+    """Compare as asked; the costs that are known in `directory` are no regression."""
+    from perfdiff import pipeline
+
+    requests.warn_of_few_runs(asked, progress)
+    outcome = pipeline.compare(asked, progress)
+    return replace(outcome, findings=honoured(outcome.findings, directory.absolute(), overrides.file))

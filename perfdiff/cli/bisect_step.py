@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from perfdiff.cli import exits, groups, options, output, requests, suggestions
+from perfdiff.cli import acceptances, exits, groups, options, output, requests, suggestions
 from perfdiff.config import RUNS_FOR_TIME
 from perfdiff.errors import MeasurementError, StoreError
 from perfdiff.records.function_names import is_named
@@ -125,7 +125,7 @@ def _measured(asked: Request, directory: Path, overrides: Any, progress: Progres
     from perfdiff import pipeline
 
     try:
-        return requests.answered(asked, directory, overrides, progress).findings
+        return acceptances.compared(asked, directory, overrides, progress).findings
     except StoreError:
         raise
     except MeasurementError as error:

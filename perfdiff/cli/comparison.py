@@ -15,11 +15,11 @@ from typer.core import TyperCommand
 from perfdiff import __version__
 from perfdiff.cli import (
     COMMANDS,
+    acceptances,
     consequences,
     destinations,
     exits,
     groups,
-    inputs_found,
     options,
     output,
     requests,
@@ -31,10 +31,12 @@ from perfdiff.cli import (
 from perfdiff.cli.leaving import Answering
 from perfdiff.configuration import Overrides
 from perfdiff.deadline import Deadline
-from perfdiff.errors import ConfigError, RevisionError
+from perfdiff.errors import ConfigError, PerfdiffError, RevisionError
 
 if TYPE_CHECKING:
-    pass
+    from perfdiff.outcome import Outcome
+    from perfdiff.progress import Progress
+    from perfdiff.request import Request
 
 app = options.application()
 
@@ -147,7 +149,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             ticket.check(ticket_folder)
         consequences.check(production)
         if search_time:
-            inputs_found.seconds(search_time, "--search")
+            options.seconds(search_time, "--search")
         overrides = requests.overridden(context, project, workloads, repeats)
         overrides = replace(overrides, fast=fast, thorough=thorough, time=time, cluster=cluster)
         if dry_run:
@@ -159,10 +161,10 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
                 asked = replace(requests.request(tuple(words), project, overrides, progress), deadline=deadline)
                 deadline.time_s = asked.config.measure.time_s
                 uncommitted = ticket.changes(asked, ticket_folder, progress) if ticket_folder else None
-                outcome = requests.answered(asked, project.repository, overrides, progress)
+                outcome = acceptances.compared(asked, project.repository, overrides, progress)
                 outcome = consequences.drawn(outcome, project.repository, overrides, production, progress)
                 if search_time:
-                    outcome = inputs_found.added(outcome, asked, search_time, progress)
+                    outcome = _searched(outcome, asked, search_time, progress)
                 if ticket_folder:
                     progress.stage("writing the ticket", None)
                     ticket.write(ticket_folder, outcome, asked, uncommitted)
@@ -174,6 +176,22 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             output.tell(destinations.headline(outcome), *destinations.written(places), quiet=project.quiet, ticket=ticket_folder)
         code = exits.of_outcome(outcome, strict=strict or deadline.is_cut)
         raise typer.Exit(code if answering.code is None else answering.code)
+
+
+def _searched(outcome: Outcome, asked: Request, time: str, progress: Progress) -> Outcome:
+    """Return an outcome with the inputs that a search finds where nothing is slower, or with a note on why none was made."""
+    if outcome.findings.verdict == "regression" or asked.deadline.is_cut:
+        return outcome
+    from perfdiff import searching
+    from perfdiff.fuzzing.search import SearchLimits
+    from perfdiff.records.schema import Note
+
+    limits = SearchLimits(options.size(options.LARGEST_INPUT, "--size"), options.seconds(time, "--search"), seed=asked.config.compare.seed)
+    try:
+        return replace(outcome, inputs=searching.search(asked, progress, limits, options.KEEP))
+    except PerfdiffError as error:
+        note = Note("not-searched", f"no inputs were searched: {error}")
+        return replace(outcome, findings=replace(outcome.findings, notes=(*outcome.findings.notes, note)))
 
 
 def _given(revisions: list[str] | None) -> list[str]:

@@ -65,7 +65,7 @@ def explain(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             if revisions:
                 overrides = Overrides(file=config, build=build, command=command, parameters=options.parameters(param))
                 asked = requests.request(tuple(revisions), groups.Project(repository=repository, cache=cache), overrides, progress)
-                outcome = requests.answered(asked, repository, overrides, progress)
+                outcome = acceptances.compared(asked, repository, overrides, progress)
             else:
                 outcome = requests.last(repository, folder, config, progress)
                 outcome = replace(outcome, findings=acceptances.honoured(outcome.findings, repository.absolute(), config))

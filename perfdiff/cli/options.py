@@ -14,6 +14,7 @@ from perfdiff import configuration
 from perfdiff.cli import output, suggestions
 from perfdiff.config import Config
 from perfdiff.configuration import Overrides, settings
+from perfdiff.configuration.checking import COMMAND_LINE, checked
 from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
@@ -142,6 +143,8 @@ Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Report every ste
 
 
 MOST_REVISIONS = 20
+KEEP = Path("perfdiff-inputs")  # inputs that a search finds
+LARGEST_INPUT = "64k"
 GROWTH = "growth"  # what `log` and `bisect` follow, beside metrics, by counts of lines
 
 
@@ -229,3 +232,15 @@ def drawable(given: Drawable | None, output_file: Path | None) -> Drawable:
     if chosen is Drawable.PNG and output_file is None:
         raise UsageError("a PNG cannot be shown here; name a file with -o", slug="format-unknown")
     return chosen
+
+
+def seconds(text: str, option: str) -> float:
+    """Return the seconds that a text of an option says; raise ConfigError where it is no time."""
+    time_s: float = checked(settings.parse(settings.TIME, text), settings.TIME, COMMAND_LINE, option)
+    return time_s
+
+
+def size(text: str, option: str) -> int:
+    """Return the bytes that a text of an option says; raise ConfigError where it is no size."""
+    largest: int = checked(settings.parse(settings.SIZE, text), settings.SIZE, COMMAND_LINE, option)
+    return largest

@@ -1,10 +1,9 @@
-"""What a command line asks of the pipeline: its words and options as a request, and a comparison that is asked for."""
+"""What a command line asks of the pipeline: its words and options as a request; and what was compared last."""
 
 from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import acceptances, groups, options
+from perfdiff.cli import groups, options
 from perfdiff.config import PLACE, RUNS_FOR_TIME, Config
 from perfdiff.configuration import Overrides
 from perfdiff.languages.installed import installed
@@ -22,15 +21,6 @@ from perfdiff.progress import Progress
 if TYPE_CHECKING:
     from perfdiff.outcome import Outcome
     from perfdiff.request import Request
-
-
-def answered(asked: Request, directory: Path, overrides: Overrides, progress: Progress) -> Outcome:
-    """Compare as asked; the costs that are known in `directory` are no regression."""
-    from perfdiff import pipeline
-
-    warn_of_few_runs(asked, progress)
-    outcome = pipeline.compare(asked, progress)
-    return replace(outcome, findings=acceptances.honoured(outcome.findings, directory.absolute(), overrides.file))
 
 
 def warn_of_few_runs(asked: Request, progress: Progress) -> None:

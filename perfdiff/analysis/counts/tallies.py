@@ -103,7 +103,7 @@ def _direction(seen: _Seen, q: float, config: CompareConfig) -> int:
     is_work = seen.exact and not metric_of(seen.counter).noisy
     least = math.log1p(POLICY.least_work if is_work else config.at(seen.point.min_effect).min_effect)
     low, high = seen.contrast.interval(config.confidence)
-    clear = seen.exact or (seen.contrast.has_enough_runs and q <= config.fdr and seen.contrast.p <= POLICY.evidence)
+    clear = seen.exact or (seen.contrast.runs >= POLICY.min_runs and q <= config.fdr and seen.contrast.p <= POLICY.evidence)
     return (low > least) - (high < -least) if clear else 0
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from perfdiff.analysis.policy import POLICY
 from perfdiff.records.schema import Floats, Ints
 
 Bools = npt.NDArray[np.bool_]
@@ -48,9 +47,9 @@ class Contrast:
     differ: float = 1.0
 
     @property
-    def has_enough_runs(self) -> bool:
-        """Return whether it rests on enough runs to conclude anything."""
-        return self.runs_base + self.runs_head >= POLICY.min_runs
+    def runs(self) -> int:
+        """Return how many runs it rests on."""
+        return self.runs_base + self.runs_head
 
     @property
     def p(self) -> float:

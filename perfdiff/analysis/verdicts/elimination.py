@@ -126,6 +126,6 @@ def _has_moved(case: Case) -> bool:
 def _is_slower(case: Case) -> bool:
     own = case.study.comparisons.get("self_ns")
     worst = own.worst if own is not None else None
-    if own is None or worst is None or not worst.material or not worst.contrast.has_enough_runs:
+    if own is None or worst is None or not worst.material or worst.contrast.runs < POLICY.min_runs:
         return False
     return worst.contrast.interval(case.config.confidence, own.tested)[0] > 0
