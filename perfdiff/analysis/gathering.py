@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.analysis.blame.attribution import Attribution, Resample, attribute, unattributed
+from perfdiff.analysis.blame.attribution import Resample, attribute, unattributed
+from perfdiff.analysis.blame.guilt import Attribution
 from perfdiff.analysis.blame.links import Web, spin
 from perfdiff.analysis.causes.folded import folded_work
 from perfdiff.analysis.compare.compared import Comparison
@@ -15,7 +16,7 @@ from perfdiff.analysis.compare.judgement import Direction, Judgement, judge, sma
 from perfdiff.analysis.compare.shares import ALLOCATION, PRIMARY
 from perfdiff.analysis.compare.shift import describe
 from perfdiff.analysis.compare.studied import LEARNT, Shift, Study
-from perfdiff.analysis.compare.study import learn, phased_tables, same_cost
+from perfdiff.analysis.compare.tables import learn, phased_tables, same_cost
 from perfdiff.analysis.counts.library import Departure, departures
 from perfdiff.analysis.counts.memory import MemoryEvidence
 from perfdiff.analysis.counts.own_work import works_more

@@ -15,6 +15,7 @@ from perfdiff.models.distribution import Binomial, Distribution, Exponential, No
 from perfdiff.models.envelope import SELECTABLE, refined, selected
 from perfdiff.models.growth import completed, dominant_class
 from perfdiff.models.likelihood import Verdict, bounded, counted, scattered, trending
+from perfdiff.models.modes import members
 from perfdiff.models.observations import Observations, observe
 from perfdiff.models.regression import EXACT, NOISY, Regime, Tolerance, fit_terms, left_out, matrix
 from perfdiff.models.scopes import Leaf, grow
@@ -209,30 +210,6 @@ def _annotated(scopes: Sequence[Scope], subject: _Subject) -> Annotation:
         r2=_explained(rows.cost, annotation.predict(rows.columns), weights > 0),
         cv_r2=_explained(rows.cost, _held_out(columns, rows, weights, subject.seed), weights > 0),
     )
-
-
-def members(modes: Sequence[Scope], rows: Observations) -> list[Ints]:
-    """Return each mode's rows (indices): those that meet the conditions, each given to the mode it lies nearest to.
-
-    Rows that lack a feature of the terms belong to none.
-    """
-    meets = np.ones(len(rows), dtype=bool)
-    for condition in modes[0].conditions:
-        meets &= condition.holds(rows.columns[condition.feature])
-    for name in {name for mode in modes for term in mode.terms for name, _ in term.factors}:
-        meets &= np.isfinite(rows.columns[name])
-    index = np.flatnonzero(meets)
-    if len(modes) == 1 or not len(index):
-        return [index, *[index[:0]] * (len(modes) - 1)]
-    inside = rows.rows(index)
-    distances = [_distance(mode, inside) for mode in modes]
-    nearest = np.argmin(distances, axis=0)
-    return [index[nearest == place] for place in range(len(modes))]
-
-
-def _distance(mode: Scope, rows: Observations) -> Floats:
-    expected = matrix([term.factors for term in mode.terms], rows.columns, len(rows)) @ [term.coefficient for term in mode.terms]
-    return np.asarray(np.abs(rows.cost - expected) / np.sqrt(mode.sigma**2 + (NOISY.floor * expected) ** 2 + 1e-300))
 
 
 def _names(scope: Scope) -> list[str]:

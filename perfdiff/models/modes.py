@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
-from perfdiff.models.annotation import Factors
+from perfdiff.models.annotation import Factors, Scope
 from perfdiff.models.middle import median, quantiles
-from perfdiff.models.regression import Regime, decide
+from perfdiff.models.observations import Observations
+from perfdiff.models.regression import NOISY, Regime, decide, matrix
 from perfdiff.records.schema import Floats, Ints
 
 # The density between two modes must fall below this share of the lower one; a noisy constant, skewed or not, never does.
@@ -110,3 +113,27 @@ def _within_runs(above: npt.NDArray[np.bool_], run: Ints) -> bool:
     within = float(sizes @ (shares * (1 - shares))) / len(run)
     total = above.mean() * (1 - above.mean())
     return bool(total > 0 and within >= _WITHIN_RUNS * total)
+
+
+def members(modes: Sequence[Scope], rows: Observations) -> list[Ints]:
+    """Return each mode's rows (indices): those that meet the conditions, each given to the mode it lies nearest to.
+
+    Rows that lack a feature of the terms belong to none.
+    """
+    meets = np.ones(len(rows), dtype=bool)
+    for condition in modes[0].conditions:
+        meets &= condition.holds(rows.columns[condition.feature])
+    for name in {name for mode in modes for term in mode.terms for name, _ in term.factors}:
+        meets &= np.isfinite(rows.columns[name])
+    index = np.flatnonzero(meets)
+    if len(modes) == 1 or not len(index):
+        return [index, *[index[:0]] * (len(modes) - 1)]
+    inside = rows.rows(index)
+    distances = [_distance(mode, inside) for mode in modes]
+    nearest = np.argmin(distances, axis=0)
+    return [index[nearest == place] for place in range(len(modes))]
+
+
+def _distance(mode: Scope, rows: Observations) -> Floats:
+    expected = matrix([term.factors for term in mode.terms], rows.columns, len(rows)) @ [term.coefficient for term in mode.terms]
+    return np.asarray(np.abs(rows.cost - expected) / np.sqrt(mode.sigma**2 + (NOISY.floor * expected) ** 2 + 1e-300))

@@ -14,7 +14,7 @@ import numpy as np
 
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.ratios import as_ratio
-from perfdiff.analysis.compare.study import both_tables
+from perfdiff.analysis.compare.tables import both_tables
 from perfdiff.analysis.counts.scoring import Judged, Scored, Tables, judge_calls, judge_together
 from perfdiff.analysis.findings import Anomaly, FunctionFinding, Verdict, Vote
 from perfdiff.analysis.oddcalls import OddCall, RunErrors

@@ -12,12 +12,11 @@ import numpy.typing as npt
 from perfdiff import units
 from perfdiff.analysis.linegrowth import LineGrowth
 from perfdiff.analysis.trends.blocks import block_counts
-from perfdiff.analysis.trends.clusters import shared, varying
 from perfdiff.analysis.trends.counterparts import FEW, carried_over, counterparts
+from perfdiff.analysis.trends.features import shared, varying
 from perfdiff.models.annotation import CostClass
 from perfdiff.models.laws import plain_power
-from perfdiff.models.shift import LEAST_SHIFT
-from perfdiff.models.trend import Interval, Law
+from perfdiff.models.trend import LEAST_SHIFT, Interval, Law
 from perfdiff.models.trendlines import fits
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.schema import Floats, FunctionInfo, Ints, Side, Source

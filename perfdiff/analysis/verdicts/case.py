@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from perfdiff.analysis.blame.attribution import Attribution
-from perfdiff.analysis.blame.guilt import Guilt
+from perfdiff.analysis.blame.guilt import Attribution, Guilt
 from perfdiff.analysis.compare.judgement import Direction, Judgement
 from perfdiff.analysis.compare.ratios import as_resolved
 from perfdiff.analysis.compare.shares import PRIMARY

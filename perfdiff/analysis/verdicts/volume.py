@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from perfdiff.analysis.blame.attribution import Attribution
+from perfdiff.analysis.blame.guilt import Attribution
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.compared import Comparison
 from perfdiff.analysis.policy import POLICY
