@@ -381,8 +381,14 @@ def test_a_module_that_names_a_language_is_seen(text: str) -> None:
 
 
 def test_no_module_imports_what_imports_it() -> None:
+    TopologicalSorter(importing()).prepare()
+
+
+@functools.cache
+def importing() -> dict[str, set[str]]:
+    """Return the modules that each module imports."""
     modules = {module(path) for path in MODULES}
-    TopologicalSorter({module(path): _modules(imports(path), modules) - {module(path)} for path in MODULES}).prepare()
+    return {module(path): _modules(imports(path), modules) - {module(path)} for path in MODULES}
 
 
 def module(path: Path) -> str:
