@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from perfdiff.build.builder import Built
+from perfdiff.build.built import Built
 from perfdiff.collect.built import reach
 from perfdiff.collect.choosing import folding
 from perfdiff.collect.choosing.subjects import Probes

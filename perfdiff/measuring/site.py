@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 
-from perfdiff.build.builder import Built
+from perfdiff.build.built import Built
 from perfdiff.collect.built.toolchain import Toolchain
 from perfdiff.collect.choosing.subjects import Probes, Subjects
 from perfdiff.collect.choosing.survey import Selection

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from perfdiff.build.builder import Built
+from perfdiff.build.built import Built
 from perfdiff.collect.built.workshop import dropped
 from perfdiff.collect.choosing.subjects import Probes
 from perfdiff.collect.counts import counting, placing

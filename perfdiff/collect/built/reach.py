@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from perfdiff import units
-from perfdiff.build.builder import Built
+from perfdiff.build.built import Built
 from perfdiff.collect.choosing.subjects import Probes, Subjects
 from perfdiff.errors import MeasurementError, NothingCalledError, WorkloadError
 from perfdiff.languages.protocol import Counterpart, FunctionDefinition

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from perfdiff import units
 from perfdiff.build import userhome
-from perfdiff.build.builder import Built, build_all, is_kept
+from perfdiff.build.builder import build_all, is_kept
+from perfdiff.build.built import Built
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.holdings import BUILD
 from perfdiff.build.layouts import Layouts
