@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 import numpy as np
-import numpy.typing as npt
 
 from perfdiff.models.annotation import Annotation, Condition, CostClass, Factors, Operator, Scope, Term, Trend, design
 from perfdiff.models.digits import rounded_coefficients, rounded_distribution, six_digits
@@ -21,7 +20,7 @@ from perfdiff.models.regression import EXACT, NOISY, Regime, Tolerance, fit_term
 from perfdiff.models.scopes import Leaf, grow
 from perfdiff.models.threads import one_thread
 from perfdiff.records.metrics import METRICS, metric_of
-from perfdiff.records.schema import Feature, Floats, Ints, Origin, SampleTable
+from perfdiff.records.schema import Bools, Feature, Floats, Ints, Origin, SampleTable
 
 # Terms are chosen on at most this many rows, taken evenly over the sorted costs; coefficients are fitted on all.
 _SEARCHED = 2500
@@ -255,7 +254,7 @@ def _held_out(columns: Floats, rows: Observations, weights: Floats, seed: int) -
     return predicted
 
 
-def _explained(cost: Floats, predicted: Floats, kept: npt.NDArray[np.bool_]) -> float:
+def _explained(cost: Floats, predicted: Floats, kept: Bools) -> float:
     """Return R² over the rows that were kept; 0 for a cost that does not vary, unless it is met exactly."""
     if not kept.any():
         return 0.0

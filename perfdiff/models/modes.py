@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from perfdiff.models.annotation import Factors, Scope
 from perfdiff.models.middle import median, quantiles
 from perfdiff.models.observations import Observations
 from perfdiff.models.regression import NOISY, Regime, decide, matrix
-from perfdiff.records.schema import Floats, Ints
+from perfdiff.records.schema import Bools, Floats, Ints
 
 # The density between two modes must fall below this share of the lower one; a noisy constant, skewed or not, never does.
 VALLEY = 0.5
@@ -29,7 +28,7 @@ _WITHIN_RUNS = 0.5
 _GRID = 512
 
 
-def split_modes(regime: Regime, terms: tuple[Factors, ...]) -> list[tuple[tuple[Factors, ...], npt.NDArray[np.int64]]]:
+def split_modes(regime: Regime, terms: tuple[Factors, ...]) -> list[tuple[tuple[Factors, ...], Ints]]:
     """Return each mode's terms and rows (indices); one mode with the given terms where the costs are not clearly multimodal."""
     rows = regime.rows
     everything = np.arange(len(rows))
@@ -105,7 +104,7 @@ def _density(values: Floats) -> tuple[Floats, Floats]:
     return (edges[1:] + edges[:-1]) / 2, density + 1e-12
 
 
-def _within_runs(above: npt.NDArray[np.bool_], run: Ints) -> bool:
+def _within_runs(above: Bools, run: Ints) -> bool:
     _, index, sizes = np.unique(run, return_inverse=True, return_counts=True)
     if len(sizes) == len(run):
         return True

@@ -26,10 +26,10 @@ from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.compared import Comparison
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import contrasts_at_point
-from perfdiff.analysis.stats.runs import Bools, Group
+from perfdiff.analysis.stats.runs import Group
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.records.differences import is_decorated_anew
-from perfdiff.records.schema import Change, Feature, Floats
+from perfdiff.records.schema import Bools, Change, Feature, Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.analysis.stats.runs import Bools
-from perfdiff.records.schema import Floats, Ints
+from perfdiff.records.schema import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

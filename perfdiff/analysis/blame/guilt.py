@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-import numpy.typing as npt
 
 from perfdiff.analysis.blame.changes import ChangeParts
 from perfdiff.analysis.blame.links import LinkKind, Web, introducers
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.stats.runs import Bools
 from perfdiff.analysis.sums.ledger import Ledger
-from perfdiff.records.schema import Change, Floats
+from perfdiff.records.schema import Bools, Change, Floats
 
 _EVIDENCE = tuple(LinkKind)
 
@@ -84,7 +82,7 @@ class Guilt:
         """Return the sum over the workload points."""
         return float(self.ns.sum())
 
-    def own_ns(self, function: int, chosen: npt.NDArray[np.bool_]) -> float:
+    def own_ns(self, function: int, chosen: Bools) -> float:
         """Return what a function's own calls cost more at the `chosen` points (points,)."""
         own = [blame.ns for blame in self.blames if blame.kind is LinkKind.OWN and blame.at == function]
         return float(sum(float(ns[chosen].sum()) for ns in own))

@@ -19,11 +19,10 @@ from perfdiff.analysis.blame.changes import ChangeParts, Frame
 from perfdiff.analysis.blame.moved import mostly_moved, net_by_callee, part_that_remains
 from perfdiff.analysis.compare.compared import Comparison
 from perfdiff.analysis.stats.inference import clear_shift
-from perfdiff.analysis.stats.runs import Bools
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.models.clock import HIDDEN_NS, RESOLUTION_NS
 from perfdiff.models.middle import median
-from perfdiff.records.schema import Change, Floats, FunctionInfo
+from perfdiff.records.schema import Bools, Change, Floats, FunctionInfo
 
 # Keeps the call equations solvable where medians over runs make a recursion look endless.
 DAMPING = 1e-9

@@ -18,14 +18,14 @@ from perfdiff.analysis.means import MEAN, is_mean
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import contrasts
 from perfdiff.analysis.stats.panel import Panel, machines_of, noise_floor, on_machine, panel
-from perfdiff.analysis.stats.runs import Bools, Contrast
+from perfdiff.analysis.stats.runs import Contrast
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.analysis.sums.rates import average_of
 from perfdiff.config import CompareConfig
 from perfdiff.models.clock import RESOLUTION_NS, STEP_NS
 from perfdiff.models.middle import median
 from perfdiff.records.metrics import metric_of
-from perfdiff.records.schema import Floats, Ints, Point, SampleTable, Side
+from perfdiff.records.schema import Bools, Floats, Ints, Point, SampleTable, Side
 
 # Below twenty steps of the clock the median of equal calls is a multiple of the step, and may jump by one between two builds of the same
 # code; the mean does not, as calls begin anywhere in a step.

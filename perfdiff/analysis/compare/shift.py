@@ -12,7 +12,6 @@ from perfdiff.analysis.findings import CoefficientShift, Prediction
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import false_discovery
 from perfdiff.analysis.stats.rows import thinned
-from perfdiff.analysis.stats.runs import Bools
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, blocks, design, inputs, membership, term_names
 from perfdiff.models.fitting import fit, refit
@@ -21,7 +20,7 @@ from perfdiff.models.middle import median
 from perfdiff.models.noise import NORMAL_MAD, huber_weights
 from perfdiff.models.observations import columns_of
 from perfdiff.models.selection import MARGIN, is_below_zero
-from perfdiff.records.schema import Floats, Ints, SampleTable
+from perfdiff.records.schema import Bools, Floats, Ints, SampleTable
 
 TWICE = 2.0
 GRID = 400  # inputs at which the curves are compared, evenly in logarithms

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfdiff.analysis.stats.runs import Bools, Runs
+from perfdiff.analysis.stats.runs import Runs
 from perfdiff.models.middle import quantile
 from perfdiff.models.noise import NORMAL_MAD, OUTLIER_RUN, OUTLIER_RUNS
-from perfdiff.records.schema import Floats, Ints
+from perfdiff.records.schema import Bools, Floats, Ints
 from perfdiff.statistics import machines as levels
 
 UNEQUAL = 0.95  # level of the F-test that finds one side to scatter more than the other

@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from perfdiff.records.schema import Floats, Ints
-
-Bools = npt.NDArray[np.bool_]
+from perfdiff.records.schema import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from perfdiff.analysis.stats.runs import Bools, Group, Runs
+from perfdiff.analysis.stats.runs import Group, Runs
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Experiment, Floats, Ints, Phase, Run, Side, Totals
+from perfdiff.records.schema import Bools, Experiment, Floats, Ints, Phase, Run, Side, Totals
 
 
 @dataclass(frozen=True, slots=True)

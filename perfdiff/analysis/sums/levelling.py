@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff.analysis.claims import Claim
-from perfdiff.analysis.stats.runs import Bools
 from perfdiff.analysis.sums.park import Park, machines_of, park_of
 from perfdiff.models.noise import NORMAL_MAD
 from perfdiff.records.kinds import MachinePart
 from perfdiff.records.metrics import metric_of
 from perfdiff.records.recorded import Samples
-from perfdiff.records.schema import Edges, Experiment, Floats, Ints, LibraryCalls, Phase, Run, SampleTable, Side, Totals
+from perfdiff.records.schema import Bools, Edges, Experiment, Floats, Ints, LibraryCalls, Phase, Run, SampleTable, Side, Totals
 
 CALLS = 40  # of one run that tell its pace; more say the same
 ROUNDS = 4  # of medians over inputs and machines in turn (median polish: Tukey 1977); what is left after them is below 1 %

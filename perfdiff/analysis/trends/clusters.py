@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from perfdiff.analysis.trends.apart import other_powers
 from perfdiff.analysis.trends.blocks import block_counts
@@ -18,7 +17,7 @@ from perfdiff.models.joint import joint
 from perfdiff.models.trend import Law
 from perfdiff.models.trendlines import fits, power_laws
 from perfdiff.records.places import PlaceCounts
-from perfdiff.records.schema import Floats
+from perfdiff.records.schema import Bools, Floats
 
 # Programs are given inputs of this many times the size that they were tested with; further on, something else gives way first.
 _FORESEEN = 1000.0
@@ -62,7 +61,7 @@ def trends(found: PlaceCounts, *, seed: int, alpha: float = ALPHA) -> Trends:
     )
 
 
-def _fits(features: Mapping[str, Floats], sums: Floats, costly: npt.NDArray[np.bool_], seed: int) -> list[tuple[Law, ...]]:
+def _fits(features: Mapping[str, Floats], sums: Floats, costly: Bools, seed: int) -> list[tuple[Law, ...]]:
     """Return the trends of costs (clusters, points) over all features, the best first; only of `costly` ones with their classes."""
     found: list[list[Law]] = [[] for _ in sums]
     for name, x in features.items():

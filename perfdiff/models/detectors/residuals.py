@@ -12,16 +12,13 @@ from dataclasses import dataclass, fields, replace
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.fitting import fit
 from perfdiff.models.observations import columns_of
 from perfdiff.models.prices import usual_ns
 from perfdiff.records.metrics import WITHIN
-from perfdiff.records.schema import Floats, Ints, SampleTable
-
-Bools = npt.NDArray[np.bool_]
+from perfdiff.records.schema import Bools, Floats, Ints, SampleTable
 
 # What measures the work of a call, first come first served, with the ns that a unit usually takes at most on a current processor.
 VOLUMES: Mapping[str, float] = {
