@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 FormT = TypeVar("FormT")
 
 
+class TextOrJson(StrEnum):
+    """What an answer is written in, for people or for programs."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 class Drawable(StrEnum):
     """What a result is written in that can be drawn."""
 

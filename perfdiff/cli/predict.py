@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +11,7 @@ import typer
 
 from perfdiff import configuration
 from perfdiff.cli import consequences, exits, options, output, requests, samples, saved, suggestions, waiting
+from perfdiff.cli.options import TextOrJson
 from perfdiff.errors import UsageError
 from perfdiff.records.function_names import is_named, readings
 from perfdiff.records.remote import place
@@ -56,14 +56,7 @@ _TIME_OF_CALL = re.compile(rf"({_NUMBER})\s*({_UNIT})\b")
 _RECORDED = (".bin", ".parquet")  # suffixes of files of recorded calls
 
 
-class Form(StrEnum):
-    """What the prediction is written in."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-_SUFFIXES = {".txt": Form.TEXT, ".json": Form.JSON}
+_SUFFIXES = {".txt": TextOrJson.TEXT, ".json": TextOrJson.JSON}
 
 
 @app.command(help=_HELP)
@@ -95,7 +88,7 @@ def predict(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     workload: Annotated[
         str | None, typer.Option("--workload", metavar="NAME", autocompletion=suggestions.workloads, help="Only runs of this workload.")
     ] = None,
-    form: Annotated[Form | None, typer.Option("--format", help="Format of the prediction.")] = None,
+    form: Annotated[TextOrJson | None, typer.Option("--format", help="Format of the prediction.")] = None,
     output_file: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write it here; .json chooses the format.")
     ] = None,
