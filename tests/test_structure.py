@@ -61,7 +61,6 @@ ALLOWED = {
     "concluded": _GROUND | {"records", "models", "analysis"},
     "outcome": _GROUND | {"records", "revisions", "storage", "engines", "analysis", "fuzzing", "concluded"},
     "clustered": _GROUND | {"records", "revisions", "storage", "engines", "cluster", "measuring", "outcome", "request"},
-    "measured": _GROUND | {"records", "build", "storage", "measuring", "outcome", "request", "clustered"},
     "pipeline": _GROUND
     | {
         "records",
@@ -74,7 +73,7 @@ ALLOWED = {
         "outcome",
         "request",
         "clustered",
-        "measured",
+        "build",
         "latest",
     },
     "recorder": _GROUND | {"records", "revisions", "languages", "build", "collect", "storage", "request", "measuring"},

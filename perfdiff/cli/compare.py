@@ -90,7 +90,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             if save and outcome.recorded:
                 samples.save(save, outcome.recorded)
         output.tell(destinations.headline(outcome), *destinations.written(places), quiet=quiet)
-        raise typer.Exit(exits.of_outcome(outcome, strict=strict))
+        raise typer.Exit(consequences.exit_code(outcome, strict=strict))
 
 
 def _recorded(wished: Wished, room: Path, progress: Progress) -> Recorded:

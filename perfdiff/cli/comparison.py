@@ -174,7 +174,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             if project.verbose:
                 output.tell_stages(outcome.findings.stages)
             output.tell(destinations.headline(outcome), *destinations.written(places), quiet=project.quiet, ticket=ticket_folder)
-        code = exits.of_outcome(outcome, strict=strict or deadline.is_cut)
+        code = consequences.exit_code(outcome, strict=strict or deadline.is_cut)
         raise typer.Exit(code if answering.code is None else answering.code)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from perfdiff import temporary
-from perfdiff.cli import fleet, options, samples
+from perfdiff.cli import exits, fleet, options, samples
 from perfdiff.configuration import Overrides
 from perfdiff.errors import RecordingError, UsageError
 from perfdiff.records.remote import place
@@ -52,3 +52,15 @@ def recorded_in_use(production: Path, seed: int, progress: Progress) -> Iterator
             yield fleet.of_one_version(production, room, seed, progress)
         else:
             yield samples.load([place(str(production))])
+
+
+def exit_code(outcome: Outcome, *, strict: bool) -> exits.ExitCode:
+    """Return the exit code of a comparison with its budgets and what a search for inputs found, each as bad as a regression."""
+    from perfdiff.analysis.annotations.consequences import BudgetStanding
+
+    budgets = outcome.consequences
+    verdicts = [outcome.findings.verdict, *([outcome.inputs.verdict] if outcome.inputs else [])]
+    if (budgets and budgets.some(BudgetStanding.EXCEEDED)) or "regression" in verdicts:
+        return exits.ExitCode.REGRESSION
+    is_open = "inconclusive" in verdicts or (budgets and budgets.some(BudgetStanding.OPEN, BudgetStanding.UNKNOWN))
+    return exits.ExitCode.INCONCLUSIVE if is_open and strict else exits.ExitCode.FINE
