@@ -31,6 +31,7 @@ _WAIT_S = 0.1  # without a look: a signal that another thread takes ends no wait
 _BELOW_SHELL = "trap : HUP INT QUIT TERM USR1 USR2; ( :; {command}\n)\nexit $?"
 
 _leaders: set[int] = set()  # shells of commands that run
+_adoption = threading.Lock()
 _staying: dict[int, str] = {}  # processes that `running` may not kill, with their names
 
 
@@ -83,12 +84,23 @@ def running(  # noqa: PLR0913 (three of them are the standard streams)
                 kill_group(process.pid)
                 process.wait()
             left: set[int] = set()
-            while orphans := {child for child in _children() - mine - left if _mark(child) in ("", mark)}:
-                left |= {orphan for orphan in orphans if _kill(orphan) is None}
+            with adopting():
+                while orphans := {child for child in _children() - mine - left if _mark(child) in ("", mark)}:
+                    left |= {orphan for orphan in orphans if _kill(orphan) is None}
             _staying.update({each: _name(each) for each in left})
             if process is not None:
                 _leaders.discard(process.pid)
                 watchdog.forget(process.pid)
+
+
+@contextmanager
+def adopting() -> Iterator[None]:
+    """Be the only thread that ends children of this process and waits for them, until the block is left.
+
+    What has lost its parent is anybody's until somebody has waited for it: where one thread takes such a process for its own, no other may.
+    """
+    with _adoption:
+        yield
 
 
 def children() -> frozenset[int]:
@@ -111,9 +123,10 @@ def end_what_is_left(leader: int, others: Collection[int], mark: str) -> Left:
         names |= {process: _name(process) for process in _with_those_below(orphans()) if _is_running(process)}
         kill_group(leader)
     cpu_ns, tried = 0.0, set[int]()
-    while remaining := orphans() - tried:
-        tried |= remaining
-        cpu_ns += sum(_kill(orphan) or 0.0 for orphan in remaining)
+    with adopting():
+        while remaining := orphans() - tried:
+            tried |= remaining
+            cpu_ns += sum(_kill(orphan) or 0.0 for orphan in remaining)
     return Left(tuple(sorted(names.values())), cpu_ns)
 
 
@@ -242,11 +255,16 @@ def cpu_ns(process: int) -> float:
 
 def peak_rss_bytes(process: int) -> float:
     """Return the most memory that a process had, 0 where it is gone."""
+    return 1024.0 * int(_status(process).get("VmHWM", "0").split()[0])
+
+
+def _status(process: int) -> dict[str, str]:
+    """Return the fields of proc_pid_status(5), nothing where the process is gone."""
     try:
-        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+        lines = Path(f"/proc/{process}/status").read_text(errors="replace").splitlines()
     except OSError:
-        return 0.0
-    return next((1024.0 * int(line.split()[1]) for line in lines if line.startswith("VmHWM:")), 0.0)
+        return {}
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
 def _stat(process: int) -> list[str]:
@@ -268,6 +286,13 @@ def _is_elsewhere(process: int) -> bool:
 def is_stopped(process: int) -> bool:
     """Return whether a signal stopped a process, which is there."""
     return next(iter(_stat(process)), "") == "T"
+
+
+def is_held(process: int) -> bool:
+    """Return whether a signal stopped a process, and no other one waits until it goes on, but that a child has ended."""
+    status = _status(process)
+    pending = int(status.get("SigPnd", "0"), 16) | int(status.get("ShdPnd", "0"), 16)
+    return status.get("State", "").startswith("T") and not pending & ~(1 << signal.SIGCHLD - 1)
 
 
 def _is_running(process: int) -> bool:

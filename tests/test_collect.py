@@ -231,6 +231,15 @@ def test_a_run_tells_how_it_ended_and_what_it_printed(command: Callable[..., Com
     assert (done.left, done.left_cpu_ns) == ((), 0.0)
 
 
+def test_the_memory_of_a_run_is_its_programs_and_not_that_of_who_starts_it(command: Callable[..., Command]) -> None:
+    ours = bytearray(100_000_000)
+    ours[::4096] = b"x" * len(ours[::4096])
+    small, large = (command(f"{sys.executable} -c 'x = bytearray({size}); x[::4096] = x[:1] * len(x[::4096])'") for size in (1, 50_000_000))
+    peaks = [execution.max_rss_bytes for execution in ProcessExecutor().execute_together([small, large], os.sched_getaffinity(0))]
+    assert ProcessExecutor().execute(small).max_rss_bytes == pytest.approx(peaks[0], rel=0.1)
+    assert peaks[1] - peaks[0] == pytest.approx(50e6, rel=0.05)
+
+
 def test_a_run_on_a_terminal_prints_there_alone_and_all_of_it_is_read(command: Callable[..., Command]) -> None:
     on_both = command("test -t 1 && test -t 2 && stty size && cat && seq 2000 >&2")
     printed = ProcessExecutor().execute(replace(on_both, on_terminal=True)).behaviour

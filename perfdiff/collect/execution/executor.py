@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import re
 import shlex
@@ -97,6 +98,7 @@ class Command:
 class Execution:
     """What one run cost, and did. `output` digests standard output; `load` and `steal` are None where the run was too short to tell.
 
+    `max_rss_bytes` is the most memory that one of its processes had, not a number where the kernel does not tell of the program alone.
     `wall_ns` is its time by the clock, without `delay_ns`, which its process waited for a CPU as far as the kernel tells; what its children
     waited is in it.
     `waited` is the share of its time in which some process waited for a CPU, None where the kernel does not tell, or where the run shared
@@ -181,7 +183,7 @@ class _Running:
     elapsed_ns: float = 0.0
     wall_ns: float = 0.0
     cpu_ns: float = 0.0
-    max_rss_bytes: float = 0.0
+    max_rss_bytes: float = math.nan
     written_bytes: int | None = None
     left: processes.Left = field(default_factory=processes.Left)
 
@@ -197,20 +199,23 @@ class _Running:
         try:
             ended = held_shell.ended_below(shell)
             self.guard.saw_the_end()
-            delay_ns = kernel.delay_ns(ended.program) if ended else 0.0
-            os.kill(shell, signal.SIGCONT)
-            os.waitid(os.P_PID, shell, os.WEXITED | os.WNOWAIT)
+            if ended is None:
+                os.kill(shell, signal.SIGCONT)
+                os.waitid(os.P_PID, shell, os.WEXITED | os.WNOWAIT)
+            first = ended.program if ended else shell
+            delay_ns = kernel.delay_ns(first) if ended else 0.0
             self.elapsed_ns = (ended.at_ns if ended else float(time.perf_counter_ns())) - self.started
-            self.written_bytes = kernel.written_bytes(shell)
+            self.written_bytes = kernel.written_bytes(first)
+            code, usage = held_shell.taken_over(shell, first)
             self.left = processes.end_what_is_left(shell, self.others, self.command.environment.get(processes.MARK, ""))
-            _, status, usage = os.wait4(shell, 0)
         except (ChildProcessError, ProcessLookupError):
             return
         waited_for_ns = (usage.ru_utime + usage.ru_stime) * 1e9
         self.cpu_ns = waited_for_ns + self.left.cpu_ns
         self.wall_ns = max(self.elapsed_ns - delay_ns, min(waited_for_ns, self.elapsed_ns))
-        self.max_rss_bytes = usage.ru_maxrss * 1024.0
-        self.process.returncode = os.waitstatus_to_exitcode(status)
+        if ended is not None:
+            self.max_rss_bytes = usage.ru_maxrss * 1024.0
+        self.process.returncode = code
 
     def printed(self) -> Mapping[str, float]:
         """Return the numbers that it printed, once all of its output was read."""
