@@ -16,7 +16,7 @@ from perfdiff.analysis.compare.judgement import Direction, Judgement, judge, sma
 from perfdiff.analysis.compare.shares import ALLOCATION, PRIMARY
 from perfdiff.analysis.compare.shift import describe
 from perfdiff.analysis.compare.studied import LEARNT, Shift, Study
-from perfdiff.analysis.compare.tables import learn, phased_tables, same_cost
+from perfdiff.analysis.compare.tables import learn, phased_tables
 from perfdiff.analysis.counts.library import Departure, departures
 from perfdiff.analysis.counts.memory import MemoryEvidence
 from perfdiff.analysis.counts.own_work import works_more
@@ -25,6 +25,7 @@ from perfdiff.analysis.counts.tallies import count_all
 from perfdiff.analysis.counts.work import work_of
 from perfdiff.analysis.findings import CountFinding, Findings, FunctionFinding, MetricFinding, Verdict
 from perfdiff.analysis.stats.inference import false_discovery
+from perfdiff.analysis.stats.rows import same_cost
 from perfdiff.analysis.sums.ledger import Ledger, open_counts, open_ledger
 from perfdiff.analysis.sums.levelling import Levelled
 from perfdiff.analysis.sums.pace import pace_of

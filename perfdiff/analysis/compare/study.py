@@ -17,14 +17,14 @@ from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.compare.shares import ALLOCATION, PRIMARY, alike_of, small_of, trifles_of
 from perfdiff.analysis.compare.shift import describe
 from perfdiff.analysis.compare.studied import LEARNT, Shift, Study
-from perfdiff.analysis.compare.tables import FIT_ROWS, learn, moved_inputs, phased_tables, same_cost
+from perfdiff.analysis.compare.tables import FIT_ROWS, learn, moved_inputs, phased_tables
 from perfdiff.analysis.compare.trend import over_runs
 from perfdiff.analysis.compare.waits import waits
 from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import contrasts
 from perfdiff.analysis.stats.panel import panel
-from perfdiff.analysis.stats.rows import thinned
+from perfdiff.analysis.stats.rows import same_cost, thinned
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig
 from perfdiff.engines.engine import Engine

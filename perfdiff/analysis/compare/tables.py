@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -41,11 +41,6 @@ def phased_tables(function: int, samples: Samples) -> Phased | None:
 def learn(table: SampleTable, metric: str, function: str, config: CompareConfig) -> Annotation:
     """Return the annotation of a metric learnt from (part of) a table."""
     return fit(thinned(table, FIT_ROWS), metric, seed=config.seed, function=function)
-
-
-def same_cost(tables: Iterable[SampleTable]) -> bool:
-    """Return whether no call spends time in probed callees, so that time with and without them is the same."""
-    return all(np.array_equal(table.metrics["self_ns"], table.metrics["wall_ns"], equal_nan=True) for table in tables)
 
 
 def _passed_with_other_values(base: SampleTable, head: SampleTable) -> set[str]:
