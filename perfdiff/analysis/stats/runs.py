@@ -1,4 +1,4 @@
-"""Runs of both sides of one workload point or several, what they show of a metric, and head against base by that."""
+"""What runs say of a question: those of a side, pairs of both sides at a workload point, and the contrast that they show."""
 
 from __future__ import annotations
 
