@@ -315,6 +315,7 @@ class CompareConfig:
     outputs: str = OUTPUTS[0]  # whether base and head are meant to do the same, by what they print and write
     detector: str = DETECTORS[0]  # of calls whose counters, read together, are not like base's
     accepted: str = "perfdiff-accepted.toml"  # known costs, beside the configuration
+    memory: float | None = None  # from which share on more peak memory is a regression; None: it is told alone
 
     def at(self, *own: float | None) -> CompareConfig:
         """Return how to judge what is seen at points: by the least of their `own` smallest effects, None where they have none."""

@@ -31,6 +31,7 @@ from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import slower_beside
 from perfdiff.analysis.verdicts.disagreement import disagreement_notes
 from perfdiff.analysis.verdicts.locking import lock_notes
+from perfdiff.analysis.verdicts.memory import memory_finding
 from perfdiff.analysis.verdicts.parallel import apart_in_time, apart_note
 from perfdiff.analysis.verdicts.requests import request_findings, waiting_notes
 from perfdiff.analysis.verdicts.rules import Decision
@@ -106,6 +107,7 @@ def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and
         calls=call_graph(experiment, ledger),
         requests=request_findings(experiment, config),
         machines=at_one_pace.parts,
+        memory=memory_finding(experiment.points, runs, functions, found.counted or ledger, config),
     )
 
 

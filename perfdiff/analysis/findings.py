@@ -12,6 +12,7 @@ from perfdiff.analysis.callgraph import CallGraph
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.linegrowth import LineGrowth
 from perfdiff.analysis.oddcalls import OddCall, RunErrors
+from perfdiff.analysis.peaks import MemoryFinding
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.witnessed import PointBehaviour
 from perfdiff.config import CompareConfig
@@ -432,4 +433,5 @@ class Findings:
     outside: tuple[str, ...] = ()  # files outside of the trees that runs read, and that builds or earlier runs wrote
     endless: tuple[EndlessCase, ...] = ()
     behaviour: tuple[PointBehaviour, ...] = ()
+    memory: MemoryFinding | None = None  # of whole runs, None where nobody knows their peaks
     rules: tuple[FiredRule, ...] = ()  # that held: the one that decided, then those that took something back

@@ -21,6 +21,15 @@ _EVIDENCE = 0.001
 class Policy:
     """The numbers that decide; each answers one question, wherever that is asked."""
 
+    # Memory -------------------------------------------------------------------------------------------------------------------------
+
+    memory: float = 0.1  # more peak memory than this share is told where the user names none
+    # What a process's start, its allocator's arenas and its libraries take otherwise is less than this, and nobody looks for it.
+    least_peak_bytes: float = 1e6
+    # Peaks of so many sizes show a line, where none lies further from it than this share of the largest: pages and doubled tables do.
+    sizes_of_a_line: int = 3
+    off_a_line: float = 0.05
+
     # Parts of a whole ----------------------------------------------------------------------------------------------------------------
 
     # Half of something is most of it. What makes up so much explains or carries it (extra time by larger inputs, by more work, by first

@@ -55,11 +55,13 @@ def recorded_in_use(production: Path, seed: int, progress: Progress) -> Iterator
 
 
 def exit_code(outcome: Outcome, *, strict: bool) -> exits.ExitCode:
-    """Return the exit code of a comparison with its budgets and what a search for inputs found, each as bad as a regression."""
+    """Return the exit code of a comparison with its budgets, memory where it is asked, and what a search found, as bad as a regression."""
     from perfdiff.analysis.annotations.consequences import BudgetStanding
 
-    budgets = outcome.consequences
-    verdicts = [outcome.findings.verdict, *([outcome.inputs.verdict] if outcome.inputs else [])]
+    budgets, memory = outcome.consequences, outcome.findings.memory
+    verdicts: list[str] = [outcome.findings.verdict, *([outcome.inputs.verdict] if outcome.inputs else [])]
+    if memory is not None and memory.decides:
+        verdicts.append({"more": "regression", "open": "inconclusive"}.get(memory.standing, "unchanged"))
     if (budgets and budgets.some(BudgetStanding.EXCEEDED)) or "regression" in verdicts:
         return exits.ExitCode.REGRESSION
     is_open = "inconclusive" in verdicts or (budgets and budgets.some(BudgetStanding.OPEN, BudgetStanding.UNKNOWN))

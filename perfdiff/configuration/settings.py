@@ -252,6 +252,7 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
         "seed": SEED,
         "accepted": Setting('a path, such as "perf/accepted.toml"', _text, text=True),
         "judge": _one_of(JUDGES),
+        "memory": _SHARE,
         "outputs": _one_of(OUTPUTS),
         "detector": _one_of(DETECTORS),
     },

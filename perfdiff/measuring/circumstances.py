@@ -25,8 +25,9 @@ from perfdiff.records.schema import Phase, Point, Run, Side
 from perfdiff.records.thresholds import AGAIN
 
 BUDGET_S = 4.0  # that runs of both sides may take behind each other …
-_BY_HAND_S = 2.0  # … and by hand: what differs there does so in each run, and few are enough
+_BY_HAND_S = 2.0  # … and by hand
 _MOST, _LEAST = 24, 4  # rounds
+_BY_HAND = 8  # of these: what differs there does so in each run, and few are enough
 _SERIES = 2
 _WANTED = 8  # rounds for which the longest point of a workload is taken that allows so many
 LONGEST_S = 10.0  # whose runs take longer are not made to follow each other
@@ -47,7 +48,7 @@ def followed(bench: Bench, site: Site, runs: Sequence[Run]) -> Circumstance:
     if bench.upkeep.written.keys().isdisjoint(_asked(bench)):
         return Circumstance()
     points = _chosen(bench, runs, BUDGET_S, LONGEST_S)
-    return _seen(_Setting(bench, site, points, site.targets, BUDGET_S, stays=True), "making runs that follow each other")
+    return _seen(_Setting(bench, site, points, site.targets, BUDGET_S, _MOST, stays=True), "making runs that follow each other")
 
 
 def by_hand(bench: Bench, site: Site, runs: Sequence[Run]) -> Circumstance:
@@ -59,18 +60,19 @@ def by_hand(bench: Bench, site: Site, runs: Sequence[Run]) -> Circumstance:
         for workload in bench.request.config.workloads
     )
     alone = {place: replace(target, by_hand=True) for place, target in site.targets.items()}
-    return _seen(_Setting(bench.for_workloads(limited), site, points, alone, _BY_HAND_S, stays=False), "making runs as by hand")
+    return _seen(_Setting(bench.for_workloads(limited), site, points, alone, _BY_HAND_S, _BY_HAND, stays=False), "making runs as by hand")
 
 
 @dataclass(frozen=True, slots=True)
 class _Setting:
-    """Points whose runs are made in a circumstance: in these targets, for so long, and where one `stays`, in what earlier runs left."""
+    """Points whose runs are made in a circumstance: in these targets, so long, so many rounds, and behind others in their tree if it `stays`."""
 
     bench: Bench
     site: Site
     points: Sequence[Point]
     targets: Targets
     budget_s: float
+    rounds: int
     stays: bool
 
 
@@ -135,14 +137,16 @@ def _series(setting: _Setting, series: int) -> tuple[list[Run], frozenset[str]]:
     judged: list[Run] = []
     spent_ns = 0.0
     with bench.upkeep.left_as_runs_leave() if setting.stays else nullcontext():
-        for block in range(_MOST):
+        for block in range(setting.rounds):
             if block >= _LEAST and spent_ns > 1e9 * setting.budget_s:
                 break
             for point in points:
                 failing = set[Side]()
                 for side in [*Side][:: -1 if block % 2 else 1]:
                     try:
-                        ((run, _),) = collector.collect([Slot(Phase.PLAIN, point, side, _MOST * series + block)], bench.progress.advance)
+                        ((run, _),) = collector.collect(
+                            [Slot(Phase.PLAIN, point, side, setting.rounds * series + block)], bench.progress.advance
+                        )
                     except DiskFilledError:
                         raise
                     except WorkloadError:

@@ -13,7 +13,7 @@ from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, Metr
 from perfdiff.fuzzing.findings import SearchFindings
 from perfdiff.records.schema import SampleTable, Side
 from perfdiff.report import consequences as said
-from perfdiff.report import slow_inputs, wording
+from perfdiff.report import peak_memory, slow_inputs, wording
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, FunctionSection, Items, Sentence, Table, Tone
 from perfdiff.report.counts import work
 from perfdiff.report.diff import lines_each
@@ -113,7 +113,11 @@ def build(
         machines=machine_table(clean),
         disagreements=disagreement_table(clean),
         consequences=consequences,
-        means=(*(said.blocks(consequences) if consequences else ()), *(slow_inputs.blocks(inputs) if inputs else ())),
+        means=(
+            *(peak_memory.blocks(clean.memory) if clean.memory else ()),
+            *(said.blocks(consequences) if consequences else ()),
+            *(slow_inputs.blocks(inputs) if inputs else ()),
+        ),
         inputs=inputs,
     )
 
@@ -121,13 +125,14 @@ def build(
 def headline(findings: Findings, consequences: Consequences | None = None, inputs: SearchFindings | None = None) -> str:
     """Return the answer in one sentence, which begins with the verdict, behind `So far` where measuring was cut short.
 
-    Budgets that are exceeded, or not known to be kept, have a sentence each behind it, and so has what a search for inputs found.
+    More peak memory has a sentence behind it, each budget that is exceeded, or not known to be kept, and what a search for inputs found.
     """
     verdict, sentence = wording.ANSWERS[findings.verdict], printable(say(findings.sentence))
     answer = sentence if sentence.lower().startswith(verdict.lower()) else f"{verdict}: {sentence}"
     answer = f"So far: {answer[0].lower()}{answer[1:]}" if is_cut_short(findings) else answer
     open_budgets = consequences.some(BudgetStanding.EXCEEDED, BudgetStanding.OPEN, BudgetStanding.UNKNOWN) if consequences else ()
-    return " ".join([answer, *map(said.said, open_budgets), *([slow_inputs.answer(inputs)] if inputs else ())])
+    peaks = peak_memory.answer(findings.memory) if findings.memory else None
+    return " ".join(filter(None, [answer, peaks, *map(said.said, open_budgets), slow_inputs.answer(inputs) if inputs else None]))
 
 
 def conclusion(findings: Findings) -> str:

@@ -50,8 +50,8 @@ def _mean(runs: Sequence[Run]) -> Run:
     """Return a run that costs as much as the geometric mean of `runs`."""
     if len(runs) == 1:
         return runs[0]
-    cpu_ns, wall_ns = (math.exp(float(logs(runs, cost).mean())) for cost in ("cpu_ns", "wall_ns"))
-    return replace(runs[0], cpu_ns=cpu_ns, wall_ns=wall_ns)
+    cpu_ns, wall_ns, peak = (math.exp(float(logs(runs, cost).mean())) for cost in ("cpu_ns", "wall_ns", "max_rss_bytes"))
+    return replace(runs[0], cpu_ns=cpu_ns, wall_ns=wall_ns, max_rss_bytes=peak)
 
 
 def logs(runs: Sequence[Run], cost: str) -> Floats:

@@ -258,8 +258,7 @@ def _running(command: Command) -> Iterator[_Running]:
     """Start a command, and look after it until the block is left; raise WorkloadError or StoreError where it cannot be started."""
     if not command.directory.is_dir():
         raise tree_removed(command)
-    missing = missing_bytes(command.directory)
-    if missing:
+    if missing := missing_bytes(command.directory):
         raise StoreError(
             f"too little space is left in {command.directory} to run workloads: free {units.size(missing)} or more with "
             "`perfdiff cache prune`, or put the cache elsewhere with --cache",
@@ -286,8 +285,8 @@ def _running(command: Command) -> Iterator[_Running]:
         started = time.perf_counter_ns()
         own.close()
         kept = None if command.kept_output is None else command.kept_output.open("wb")
-        outputs = (process.stdout, process.stderr) if screen is None else (screen.shown, io.BytesIO())
-        printed_on = [_Printed(outputs[0], command, kept), _Printed(outputs[1], command)]
+        output, errors = (process.stdout, process.stderr) if screen is None else (screen.shown, io.BytesIO())
+        printed_on = [_Printed(output, command, kept), _Printed(errors, command)]
         tasks = TaskCounter(process.pid, len(os.sched_getaffinity(process.pid)))
         limits = Limits(command.directory, command.timeout_s, command.needs)
         with Guard(limits, process.pid, tasks if command.purpose is Purpose.RUN else None) as guard:

@@ -39,7 +39,7 @@ def ended_below(shell: int) -> ProgramEnd | None:
     """Wait until the program has ended that a shell started before it stopped itself, and return which one did when.
 
     Who waits is told of an end once it has a CPU, which is later where others, such as a run beside this one, hold them all: that is no
-    time of the program's. None where the shell has ended, or goes on, or where the kernel does not tell of children or ends (before Linux 5.3).
+    time of the program's. None where the shell has ended or goes on, or where the kernel tells of no children or ends (before Linux 5.3).
     """
     os.waitid(os.P_PID, shell, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
     with ExitStack() as stack:

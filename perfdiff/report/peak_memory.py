@@ -1,0 +1,93 @@
+"""What the peak memory of whole runs shows, in words, as blocks and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from perfdiff import units
+from perfdiff.analysis.peaks import Allocating, MemoryFinding, MemoryLine, MemoryStanding, PeakMemory
+from perfdiff.report.blocks import Block, Cell, Column, Sentence, Table, Tone
+from perfdiff.report.printable import printable
+
+_COLUMNS = (
+    Column("point"), Column("base", right=True), Column("head", right=True), Column("ratio", right=True), Column("standing")
+)  # fmt: skip
+_TONES = {
+    MemoryStanding.MORE: Tone.REGRESSION,
+    MemoryStanding.LESS: Tone.IMPROVEMENT,
+    MemoryStanding.OPEN: Tone.INCONCLUSIVE,
+    MemoryStanding.NOT_MORE: Tone.PLAIN,
+}
+
+
+def answer(memory: MemoryFinding) -> str | None:
+    """Return a sentence where head takes more, or where that was asked and is open, else None."""
+    worst = memory.worst
+    if worst is not None:
+        asking = units.listed([_asks(allocating) for allocating in memory.allocating], len(memory.allocating), joint=";")
+        behind = f": {asking}" if asking else ""
+        line = next((f", {_grows(line)}" for line in memory.lines if line.workload == worst.point.workload), "")
+        return f"Peak memory {_ratio(worst)} at {printable(worst.point.label)}, {_sizes(worst)}{line}{behind}."
+    if memory.decides and memory.standing is MemoryStanding.OPEN:
+        widest = max((peak for peak in memory.peaks if peak.standing is MemoryStanding.OPEN), key=lambda peak: peak.high)
+        return f"Peak memory is open: {_ratio(widest)} at {printable(widest.point.label)}, so that more runs would have to decide."
+    return None
+
+
+def blocks(memory: MemoryFinding) -> Iterator[Block]:
+    """Yield the sentence with its figures point by point, where there is one."""
+    says = answer(memory)
+    if says is not None:
+        yield Sentence(says, _TONES[memory.standing])
+        yield Table("Peak memory", _COLUMNS, tuple(map(_row, memory.peaks)))
+
+
+def json_document(memory: MemoryFinding) -> dict[str, Any]:
+    """Return the peaks, in bytes, for programs."""
+    return {
+        "standing": memory.standing.value,
+        "threshold": memory.threshold,
+        "decides": memory.decides,
+        "points": [
+            {
+                "point": peak.point.label,
+                "base_bytes": peak.base_bytes,
+                "head_bytes": peak.head_bytes,
+                "ratio": {"value": peak.ratio, "low": peak.low, "high": peak.high},
+                "pairs": peak.pairs,
+                "standing": peak.standing.value,
+            }
+            for peak in memory.peaks
+        ],
+        "lines": [
+            {"workload": line.workload, "parameter": line.parameter, "base": list(line.base), "head": list(line.head)}
+            for line in memory.lines
+        ],
+        "functions": [
+            {"name": asking.function, "base_bytes": asking.base_bytes, "head_bytes": asking.head_bytes} for asking in memory.allocating
+        ],
+    }
+
+
+def _row(peak: PeakMemory) -> tuple[Cell, ...]:
+    sizes = (Cell(units.size(peak.base_bytes)), Cell(units.size(peak.head_bytes)))
+    return (Cell(printable(peak.point.label)), *sizes, Cell(_ratio(peak)), Cell(peak.standing.value, _TONES[peak.standing]))
+
+
+def _ratio(peak: PeakMemory) -> str:
+    return f"{units.ratio(peak.ratio)} [{peak.low:.2f}, {peak.high:.2f}]"
+
+
+def _sizes(peak: PeakMemory) -> str:
+    return f"{units.size(peak.base_bytes)} → {units.size(peak.head_bytes)}"
+
+
+def _grows(line: MemoryLine) -> str:
+    base, head = (units.size(abs(slope)) for _, slope in (line.base, line.head))
+    return f"{base} → {head} for each unit of {printable(line.parameter)}"
+
+
+def _asks(allocating: Allocating) -> str:
+    more = units.size(allocating.head_bytes - allocating.base_bytes)
+    return f"`{printable(allocating.function)}` asks for {more} more a run"
