@@ -9,10 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from findings import worded
+from findings import plain, worded
 from perfdiff.analysis.counts.work import Work
-from perfdiff.analysis.findings import Rung, Verdict
+from perfdiff.analysis.findings import CountFinding, FunctionFinding, Ratio, Rung, Verdict
 from perfdiff.analysis.verdicts.behaviour import behaviour_notes, behaviours, weighed
+from perfdiff.analysis.verdicts.frequency import of_what_is_done_as_often
 from perfdiff.analysis.verdicts.parts import parts_difference
 from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.analysis.witnessed import DifferenceKind, PointBehaviour
@@ -21,7 +22,7 @@ from perfdiff.collect.execution.outputs import Stream, shape_of
 from perfdiff.collect.execution.sketching import CLOSE_BYTES
 from perfdiff.config import CompareConfig
 from perfdiff.records.behaviour import Behaviour, Shape
-from perfdiff.records.schema import Phase, Point, Run, Side, Workload
+from perfdiff.records.schema import Change, Phase, Point, Run, Side, Workload
 from perfdiff.report.sentences.catalogue import noted, say
 
 POINT = Point(0, "w", {}, "./w")
@@ -371,6 +372,37 @@ def test_good_news_needs_the_same_work_and_every_difference_is_in_the_first_sent
     if verdict is Verdict.INCONCLUSIVE:
         assert say(found.sentence).startswith("Inconclusive: head may do less work: it ")
         assert found.excluded is None
+
+
+def called(base: float, head: float, dearer: float, change: Change = Change.CHANGED) -> FunctionFinding:
+    """Return a finding on a function that is called so often, and each of whose calls executes so many times as many blocks."""
+    ratio = Ratio(dearer, dearer, dearer, 2, 2)
+    count = CountFinding("blocks", POINT, 1e3, 1e3 * dearer, ratio, exact=True, grew=dearer > 1, shrank=dearer < 1, extra=0.0, rate=1.0)
+    function = plain(1, "item", Verdict.UNCHANGED, change, ratio=None, reason="")
+    return replace(function, calls_base=base, calls_head=head, counts={"blocks": count})
+
+
+@pytest.mark.parametrize(
+    ("function", "verdict"),
+    [
+        (called(60, 25, 1.8), Verdict.INCONCLUSIVE),
+        (called(60, 60, 1.8), Verdict.IMPROVEMENT),
+        (called(60, 25, 1.02), Verdict.IMPROVEMENT),
+        (called(60, 25, 0.5), Verdict.IMPROVEMENT),
+        (called(60, 50, 1.8), Verdict.IMPROVEMENT),
+        (called(60, 25, 1.8, Change.UNCHANGED), Verdict.IMPROVEMENT),
+    ],
+    ids=["fewer and dearer", "as many", "hardly dearer", "fewer and cheaper", "more in all", "not changed"],
+)
+def test_fewer_calls_that_each_execute_more_are_no_improvement_unless_that_is_meant(function: FunctionFinding, verdict: Verdict) -> None:
+    seen = witnessed([did()] * 5, [did()] * 5)
+    found = of_what_is_done_as_often(IMPROVEMENT, (function,), seen, CONFIG)
+    assert found.verdict is verdict
+    if verdict is Verdict.INCONCLUSIVE:
+        assert "`item`, which changed, 25 times, 60 before, and each call executes ×1.8 as many basic blocks" in say(found.sentence)
+    for config, checked in ((replace(CONFIG, outputs="differ"), False), (CONFIG, True)):
+        meant = [replace(point, checked=checked) for point in seen]
+        assert of_what_is_done_as_often(IMPROVEMENT, (function,), meant, config).verdict is Verdict.IMPROVEMENT
 
 
 def test_lines_in_another_order_are_the_same_for_who_says_so() -> None:

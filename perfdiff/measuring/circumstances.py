@@ -65,7 +65,7 @@ def by_hand(bench: Bench, site: Site, runs: Sequence[Run]) -> Circumstance:
 
 @dataclass(frozen=True, slots=True)
 class _Setting:
-    """Points whose runs are made in a circumstance: in these targets, so long, so many rounds, and behind others in their tree if it `stays`."""
+    """Points whose runs are made in a circumstance: in these targets, so long, so often, and behind others in their tree if it `stays`."""
 
     bench: Bench
     site: Site

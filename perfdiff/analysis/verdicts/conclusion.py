@@ -12,6 +12,7 @@ from perfdiff.analysis.findings import EndToEnd, FiredRule, FunctionFinding, Poi
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.behaviour import weighed
 from perfdiff.analysis.verdicts.evidence import Evidence
+from perfdiff.analysis.verdicts.frequency import of_what_is_done_as_often
 from perfdiff.analysis.verdicts.parallel import allowed, apart_in_time, of_fewer_tasks
 from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.analysis.verdicts.uncompared import of_what_was_compared
@@ -220,12 +221,8 @@ def _of_what_ran(conclusion: Conclusion, program: Program) -> Conclusion:
     reach = program.evidence.reach
     if reach is None or not reach.is_none or conclusion.verdict not in (Verdict.UNCHANGED, Verdict.INCONCLUSIVE):
         return conclusion
-    beside = _beside(conclusion.excluded)
-    return replace(
-        conclusion,
-        verdict=Verdict.INCONCLUSIVE,
-        sentence=claim("nothing-ran", names=reach.idle, changed=reach.changed, beside=beside),
-    )
+    sentence = claim("nothing-ran", names=reach.idle, changed=reach.changed, beside=_beside(conclusion.excluded))
+    return replace(conclusion, verdict=Verdict.INCONCLUSIVE, sentence=sentence)
 
 
 def _of_all_points(conclusion: Conclusion, program: Program) -> Conclusion:
@@ -255,6 +252,7 @@ def _of_all_that_differs(conclusion: Conclusion, program: Program) -> Conclusion
 
 
 def _of_same_work(conclusion: Conclusion, program: Program) -> Conclusion:
+    conclusion = of_what_is_done_as_often(conclusion, program.functions, program.evidence.witnessed, program.config)
     return weighed(conclusion, program.evidence.witnessed, program.config)
 
 

@@ -33,6 +33,10 @@ def _output(facts: Facts) -> str:
 
 WORDINGS: Mapping[str, Wording] = {
     "less-work": "head may do less work: it {head}",
+    "fewer-dearer-calls": (
+        "head may do less work: it calls `{name}`, which changed, {head:count} times, {base:count} before, and each call executes "
+        "{ratio:ratio} as many {counter:work}"
+    ),
     "beside-other-work": "{concluded}; head {head}",
     "gravest-difference": (
         "{says}{point:? at {point}{more_points:? and {more_points} more}}{more_kinds:?, with more that differs (outputs-differ)}"
