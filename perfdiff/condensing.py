@@ -41,7 +41,7 @@ class Piece:
     whole: bool
 
 
-def condensed(folder: Folder, engine: Engine | None = None, *, seed: int = recorded.SEED) -> Recorded:
+def condensed(folder: Folder, engine: Engine | None = None) -> Recorded:
     """Return the experiment in a folder, or behind a URL, with tables of a size that models learn from; raise RecordingError.
 
     Tables of a single part, and experiments that have no others, stay as they are. Sums over runs are of all calls in any case.
@@ -52,7 +52,7 @@ def condensed(folder: Folder, engine: Engine | None = None, *, seed: int = recor
         return found
     engine = _reader(engine, folder, sum(len(piece.names) for piece in pieces))
     quotas = recorded.quotas(found.experiment)
-    made = engine.map(_read, pieces, folder, quotas, seed)
+    made = engine.map(_read, pieces, folder, quotas)
     room = temporary.make()
     try:
         counts = (table for info in found.experiment.functions for side in Side if (table := found.counts(info.id, side)) is not None)
@@ -110,12 +110,12 @@ def _seal(folder: Folder) -> str:
     return blake2b(repr(sorted(tables.digests(folder).items())).encode(), digest_size=16).hexdigest()
 
 
-def _read(piece: Piece, folder: Folder, quotas: Mapping[Side, int], seed: int) -> Reservoir | SampleTable:
+def _read(piece: Piece, folder: Folder, quotas: Mapping[Side, int]) -> Reservoir | SampleTable:
     """Return what is kept of some parts, or the only part of a table as it is."""
     parts = (store.part(folder, name, piece.function, piece.side) for name in piece.names)
     if piece.whole:
         return next(parts)
-    found = Reservoir(quotas[piece.side], seed)
+    found = Reservoir(quotas[piece.side], recorded.SEED)
     for part in parts:
         if len(part) > ROWS:
             raise RecordingError(

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from perfdiff import storage
-from perfdiff.build.builder import Built, build, is_kept
+from perfdiff.build.builder import build, is_kept
+from perfdiff.build.built import Built
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.variants import BuildRequest
 from perfdiff.collect.choosing.subjects import Subjects

@@ -3,25 +3,29 @@
 revisions → plain builds → the same machine code? → changed functions → whole runs → counts of all functions →
 where those leave a question: survey → counts of the chosen functions → runs with probes → where something is slower, or open:
 counts of lines → models and comparison. What is measured stands in `measuring.stages`, what is concluded of it in `analysis.analysis`; the
-cache (`measured`, `outcome`) and a cluster (`clustered`) are beside it.
+cache of findings (`outcome`) and a cluster (`clustered`) are beside it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from perfdiff import latest, storage, units
 from perfdiff.analysis.findings import Findings
-from perfdiff.clustered import judges
+from perfdiff.build.cache import BuildCache
+from perfdiff.clustered import judges, makers
 from perfdiff.collect.execution.executor import Executor, ProcessExecutor
 from perfdiff.deadline import CutShortError, Ending
-from perfdiff.errors import OutOfTimeError
+from perfdiff.errors import OutOfTimeError, RecordingError
 from perfdiff.languages.packs import Packs
 from perfdiff.latest import NamedFunction
-from perfdiff.measured import measured
 from perfdiff.measuring.bench import Bench
+from perfdiff.measuring.stages import measure
 from perfdiff.outcome import Outcome, analysed, judged
-from perfdiff.progress import Progress, Stopwatch
+from perfdiff.progress import Progress, Silent, Stopwatch
+from perfdiff.records import recorded, store
 from perfdiff.records.recorded import Recorded
 from perfdiff.records.schema import Side
 from perfdiff.request import Request, experiment_key
@@ -98,3 +102,33 @@ def record(request: Request, progress: Progress, *, packs: Packs | None = None, 
         asked = storage.Asked(experiment_key(request, pins, (Side.BASE,)), pins.base.revision, pins.head.revision, pins.notes)
         tools = packs or request.packs, executor or ProcessExecutor(), Stopwatch(progress)
         return measured(asked, request, lambda builds, room: Bench(request, pins, builds, room, *tools, (Side.BASE,)), progress)
+
+
+def measured(asked: storage.Asked, request: Request, bench: Callable[[BuildCache, Path], Bench], progress: Progress) -> Recorded:
+    """Return the stored recording, or measure now with a bench that gets the cache of builds and a folder to work in."""
+    cache, wait_s = request.cache, request.config.measure.wait_s
+    folder = storage.experiment(cache, asked)
+    found = _kept(folder, progress)
+    if found is None:
+        with storage.at_work(cache, progress, wait_s=wait_s) as room, BuildCache(cache) as builds:
+            found = _kept(folder, Silent())  # whoever was waited for may have asked the same
+            if found is None:
+                at_work = bench(builds, room)
+                with makers(at_work) as pair_makers:
+                    folder = measure(at_work, folder, pair_makers)
+    found = found or recorded.load(folder)
+    return replace(found, experiment=asked.names(found.experiment))
+
+
+def _kept(folder: Path, progress: Progress) -> Recorded | None:
+    """Return the stored recording, or None if there is none or it is damaged."""
+    if not store.exists(folder):
+        return None
+    try:
+        store.verify(folder)
+        found = recorded.load(folder)
+    except RecordingError as error:
+        progress.note(f"{error}; measuring again")
+        return None
+    progress.note(f"measured already, at {found.experiment.environment.created}")
+    return found

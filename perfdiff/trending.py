@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from perfdiff import storage
-from perfdiff.analysis.trends.calls import Named, with_calls
+from perfdiff.analysis.trends.features import Named, with_calls
 from perfdiff.analysis.trends.findings import TrendFindings
 from perfdiff.analysis.trends.trending import analyse
 from perfdiff.build.cache import BuildCache

@@ -27,7 +27,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import f, t
 
-from perfdiff.build.builder import Built, build
+from perfdiff.build.builder import build
+from perfdiff.build.built import Built
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.files import replace_file
 from perfdiff.build.layouts import Layouts

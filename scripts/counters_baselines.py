@@ -16,8 +16,7 @@ import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
 from perfdiff.analysis.counts.scoring import Judged, Prepared, Scored
-from perfdiff.models.detectors.detector import Threshold, Training
-from perfdiff.models.detectors.kinds import DetectorKind
+from perfdiff.models.detectors.detector import DetectorKind, Threshold, Training
 from perfdiff.records.schema import Floats, SampleTable
 from simulated_counts import COUNTERS, PROGRAMS, Edit, Program, Setting, pair
 

@@ -23,7 +23,7 @@ from perfdiff.analysis.findings import FunctionFinding, Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.config import CompareConfig
 from perfdiff.languages.packs import Packs
-from perfdiff.models.detectors.kinds import DetectorKind
+from perfdiff.models.detectors.detector import DetectorKind
 from perfdiff.progress import Silent
 from perfdiff.records.recorded import Samples
 from perfdiff.records.schema import Side

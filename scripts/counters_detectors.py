@@ -23,7 +23,8 @@ from perfdiff.analysis.counts.anomaly import COSTLY, concluded
 from perfdiff.analysis.counts.scoring import Judged, Prepared, Scored, Tables, counters_of, judge, judge_together, prepare
 from perfdiff.analysis.policy import POLICY
 from perfdiff.config import CompareConfig
-from perfdiff.models.detectors.kinds import DetectorKind, learn
+from perfdiff.models.detectors.detector import DetectorKind
+from perfdiff.models.detectors.kinds import learn
 from perfdiff.records.schema import Floats
 from perfdiff.report import picture
 from simulated_counts import PROGRAMS, Edit, Make, Program, Setting, counts, pair, times

@@ -30,7 +30,7 @@ from perfdiff.analysis.linegrowth import LineGrowth
 from perfdiff.analysis.oddcalls import OddCall, RunErrors
 from perfdiff.analysis.trends.findings import TrendFindings
 from perfdiff.models.annotation import Condition, CostClass, Operator, Term
-from perfdiff.models.detectors.kinds import DetectorKind
+from perfdiff.models.detectors.detector import DetectorKind
 from perfdiff.records.differences import Skipped
 from perfdiff.records.kinds import MachinePart
 from perfdiff.records.schema import Feature, Note, Origin, Point, Revision, SampleTable, Side, Source, Workload

@@ -15,7 +15,7 @@ from perfdiff.analysis.counts.scoring import judge_together
 from perfdiff.analysis.findings import Anomaly
 from perfdiff.analysis.policy import POLICY
 from perfdiff.config import CompareConfig
-from perfdiff.models.detectors.kinds import DetectorKind
+from perfdiff.models.detectors.detector import DetectorKind
 from perfdiff.records.schema import Floats, Ints, SampleTable
 from perfdiff.report.sentences.catalogue import say
 from simulated_counts import PROGRAMS, Edit, Make, Program, Setting, counts, joined, pair, times

@@ -11,7 +11,7 @@ import pytest
 
 from perfdiff.analysis.annotations.annotating import annotate
 from perfdiff.analysis.compare.clocks import FEWEST_RUNS, clocks
-from perfdiff.analysis.compare.study import both_tables
+from perfdiff.analysis.compare.tables import both_tables
 from perfdiff.models.annotation import CostClass
 from perfdiff.records.recorded import Held
 from perfdiff.records.schema import Ints, SampleTable, Side

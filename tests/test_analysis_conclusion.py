@@ -15,7 +15,8 @@ from perfdiff.analysis.counts.suspects import ExtraWork, work_by_counts
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import EndToEnd, FunctionFinding, PointStanding, Ratio, Rung, Verdict
 from perfdiff.analysis.sums.ledger import open_counts, open_ledger
-from perfdiff.analysis.verdicts.conclusion import Evidence, conclude, slower_beside
+from perfdiff.analysis.verdicts.conclusion import conclude, slower_beside
+from perfdiff.analysis.verdicts.evidence import Evidence
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
 from perfdiff.records.reach import Reach

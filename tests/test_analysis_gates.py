@@ -11,10 +11,11 @@ import pytest
 
 from experiments import HEAD, Made, World, same
 from perfdiff.analysis import analyse
-from perfdiff.analysis.compare.comparison import Comparison, StratumContrast
+from perfdiff.analysis.compare.compared import Comparison, StratumContrast
 from perfdiff.analysis.compare.judgement import Direction, judge, smallest
 from perfdiff.analysis.compare.ratios import as_ratio, with_hidden
-from perfdiff.analysis.stats.inference import Group, Pair, contrast
+from perfdiff.analysis.stats.inference import contrast
+from perfdiff.analysis.stats.runs import Group, Pair
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change
 from perfdiff.report.sentences.catalogue import say

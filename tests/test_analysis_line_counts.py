@@ -14,7 +14,8 @@ from perfdiff.analysis.counts.work import Work, work_of
 from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, PointStanding, Ratio, Rung, Verdict
 from perfdiff.analysis.search.symptom import Figure, symptoms
 from perfdiff.analysis.sums.ledger import open_counts
-from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
+from perfdiff.analysis.verdicts.conclusion import conclude
+from perfdiff.analysis.verdicts.evidence import Evidence
 from perfdiff.analysis.verdicts.settling import answered
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig

@@ -9,7 +9,8 @@ import pytest
 
 from experiments import HEAD, Made, Noise, World
 from perfdiff.analysis.analysis import analyse
-from perfdiff.analysis.stats.inference import Pair, contrast
+from perfdiff.analysis.stats.inference import contrast
+from perfdiff.analysis.stats.runs import Pair
 from perfdiff.analysis.sums.ledger import Ledger, open_ledger
 from perfdiff.analysis.sums.pace import FEWEST, pace_of
 from perfdiff.config import CompareConfig

@@ -14,9 +14,10 @@ from experiments import BASE, HEAD, Columns, Made, Noise, World, same
 from perfdiff.analysis import analyse
 from perfdiff.analysis.compare.levels import TRIMMED, levels, lines
 from perfdiff.analysis.findings import Findings, Rung, Verdict
-from perfdiff.analysis.stats.inference import Group, Pair, clear_shift, clear_shifts, contrast, contrasts, false_discovery, noise_floor
-from perfdiff.analysis.stats.panel import Panel, Runs, panel
+from perfdiff.analysis.stats.inference import clear_shift, clear_shifts, contrast, contrasts, false_discovery, noise_floor
+from perfdiff.analysis.stats.panel import Panel, panel
 from perfdiff.analysis.stats.panel import noise_floor as panel_floor
+from perfdiff.analysis.stats.runs import Group, Pair, Runs
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Phase, SampleTable, Side
 from perfdiff.report.sentences.catalogue import say

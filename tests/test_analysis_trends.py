@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from perfdiff.analysis.findings import Verdict
-from perfdiff.analysis.trends.calls import with_calls
+from perfdiff.analysis.trends.features import with_calls
 from perfdiff.analysis.trends.findings import Difference, DifferenceKind, TrendFindings
 from perfdiff.analysis.trends.trending import analyse
 from perfdiff.records.places import Place, PlaceCounts, PlaceExperiment

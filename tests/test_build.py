@@ -16,7 +16,8 @@ import pytest
 
 from perfdiff import processes
 from perfdiff.build import jobs
-from perfdiff.build.builder import Built, build, build_all
+from perfdiff.build.builder import build, build_all
+from perfdiff.build.built import Built
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.variants import BuildRequest, Instrumentation, build_environment
 from perfdiff.config import BuildConfig

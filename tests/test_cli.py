@@ -25,7 +25,7 @@ from findings import findings
 from perfdiff import cli, pipeline
 from perfdiff.analysis.findings import CountFinding, Ratio, Verdict
 from perfdiff.analysis.policy import POLICY
-from perfdiff.cli import comparison, exits, explain, options, waiting
+from perfdiff.cli import exits, explain, options, requests, waiting
 from perfdiff.config import RUNS_FOR_TIME, BuildConfig, Config, Suite
 from perfdiff.deadline import CutShortError, Deadline, Ending
 from perfdiff.errors import BuildError, ConfigError, OutOfTimeError, PerfdiffError, RecordingError, RevisionError
@@ -365,7 +365,7 @@ def test_what_follows_two_dashes_is_the_workload(seam: Comparison, run: Callable
     ],
 )
 def test_words_of_a_workload_become_one_command(words: list[str], command: str | None) -> None:
-    assert comparison.command_text(words) == command
+    assert requests.command_text(words) == command
 
 
 @pytest.mark.parametrize(("name", "start"), [("r.txt", "v1.4 ("), ("r.md", "#"), ("r.html", "<!DOCTYPE html>"), ("r.json", "{")])

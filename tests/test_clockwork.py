@@ -10,7 +10,8 @@ import pytest
 
 from perfdiff.analysis.findings import PointStanding
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.verdicts.clockwork import points_ended_by_a_clock, repeating
+from perfdiff.analysis.verdicts.clockwork import points_ended_by_a_clock
+from perfdiff.analysis.verdicts.volume import repeating
 from perfdiff.analysis.verdicts.wholeruns import whole_runs
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Phase, Point, Run, Side

@@ -12,10 +12,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from perfdiff.collect.runs.schedule import Block, Made
 from perfdiff.config import CompareConfig, MeasureConfig, WorkloadConfig
 from perfdiff.deadline import CutShortError, Deadline, Ending
 from perfdiff.measuring import calls
-from perfdiff.measuring.making import Block, Made
 from perfdiff.measuring.wholepairs import WholePairs
 from perfdiff.processes import signals_held
 from perfdiff.progress import Progress, Silent

@@ -14,7 +14,8 @@ import pytest
 from findings import plain
 from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio, Rung, Verdict
-from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
+from perfdiff.analysis.verdicts.conclusion import conclude
+from perfdiff.analysis.verdicts.evidence import Evidence
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.collect.execution.executor import Command, Execution
 from perfdiff.config import CompareConfig, Suite

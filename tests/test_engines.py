@@ -21,7 +21,7 @@ from perfdiff.engines.engine import Engine
 from perfdiff.engines.processes import Processes
 from perfdiff.engines.serial import Serial
 from perfdiff.errors import MeasurementError, RecordingError
-from perfdiff.models.detectors.kinds import DetectorKind
+from perfdiff.models.detectors.detector import DetectorKind
 from perfdiff.records import codec, recorded, store
 from perfdiff.records.schema import Change, SampleTable, Side
 from simulated_counts import PROGRAMS, Edit, Setting, pair

@@ -11,7 +11,7 @@ import pytest
 
 import findings
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Verdict
-from perfdiff.cli import exits
+from perfdiff.cli import consequences
 from perfdiff.config import WorkloadConfig
 from perfdiff.fuzzing import proposals, reduction
 from perfdiff.fuzzing.families import InputFamily, Segment, plain
@@ -239,7 +239,7 @@ def test_only_whole_runs_that_exclude_it_say_that_an_input_takes_no_longer(stand
 def test_what_a_search_finds_is_part_of_the_exit_code(verdict: str, code: int) -> None:
     searched = SearchFindings({}, (), Verdict(verdict), 10, 1.0, 2, 1.0, 3, 4096, 1.0)
     outcome = Outcome(findings.findings(Verdict.UNCHANGED, ()), lambda *_: None, inputs=searched)
-    assert exits.of_outcome(outcome, strict=True) == code
+    assert consequences.exit_code(outcome, strict=True) == code
 
 
 def slow_input(standing: PointStanding | None) -> SlowInput:

@@ -11,7 +11,8 @@ import pytest
 
 import runtimes
 from perfdiff import cli
-from perfdiff.build.builder import Built, build
+from perfdiff.build.builder import build
+from perfdiff.build.built import Built
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.variants import BuildRequest
 from perfdiff.cli.exits import ExitCode

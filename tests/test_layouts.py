@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from perfdiff.build import archives, layouts, objectfiles
-from perfdiff.build.builder import Built
+from perfdiff.build.built import Built
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.layouts import Layouts
 from perfdiff.build.linker import Linker

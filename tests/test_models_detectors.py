@@ -14,10 +14,11 @@ import sampled
 import simulated_counts
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.clusters import share
-from perfdiff.models.detectors.detector import Training, threshold
-from perfdiff.models.detectors.kinds import DetectorKind, learn
+from perfdiff.models.detectors.detector import DetectorKind, Training, threshold
+from perfdiff.models.detectors.kinds import learn
 from perfdiff.models.detectors.mahalanobis import shrunk_covariance
-from perfdiff.models.detectors.residuals import Expectation, Scale, apart, included
+from perfdiff.models.detectors.residuals import Expectation, Scale, apart
+from perfdiff.records.metrics import included
 from perfdiff.records.schema import Floats, SampleTable
 from simulated_counts import PROGRAMS, Edit, Setting
 

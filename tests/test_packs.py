@@ -12,7 +12,7 @@ import pytest
 import runtimes
 from perfdiff import configuration, pipeline
 from perfdiff.analysis.findings import Verdict
-from perfdiff.build.builder import Built
+from perfdiff.build.built import Built
 from perfdiff.config import BuildConfig
 from perfdiff.languages.c.pack import C
 from perfdiff.languages.packs import Packs

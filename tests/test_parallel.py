@@ -15,7 +15,8 @@ from findings import worded
 from perfdiff import processes
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio, Rung, Verdict
-from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
+from perfdiff.analysis.verdicts.conclusion import conclude
+from perfdiff.analysis.verdicts.evidence import Evidence
 from perfdiff.analysis.verdicts.parallel import allowed, apart_in_time, apart_note, average
 from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.analysis.verdicts.waiting import has_several

@@ -13,7 +13,7 @@ from perfdiff import pipeline
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.peaks import MemoryFinding, MemoryStanding
 from perfdiff.analysis.verdicts.memory import memory_finding
-from perfdiff.cli import exits
+from perfdiff.cli import consequences
 from perfdiff.cli.exits import ExitCode
 from perfdiff.config import CompareConfig
 from perfdiff.progress import Silent
@@ -127,4 +127,4 @@ def test_a_head_that_holds_more_is_told_with_who_asks_for_it(tmp_path: Path) -> 
     alone = replace(outcome.findings, verdict=Verdict.UNCHANGED)
     for decides, code in ((True, ExitCode.REGRESSION), (False, ExitCode.FINE)):
         findings = replace(alone, memory=replace(memory, decides=decides))
-        assert exits.of_outcome(replace(outcome, findings=findings), strict=True) == code
+        assert consequences.exit_code(replace(outcome, findings=findings), strict=True) == code

@@ -12,12 +12,13 @@ import pytest
 import findings as examples
 from perfdiff.analysis.counts.work import Work
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio, Rung, Verdict
-from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
+from perfdiff.analysis.verdicts.conclusion import conclude
+from perfdiff.analysis.verdicts.evidence import Evidence
 from perfdiff.analysis.verdicts.seldom import runs_that_tell, slow_runs_unseen, workloads_slower_at_times
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
+from perfdiff.collect.runs.schedule import Block, Made
 from perfdiff.config import CompareConfig, MeasureConfig
 from perfdiff.deadline import Deadline
-from perfdiff.measuring.making import Block, Made
 from perfdiff.measuring.wholepairs import SELDOM_S, WholePairs
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Phase, Point, Run, Side

@@ -5,11 +5,17 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 
-from test_structure import MODULES, parse, relative
+from test_structure import MODULES, importing, parse, relative
 
 VAGUE = {"found", "each", "one", "known", "told", "made", "kept"}  # say that there is something, not what
-MOST = {"class names that occur twice": 113, "functions with vague names": 1638, "numbers beside the policy": 131}
+MOST = {
+    "class names that occur twice": 112,
+    "functions with vague names": 1633,
+    "numbers beside the policy": 131,
+    "longest chain of imports": 20,
+}
 
 
 def repeated_classes() -> int:
@@ -36,6 +42,14 @@ def numbers() -> int:
     return sum(isinstance(node, ast.Assign) and _is_number(node.value) for node in statements)
 
 
+def longest_chain() -> int:
+    """Return how many modules the longest chain has in which each imports the next one, at its top or within a function."""
+    lengths: dict[str, int] = {}
+    for name in TopologicalSorter(importing()).static_order():
+        lengths[name] = 1 + max((lengths[below] for below in importing()[name]), default=0)
+    return max(lengths.values())
+
+
 def _is_number(value: ast.expr) -> bool:
     if isinstance(value, ast.Constant):
         return isinstance(value.value, (int, float)) and not isinstance(value.value, bool)
@@ -45,5 +59,5 @@ def _is_number(value: ast.expr) -> bool:
 
 
 def test_nothing_that_there_is_too_much_of_grows() -> None:
-    counts = dict(zip(MOST, (repeated_classes(), vague_functions(), numbers()), strict=True))
+    counts = dict(zip(MOST, (repeated_classes(), vague_functions(), numbers(), longest_chain()), strict=True))
     assert counts == MOST, "lower the bound of what has fallen; what has risen is to be named, or to go to the policy"

@@ -16,9 +16,10 @@ from pathlib import Path
 import pytest
 
 import runtimes
-from perfdiff.build.builder import Built, build_all
+from perfdiff.build.builder import build_all
+from perfdiff.build.built import Built
 from perfdiff.build.cache import BuildCache
-from perfdiff.build.jobs import BUILD
+from perfdiff.build.holdings import BUILD
 from perfdiff.build.masquerade import FlagKind, Plain
 from perfdiff.build.recording import archive_words, included
 from perfdiff.build.variants import BuildRequest, Instrumentation

@@ -11,7 +11,7 @@ import pytest
 import findings as made
 from perfdiff.analysis.acceptances import Acceptance
 from perfdiff.analysis.findings import Verdict
-from perfdiff.cli import comparison, destinations, options, output
+from perfdiff.cli import destinations, options, output
 from perfdiff.errors import UsageError
 from perfdiff.outcome import Outcome
 from perfdiff.records.schema import Note
@@ -39,7 +39,7 @@ def test_the_format_given_wins_over_the_suffix() -> None:
 def test_each_of_several_files_gets_its_format(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = [tmp_path / name for name in ("report.html", "report.json", "comment.md")]
     places = destinations.chosen(None, files)
-    comparison.deliver(Outcome(made.findings(), lambda function, side: None), places)
+    destinations.deliver(Outcome(made.findings(), lambda function, side: None), places)
     html, data, comment = (file.read_text() for file in files)
     assert html.startswith("<!DOCTYPE html>")
     assert json.loads(data)["verdict"] == "regression"

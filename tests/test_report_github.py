@@ -12,7 +12,7 @@ from hypothesis import given
 import findings as made
 import hostile_texts
 from perfdiff.analysis.findings import Findings, Verdict
-from perfdiff.cli import comparison, destinations, options
+from perfdiff.cli import destinations, options
 from perfdiff.errors import UsageError
 from perfdiff.outcome import Outcome
 from perfdiff.records.differences import Skipped
@@ -106,7 +106,7 @@ def test_the_summary_of_the_step_gets_the_markdown_behind_what_it_holds(
     summary = tmp_path / "summary"
     summary.write_text("# tests\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    comparison.deliver(outcome(), destinations.chosen(options.Format.GITHUB, None))
+    destinations.deliver(outcome(), destinations.chosen(options.Format.GITHUB, None))
     assert capsys.readouterr().out.startswith("::notice title=perfdiff::Regression")
     assert summary.read_text().startswith("# tests\n## Regression: insert")
 
@@ -116,7 +116,7 @@ def test_other_formats_leave_the_summary_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], chosen: options.Format
 ) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
-    comparison.deliver(outcome(), destinations.chosen(chosen, None))
+    destinations.deliver(outcome(), destinations.chosen(chosen, None))
     assert not (tmp_path / "summary").exists()
 
 

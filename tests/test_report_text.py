@@ -17,7 +17,7 @@ from perfdiff.analysis.oddcalls import OddCall
 from perfdiff.cli.explain import explanation
 from perfdiff.errors import UsageError
 from perfdiff.models.annotation import Condition, CostClass, Operator, Scope, Term
-from perfdiff.models.detectors.kinds import DetectorKind
+from perfdiff.models.detectors.detector import DetectorKind
 from perfdiff.outcome import Outcome
 from perfdiff.records.differences import Skipped
 from perfdiff.records.schema import Change, Note, Point, Revision, SampleTable, Side

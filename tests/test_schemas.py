@@ -34,7 +34,7 @@ from perfdiff.analysis.findings import (
 from perfdiff.analysis.oddcalls import OddCall, RunErrors
 from perfdiff.analysis.witnessed import Amount, Difference, DifferenceKind, PointBehaviour, SideBehaviour, Written
 from perfdiff.config import CompareConfig
-from perfdiff.models.detectors.kinds import DetectorKind
+from perfdiff.models.detectors.detector import DetectorKind
 from perfdiff.records.behaviour import Concurrency
 from perfdiff.records.kinds import MachinePart
 from perfdiff.records.schema import Change, Point, Side

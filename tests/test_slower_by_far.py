@@ -11,10 +11,10 @@ import pytest
 
 from perfdiff.analysis.verdicts.wholeruns import slower_by_far
 from perfdiff.collect.choosing.tally import Tally
+from perfdiff.collect.runs.schedule import Block, Made
 from perfdiff.config import CompareConfig, MeasureConfig
 from perfdiff.deadline import Deadline
 from perfdiff.measuring import longruns, patience
-from perfdiff.measuring.making import Block, Made
 from perfdiff.measuring.surveying import Places
 from perfdiff.measuring.wholepairs import WholePairs
 from perfdiff.progress import Silent

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from perfdiff.build.builder import Built
+from perfdiff.build.built import Built
 from perfdiff.collect.built import reach
 from perfdiff.config import Suite, WorkloadConfig
 from perfdiff.configuration import recognition, suites

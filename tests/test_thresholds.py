@@ -15,13 +15,15 @@ import findings as made
 from experiments import HEAD, Made, Noise, World, same
 from perfdiff import configuration
 from perfdiff.analysis import analyse
-from perfdiff.analysis.compare.comparison import Comparison, StratumContrast
+from perfdiff.analysis.compare.compared import Comparison, StratumContrast
 from perfdiff.analysis.compare.judgement import Direction, judge
 from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, PointStanding, Ratio, Verdict
-from perfdiff.analysis.stats.inference import Group, Pair, contrast
+from perfdiff.analysis.stats.inference import contrast
+from perfdiff.analysis.stats.runs import Group, Pair
 from perfdiff.analysis.telling.minimal import cheapest
-from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
+from perfdiff.analysis.verdicts.conclusion import conclude
+from perfdiff.analysis.verdicts.evidence import Evidence
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
 from perfdiff.cli.rehearsal import rehearsed
 from perfdiff.collect.runs import workloads

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from perfdiff.build.builder import Built
+from perfdiff.build.built import Built
 from perfdiff.collect.built import toolchain
 from perfdiff.config import WorkloadConfig
 from perfdiff.languages.protocol import Declaration, Program

@@ -16,9 +16,9 @@ from perfdiff.analysis.findings import PointStanding, Verdict
 from perfdiff.analysis.verdicts.asbuilt import few_layouts_note, layout_note, ways_note
 from perfdiff.analysis.verdicts.settling import settled
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
+from perfdiff.collect.runs.schedule import Block, Made
 from perfdiff.config import CompareConfig, MeasureConfig
 from perfdiff.deadline import Deadline
-from perfdiff.measuring.making import Block, Made
 from perfdiff.measuring.wholepairs import WholePairs
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Phase, Point, Run, Side

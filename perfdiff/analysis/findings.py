@@ -17,7 +17,7 @@ from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.witnessed import PointBehaviour
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
-from perfdiff.models.detectors.kinds import DetectorKind
+from perfdiff.models.detectors.detector import DetectorKind
 from perfdiff.models.prices import DEAREST_NS
 from perfdiff.models.warmup import WarmUp
 from perfdiff.records.differences import Skipped

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.analysis.blame.attribution import Attribution, Resample, attribute, unattributed
+from perfdiff.analysis.blame.attribution import Resample, attribute, unattributed
+from perfdiff.analysis.blame.guilt import Attribution
 from perfdiff.analysis.blame.links import Web, spin
 from perfdiff.analysis.causes.folded import folded_work
-from perfdiff.analysis.compare.comparison import Comparison
+from perfdiff.analysis.compare.compared import Comparison
 from perfdiff.analysis.compare.judgement import Direction, Judgement, judge, smallest
 from perfdiff.analysis.compare.shares import ALLOCATION, PRIMARY
-from perfdiff.analysis.compare.shift import Shift, describe
-from perfdiff.analysis.compare.study import LEARNT, Study, learn, phased_tables, same_cost
+from perfdiff.analysis.compare.shift import describe
+from perfdiff.analysis.compare.studied import LEARNT, Shift, Study
+from perfdiff.analysis.compare.tables import learn, phased_tables
 from perfdiff.analysis.counts.library import Departure, departures
 from perfdiff.analysis.counts.memory import MemoryEvidence
 from perfdiff.analysis.counts.own_work import works_more
@@ -23,6 +25,7 @@ from perfdiff.analysis.counts.tallies import count_all
 from perfdiff.analysis.counts.work import work_of
 from perfdiff.analysis.findings import CountFinding, Findings, FunctionFinding, MetricFinding, Verdict
 from perfdiff.analysis.stats.inference import false_discovery
+from perfdiff.analysis.stats.rows import same_cost
 from perfdiff.analysis.sums.ledger import Ledger, open_counts, open_ledger
 from perfdiff.analysis.sums.levelling import Levelled
 from perfdiff.analysis.sums.pace import pace_of
@@ -32,11 +35,12 @@ from perfdiff.analysis.telling.metric import Machines, finding, of_one_side, spo
 from perfdiff.analysis.trends.lines import MatchedLines
 from perfdiff.analysis.verdicts.behaviour import behaviours
 from perfdiff.analysis.verdicts.case import Case
-from perfdiff.analysis.verdicts.clockwork import repeating
-from perfdiff.analysis.verdicts.conclusion import Evidence, conclude
+from perfdiff.analysis.verdicts.conclusion import conclude
 from perfdiff.analysis.verdicts.disagreement import disagreeing, settled
+from perfdiff.analysis.verdicts.evidence import Evidence
 from perfdiff.analysis.verdicts.requests import without_waiting
 from perfdiff.analysis.verdicts.rules import Decision
+from perfdiff.analysis.verdicts.volume import repeating
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
 from perfdiff.config import CompareConfig
 from perfdiff.records.recorded import Samples

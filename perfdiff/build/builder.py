@@ -6,47 +6,24 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from perfdiff import processes, seals, temporary
 from perfdiff.build import compilers
+from perfdiff.build.built import Built
 from perfdiff.build.cache import BuildCache, place, remove_folder
-from perfdiff.build.commands import DroppedProbe, Uncounted, read_compile_log
+from perfdiff.build.commands import read_compile_log
 from perfdiff.build.failures import read_failure
-from perfdiff.build.jobs import BUILD, OUTCOME, SOURCE, Job, name, prepare
-from perfdiff.build.links import Link, read_links
+from perfdiff.build.holdings import BUILD, OUTCOME, SOURCE
+from perfdiff.build.jobs import Job, name, prepare
+from perfdiff.build.links import read_links
 from perfdiff.build.masquerade import Partner
 from perfdiff.build.variants import BuildRequest, build_environment, build_key
 from perfdiff.errors import BuildError, StoreError
-from perfdiff.languages.protocol import CompileCommand
 from perfdiff.records.schema import Note, Phase, Side
 
 _EARLIER = 32  # builds whose objects may serve: the variants of both sides of some comparisons
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """A finished build: `tree` is its root, `folder` the project's folder in it, where the build ran and workloads run.
-
-    `uncounted` names what a counted or placed build had to leave plain.
-    """
-
-    variant: Phase
-    tree: Path
-    folder: Path
-    commands: tuple[CompileCommand, ...]
-    dropped: tuple[DroppedProbe, ...]
-    notes: tuple[Note, ...]
-    duration_s: float
-    uncounted: tuple[Uncounted, ...] = ()
-    links: tuple[Link, ...] = ()  # of a plain build
-    anew: str = ""  # why a variant was not made from the plain build
-
-    @property
-    def beside(self) -> Path:
-        """Return the folder of the build, with the tree and what languages laid beside it."""
-        return self.tree.parent
 
 
 def build(request: BuildRequest, cache: BuildCache) -> Built:

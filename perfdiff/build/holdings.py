@@ -28,6 +28,7 @@ HOLDINGS: Mapping[str, Holding] = {
     "locks": Holding("other", (rf"{KEY}|in-use|at-work|station",), holds_folders=False, ageing=False),
     "stations": Holding("builds of recordings", (r"[1-9]\d*",), holds_folders=True, ageing=False),
 }
+SOURCE, BUILD, OUTCOME = "source", "build", "outcome.json"  # within a build's folder
 # What else stands beside such folders.
 _BESIDE = r"\.gitignore|room|removed|(?:last|names)-[0-9a-f]{32}"
 

@@ -18,6 +18,7 @@ from perfdiff.build import compilers, fuzzing, repeatable, repeating, userhome
 from perfdiff.build.cache import remove_folder
 from perfdiff.build.commands import read_compile_log
 from perfdiff.build.failures import read_failure
+from perfdiff.build.holdings import BUILD, OUTCOME, SOURCE
 from perfdiff.build.masquerade import FlagKind, Flags, Masquerade, Plain, set_up_masquerade
 from perfdiff.build.recording import note_environment
 from perfdiff.build.repeatable import UnrepeatableError
@@ -28,8 +29,6 @@ from perfdiff.languages.protocol import Prepared
 from perfdiff.records.schema import Note, Phase
 from perfdiff.revisions import overlay
 from perfdiff.revisions.trees import lay_out, settle, settle_in_order
-
-SOURCE, BUILD, OUTCOME = "source", "build", "outcome.json"
 
 
 @dataclass(frozen=True, slots=True)

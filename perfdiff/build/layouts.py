@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from perfdiff import units
-from perfdiff.build.builder import Built
+from perfdiff.build.built import Built
 from perfdiff.build.files import files
 from perfdiff.build.linker import Linker
 from perfdiff.build.links import Link, is_program, is_same

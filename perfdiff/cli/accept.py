@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff import configuration, units
-from perfdiff.cli import acceptances, exits, options, output, suggestions, waiting
-from perfdiff.cli.explain import last
+from perfdiff.cli import acceptances, exits, options, output, requests, suggestions, waiting
 from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def accept(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             raise UsageError("--reason is empty; say why this cost is fine, since reports repeat it", slug="accept-reason")
         day = _day(until)
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
-            findings = last(repository.absolute(), options.cache_folder(cache), config, progress).findings
+            findings = requests.last(repository, options.cache_folder(cache), config, progress).findings
         finding = _regression(function, findings)
         known = _known(finding, findings, " ".join(reason.split()), day)
         entries = [

@@ -1,32 +1,34 @@
-"""Known costs on the command line: where they are kept, and findings with them taken into account."""
+"""Known costs on the command line: where they are kept, and findings and comparisons with them taken into account."""
 
 from __future__ import annotations
 
-import os
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perfdiff import configuration
+from perfdiff.cli import options, requests
 from perfdiff.configuration import Overrides
 
 if TYPE_CHECKING:
     from perfdiff.analysis.findings import Findings
-    from perfdiff.config import Config
+    from perfdiff.outcome import Outcome
+    from perfdiff.progress import Progress
+    from perfdiff.request import Request
 
 
 def file(directory: Path, configured: Path | None) -> Path:
     """Return the file of known costs that holds in `directory`, by the configuration there or the one that the user named."""
     from perfdiff import accepted
 
-    return accepted.path(directory, configured_in(directory, configured))
+    return accepted.path(directory, options.configured(directory, Overrides(file=configured)))
 
 
 def honoured(findings: Findings, directory: Path, configured: Path | None) -> Findings:
     """Return findings in which known costs are marked and do not make the verdict."""
     from perfdiff import accepted
 
-    config = configured_in(directory, configured)
+    config = options.configured(directory, Overrides(file=configured))
     known = accepted.read(accepted.path(directory, config))
     if not known:
         return findings
@@ -35,6 +37,10 @@ def honoured(findings: Findings, directory: Path, configured: Path | None) -> Fi
     return acceptance.apply(findings, known, date.today(), config.compare)
 
 
-def configured_in(directory: Path, configured: Path | None) -> Config:
-    """Return the configuration that holds in `directory`, or the one that the user named, which says nothing of what to measure."""
-    return configuration.load(directory, overrides=Overrides(file=configured), environment=os.environ, measuring=False)
+def compared(asked: Request, directory: Path, overrides: Overrides, progress: Progress) -> Outcome:
+    """Compare as asked; the costs that are known in `directory` are no regression."""
+    from perfdiff import pipeline
+
+    requests.warn_of_few_runs(asked, progress)
+    outcome = pipeline.compare(asked, progress)
+    return replace(outcome, findings=honoured(outcome.findings, directory.absolute(), overrides.file))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,16 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import comparison, exits, groups, options, output, recordings, samples, suggestions
-from perfdiff.configuration import Overrides
+from perfdiff.cli import exits, groups, options, output, recordings, requests, samples, suggestions
 from perfdiff.errors import UsageError
 from perfdiff.records.function_names import is_named
-from perfdiff.records.remote import place
 
 if TYPE_CHECKING:
     from perfdiff.analysis.annotations.selections import Selections
     from perfdiff.models.annotation import Annotation
-    from perfdiff.progress import Progress
     from perfdiff.records.recorded import Recorded, Samples
     from perfdiff.records.schema import FunctionInfo, SampleTable, Side
 
@@ -95,19 +91,19 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 ) -> None:
     """Annotate a revision or samples."""
     with exits.exceptions_become_codes():
-        metrics = chosen_metrics(metric or [])
+        metrics = options.chosen_metrics(metric or [])
         if save:
             samples.check(save)
         for folder in filter(None, (plots, logs, freud)):
             output.make_folder(folder)
         if output_file:
             output.check(output_file)
-        overrides = comparison.overridden(context, project, workloads, repeats)
+        overrides = requests.overridden(context, project, workloads, repeats)
         with project.progress() as progress:
-            counts = asks_counts(metric or [])
-            recorded = recorded_calls(subjects or [], project.repository, project.cache_folder, overrides, progress, counts=counts)
+            counts = options.asks_counts(metric or [])
+            recorded = recordings.of_words(subjects or [], project, overrides, progress, counts=counts)
             chosen = _side(recorded, side)
-            own_seed = recordings.limits(project.repository, overrides).seed
+            own_seed = options.configured(project.repository, overrides).compare.seed
             from perfdiff.report.printable import printable
 
             progress.stage("annotating", len(recorded.experiment.functions))
@@ -128,47 +124,6 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         if freud:
             _write_freuds(learnt, freud)
         output.tell(_answer(learnt), output_file, quiet=project.quiet)
-
-
-def chosen_metrics(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the metrics to annotate, `all` of them or those named, none for the usual ones; raise UsageError where one is unknown."""
-    from perfdiff.records.metrics import METRICS
-
-    known = tuple(name for name, metric in METRICS.items() if metric.per_call)
-    for name in names:
-        if name not in (*known, "all"):
-            raise UsageError(
-                f"there is no metric '{name}'; there are {', '.join(known)}{configuration.nearest(name, known)}", slug="unknown-metric"
-            )
-    return known if "all" in names else tuple(dict.fromkeys(names))
-
-
-def asks_counts(metrics: Sequence[str]) -> bool:
-    """Return whether metrics are named that counted runs alone have."""
-    from perfdiff.records.metrics import COUNTED
-
-    return not set(metrics).isdisjoint(COUNTED)
-
-
-def recorded_calls(  # noqa: PLR0913 (the words, where they hold, and what is asked of the runs)
-    subjects: Sequence[str], repository: Path, cache: Path, overrides: Overrides, progress: Progress, *, counts: bool = False
-) -> Recorded:
-    """Return the samples that the words mean, or measure the revision that they name; with `counts`, in counted runs as well."""
-    paths = [place(subject) for subject in subjects]
-    if paths and any(samples.is_samples(path) for path in paths):
-        if overrides.command is not None:
-            raise UsageError("a command behind `--` runs a revision; samples are recorded already", slug="samples-apart")
-        progress.stage("reading samples", None)
-        return samples.load(paths)
-    if len(subjects) > 1:
-        raise UsageError(
-            f"{' and '.join(subjects)} are two revisions: give one, or samples that exist; `perfdiff {' '.join(subjects)}` compares them",
-            slug="bad-specification",
-        )
-    from perfdiff import pipeline
-
-    request = comparison.request(tuple(subjects), repository, cache, overrides, progress)
-    return pipeline.record(replace(request, is_counted=counts), progress)
 
 
 def _side(recorded: Recorded, chosen: _Chosen | None) -> Side:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perfdiff import configuration
-from perfdiff.cli import comparison, destinations, exits, groups, options, output, suggestions, trends
+from perfdiff.cli import destinations, exits, groups, options, output, requests, suggestions, trends
 from perfdiff.cli.destinations import Destination
 from perfdiff.errors import UsageError
 from perfdiff.records.function_names import is_named
@@ -84,13 +83,13 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         if by_growth:
             _check_formats(places)
         else:
-            check_metric(metric)
+            options.check_metric(metric)
         if not 0.5 <= confidence < 1:
             raise UsageError(f"--confidence {confidence:g} must lie between 0.5 and 1, such as 0.95", slug="confidence-range")
-        overrides = comparison.overridden(context, project, workloads, repeats)
+        overrides = requests.overridden(context, project, workloads, repeats)
         overrides = replace(overrides, cluster=cluster)
         with project.progress() as progress:
-            request = comparison.request((good, bad), project.repository, project.cache_folder, overrides, progress)
+            request = requests.request((good, bad), project, overrides, progress)
             from perfdiff.searches import bisecting, growth_bisect
             from perfdiff.searches.question import Question
 
@@ -100,23 +99,13 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             if by_growth:
                 found = growth_bisect.bisect(question, progress)
             else:
-                comparison.warn_of_few_runs(request, progress)
+                requests.warn_of_few_runs(request, progress)
                 found, outcome = bisecting.bisect(question, progress)
         _deliver(found, outcome, places)
         output.tell(_answer(found), *destinations.written(places), quiet=project.quiet)
         if strict and not found.certain:
             raise typer.Exit(exits.ExitCode.INCONCLUSIVE)
         raise typer.Exit(exits.ExitCode.REGRESSION)
-
-
-def check_metric(metric: str | None) -> None:
-    """Raise UsageError where there is no such metric or counter."""
-    from perfdiff.records.metrics import METRICS
-
-    if metric is not None and metric not in METRICS:
-        raise UsageError(
-            f"there is no metric '{metric}'; there are {', '.join(METRICS)}{configuration.nearest(metric, METRICS)}", slug="unknown-metric"
-        )
 
 
 def _check_formats(places: Iterable[Destination]) -> None:
@@ -148,7 +137,7 @@ def _deliver(found: Bisection, outcome: Outcome | None, places: Iterable[Destina
         if outcome and place.form is options.Format.JSON:
             output.write(report.render_json(found, json_report.json_document(document.build(outcome.findings))), place.file)
         elif outcome:
-            comparison.deliver(outcome, (place,), search)
+            destinations.deliver(outcome, (place,), search)
         elif isinstance(growth, TrendFindings):
             is_json = place.form is options.Format.JSON
             text = report.render_json(found, json_document(growth)) if is_json else trends.rendered(growth, place.form, place.file, search)

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from perfdiff.cli import comparison, exits, groups, options, output, suggestions
-from perfdiff.cli.bisect import check_metric
+from perfdiff.cli import acceptances, exits, groups, options, output, requests, suggestions
 from perfdiff.config import RUNS_FOR_TIME
 from perfdiff.errors import MeasurementError, StoreError
 from perfdiff.records.function_names import is_named
@@ -104,11 +103,11 @@ def bisect_step(  # noqa: PLR0913 (each is an option of the command line)
 ) -> None:
     """Compare HEAD with the good commit and exit with git's code."""
     with exits.exceptions_become_codes(project.repository):
-        check_metric(metric)
-        overrides = comparison.overridden(context, project, workloads, repeats)
+        options.check_metric(metric)
+        overrides = requests.overridden(context, project, workloads, repeats)
         with project.progress() as progress:
             reference = good or _known_good(project.repository)
-            asked = comparison.request((reference, "HEAD"), project.repository, project.cache_folder, overrides, progress)
+            asked = requests.request((reference, "HEAD"), project, overrides, progress)
             findings = _measured(asked, project.repository, overrides, progress)
         timed = max(each.runs for each in asked.config.workloads) >= RUNS_FOR_TIME
         raise typer.Exit(_code(findings, function, metric, timed=timed))
@@ -126,7 +125,7 @@ def _measured(asked: Request, directory: Path, overrides: Any, progress: Progres
     from perfdiff import pipeline
 
     try:
-        return comparison.answered(asked, directory, overrides, progress).findings
+        return acceptances.compared(asked, directory, overrides, progress).findings
     except StoreError:
         raise
     except MeasurementError as error:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from perfdiff.cli import comparison, exits, groups, options, output, recordings, samples, suggestions
-from perfdiff.cli.annotate import recorded_calls
+from perfdiff.cli import exits, groups, options, output, recordings, requests, samples, saved, suggestions
 from perfdiff.configuration import Worse, links
 from perfdiff.errors import UsageError
 from perfdiff.records.remote import place
@@ -58,8 +57,6 @@ Exit codes:
   3    could not measure: a build or a workload failed, or no assertion could be judged
   4    with --strict: an assertion is inconclusive or could not be judged
 """
-
-_LARGEST_BYTES = 256_000_000  # annotations of some 100,000 functions
 
 
 class Form(StrEnum):
@@ -119,13 +116,13 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     """Check a revision or samples against annotations, or a revision against trends."""
     with exits.exceptions_become_codes():
         chosen = form or _SUFFIXES.get(output_file.suffix.lower() if output_file else "", Form.TEXT)
-        rules = saved(file)
+        rules = saved.load(file)
         for written in filter(None, (output_file, plot)):
             output.check(written)
         if save:
             samples.check(save)
         worse = Worse(tuple(delay or ()), tuple(bandwidth or ()), tuple(failures or ()), sweep)
-        overrides = replace(comparison.overridden(context, project, workloads, repeats), worse=worse)
+        overrides = replace(requests.overridden(context, project, workloads, repeats), worse=worse)
         if not isinstance(rules, list):
             _refuse_of_trends(subjects or [], chosen, plot or save, worse)
         with project.progress() as progress:
@@ -134,10 +131,10 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             if isinstance(rules, list):
                 if worse and any(samples.is_samples(place(subject)) for subject in subjects or []):
                     raise UsageError("samples are recorded already, at the delays of then; name a revision", slug="samples-apart")
-                recorded = recorded_calls(subjects or [], project.repository, project.cache_folder, overrides, progress)
-                found = _held_against(rules, recorded, worse, recordings.limits(project.repository, overrides), progress)
+                recorded = recordings.of_words(subjects or [], project, overrides, progress)
+                found = _held_against(rules, recorded, worse, options.configured(project.repository, overrides).compare, progress)
             else:
-                asked = comparison.request(tuple(subjects or ()), project.repository, project.cache_folder, overrides, progress)
+                asked = requests.request(tuple(subjects or ()), project, overrides, progress)
                 found = _trends_held_against(rules, asked, progress)
         if plot:
             output.write(_written(found, Form.SVG, None), plot)
@@ -177,33 +174,6 @@ def _refuse_of_trends(subjects: list[str], form: Form, other: Path | str | None,
         raise UsageError("trends are counts, which no service changes; hold annotations against a delay", slug="format-unknown")
     if form is Form.SVG or other is not None:
         raise UsageError("a check of trends has no plot and records no calls; it is told as text or JSON", slug="format-unknown")
-
-
-def saved(file: Path) -> list[Annotation] | SavedTrends:
-    """Return the annotations or the trends of a file, Freud's own in our metrics and units; raise UsageError where there are none.
-
-    A file of Freud's statistics program is of the function that it is named after.
-    """
-    from perfdiff.models.freud_text import converted, is_freuds, parse_freuds
-    from perfdiff.models.language import parse_all
-    from perfdiff.report.trends.saved import saved_trends
-
-    try:
-        with file.open("rb") as opened:
-            data = opened.read(_LARGEST_BYTES + 1)
-        text = data.decode()
-    except OSError as error:
-        raise UsageError(f"'{file}' cannot be read: {error.strerror}", slug="annotations-unreadable") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"'{file}' is no text, from byte {error.start} on", slug="annotations-unreadable") from error
-    if len(data) > _LARGEST_BYTES:
-        raise UsageError(f"'{file}' is larger than 256 MB; annotate fewer functions", slug="annotations-unreadable")
-    if trends := saved_trends(text, str(file)):
-        return trends
-    rules = parse_freuds(text, file.name.removesuffix(".txt")) if is_freuds(text) else list(map(converted, parse_all(text)))
-    if not rules:
-        raise UsageError(f"'{file}' holds no annotations; write them with `perfdiff annotate -o {file}`", slug="annotations-unreadable")
-    return rules
 
 
 def _report(found: AnyChecked | Sweep) -> Any:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perfdiff import configuration, temporary
-from perfdiff.cli import acceptances, consequences, destinations, exits, fleet, options, output, recordings, samples, waiting
-from perfdiff.cli.comparison import deliver, headline
+from perfdiff import temporary
+from perfdiff.cli import acceptances, consequences, destinations, exits, fleet, options, output, samples, waiting
 from perfdiff.cli.fleet import Wished
 from perfdiff.configuration import Overrides
 from perfdiff.errors import UsageError
@@ -82,17 +80,17 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             tuple(label or ()),
             tuple(pool or ()),
             repository,
-            recordings.limits(Path.cwd(), overrides).seed,
+            options.configured(Path.cwd(), overrides).compare.seed,
         )
         with temporary.folder("perfdiff-fleet-") as room:
             with waiting.progress(quiet=quiet, verbose=verbose) as progress:
                 outcome = compared(_recorded(wished, room, progress), overrides, progress)
                 outcome = consequences.drawn(outcome, Path.cwd(), overrides, production, progress)
-            deliver(outcome, places)
+            destinations.deliver(outcome, places)
             if save and outcome.recorded:
                 samples.save(save, outcome.recorded)
-        output.tell(headline(outcome), *destinations.written(places), quiet=quiet)
-        raise typer.Exit(exits.of_outcome(outcome, strict=strict))
+        output.tell(destinations.headline(outcome), *destinations.written(places), quiet=quiet)
+        raise typer.Exit(consequences.exit_code(outcome, strict=strict))
 
 
 def _recorded(wished: Wished, room: Path, progress: Progress) -> Recorded:
@@ -116,7 +114,7 @@ def _recorded(wished: Wished, room: Path, progress: Progress) -> Recorded:
 
 def compared(found: Recorded, overrides: Overrides, progress: Progress) -> Outcome:
     """Compare both sides of what was recorded, by the thresholds that hold where the user stands."""
-    config = configuration.load(Path.cwd(), overrides=overrides, environment=os.environ, measuring=False)
+    config = options.configured(Path.cwd(), overrides)
     from perfdiff.clustered import judges
     from perfdiff.outcome import analysed
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import difflib
-import os
-import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from perfdiff import __version__, configuration
+from perfdiff import __version__
 from perfdiff.cli import (
     COMMANDS,
     acceptances,
@@ -24,26 +20,22 @@ from perfdiff.cli import (
     destinations,
     exits,
     groups,
-    inputs_found,
     options,
     output,
+    requests,
     samples,
     suggestions,
     ticket,
     waiting,
 )
-from perfdiff.cli.destinations import Destination
 from perfdiff.cli.leaving import Answering
-from perfdiff.config import PLACE, RUNS_FOR_TIME, Config
 from perfdiff.configuration import Overrides
 from perfdiff.deadline import Deadline
-from perfdiff.errors import ConfigError, RevisionError
-from perfdiff.languages.installed import installed
-from perfdiff.progress import Progress
+from perfdiff.errors import ConfigError, PerfdiffError, RevisionError
 
 if TYPE_CHECKING:
     from perfdiff.outcome import Outcome
-    from perfdiff.report.blocks import Block
+    from perfdiff.progress import Progress
     from perfdiff.request import Request
 
 app = options.application()
@@ -157,33 +149,49 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             ticket.check(ticket_folder)
         consequences.check(production)
         if search_time:
-            inputs_found.seconds(search_time, "--search")
-        overrides = overridden(context, project, workloads, repeats)
+            options.seconds(search_time, "--search")
+        overrides = requests.overridden(context, project, workloads, repeats)
         overrides = replace(overrides, fast=fast, thorough=thorough, time=time, cluster=cluster)
         if dry_run:
-            _rehearse(tuple(words), project.repository, project.cache_folder, overrides, quiet=project.quiet)
+            _rehearse(tuple(words), project, overrides)
             raise typer.Exit
         deadline = Deadline()
         with Answering(deadline) as answering:
             with project.progress(deadline) as progress:
-                asked = replace(request(tuple(words), project.repository, project.cache_folder, overrides, progress), deadline=deadline)
+                asked = replace(requests.request(tuple(words), project, overrides, progress), deadline=deadline)
                 deadline.time_s = asked.config.measure.time_s
                 uncommitted = ticket.changes(asked, ticket_folder, progress) if ticket_folder else None
-                outcome = answered(asked, project.repository, overrides, progress)
+                outcome = acceptances.compared(asked, project.repository, overrides, progress)
                 outcome = consequences.drawn(outcome, project.repository, overrides, production, progress)
                 if search_time:
-                    outcome = inputs_found.added(outcome, asked, search_time, progress)
+                    outcome = _searched(outcome, asked, search_time, progress)
                 if ticket_folder:
                     progress.stage("writing the ticket", None)
                     ticket.write(ticket_folder, outcome, asked, uncommitted)
-            deliver(outcome, places)
+            destinations.deliver(outcome, places)
             if save and outcome.recorded:
                 samples.save(save, outcome.recorded)
             if project.verbose:
                 output.tell_stages(outcome.findings.stages)
-            output.tell(headline(outcome), *destinations.written(places), quiet=project.quiet, ticket=ticket_folder)
-        code = exits.of_outcome(outcome, strict=strict or deadline.is_cut)
+            output.tell(destinations.headline(outcome), *destinations.written(places), quiet=project.quiet, ticket=ticket_folder)
+        code = consequences.exit_code(outcome, strict=strict or deadline.is_cut)
         raise typer.Exit(code if answering.code is None else answering.code)
+
+
+def _searched(outcome: Outcome, asked: Request, time: str, progress: Progress) -> Outcome:
+    """Return an outcome with the inputs that a search finds where nothing is slower, or with a note on why none was made."""
+    if outcome.findings.verdict == "regression" or asked.deadline.is_cut:
+        return outcome
+    from perfdiff import searching
+    from perfdiff.fuzzing.search import SearchLimits
+    from perfdiff.records.schema import Note
+
+    limits = SearchLimits(options.size(options.LARGEST_INPUT, "--size"), options.seconds(time, "--search"), seed=asked.config.compare.seed)
+    try:
+        return replace(outcome, inputs=searching.search(asked, progress, limits, options.KEEP))
+    except PerfdiffError as error:
+        note = Note("not-searched", f"no inputs were searched: {error}")
+        return replace(outcome, findings=replace(outcome.findings, notes=(*outcome.findings.notes, note)))
 
 
 def _given(revisions: list[str] | None) -> list[str]:
@@ -212,126 +220,11 @@ def _commands_suggested(words: Sequence[str]) -> Iterator[None]:
         raise type(error)(f"{error}; {meant}", slug=error.slug, detail=error.detail) from error
 
 
-def _rehearse(revisions: tuple[str, ...], directory: Path, cache: Path, overrides: Overrides, *, quiet: bool) -> None:
+def _rehearse(revisions: tuple[str, ...], project: groups.Project, overrides: Overrides) -> None:
     """Print what the comparison would do."""
     from perfdiff.cli.rehearsal import rehearsed
 
-    with waiting.progress(quiet=quiet, verbose=False) as progress:
-        text = rehearsed(request(revisions, directory, cache, overrides, progress), progress, width=output.width(), colour=output.colour())
+    with waiting.progress(quiet=project.quiet, verbose=False) as progress:
+        asked = requests.request(revisions, project, overrides, progress)
+        text = rehearsed(asked, progress, width=output.width(), colour=output.colour())
     output.write(text)
-
-
-def compared(revisions: tuple[str, ...], directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> Outcome:
-    """Read the configuration that holds in `directory` and compare; known costs are no regression."""
-    return answered(request(revisions, directory, cache, overrides, progress), directory, overrides, progress)
-
-
-def answered(asked: Request, directory: Path, overrides: Overrides, progress: Progress) -> Outcome:
-    """Compare as asked; the costs that are known in `directory` are no regression."""
-    from perfdiff import pipeline
-
-    warn_of_few_runs(asked, progress)
-    outcome = pipeline.compare(asked, progress)
-    return replace(outcome, findings=acceptances.honoured(outcome.findings, directory.absolute(), overrides.file))
-
-
-def warn_of_few_runs(asked: Request, progress: Progress) -> None:
-    """Say it before anything is measured where no workload has the runs that a verdict on the time of calls needs."""
-    runs = max(workload.runs for workload in asked.config.workloads)
-    if runs < RUNS_FOR_TIME:
-        others = "whole runs and counts are" if asked.config.counters.software else "whole runs are"
-        needed = f"are too few for a verdict on the time of single calls, which needs at least {RUNS_FOR_TIME}"
-        progress.note(f"{runs} runs with probes a side {needed}; {others} compared all the same")
-
-
-def request(revisions: tuple[str, ...], directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> Request:
-    """Return what is asked of the pipeline, by the configuration that holds in `directory`."""
-    from perfdiff.revisions.repository import find_repository
-
-    repository = find_repository(directory)  # outside of one, no configuration is worth mending
-    changed = partial(repository.changed, revisions)
-    config = configuration.load(directory.absolute(), overrides=overrides, environment=os.environ, changed=changed)
-    if config.build_guessed_from:
-        progress.note(_guess(config))
-    from perfdiff.request import Request
-
-    project = configuration.project(directory.absolute(), overrides.file)
-    return Request(project, revisions, config, cache, _users_environment())
-
-
-def _users_environment() -> dict[str, str]:
-    """Return the environment that builds and workloads get: without the variable that threadpoolctl sets where it is imported."""
-    environment = dict(os.environ)
-    import_module("threadpoolctl")
-    for name in os.environ.keys() - environment.keys():
-        del os.environ[name]
-    return environment
-
-
-def _guess(config: Config) -> str:
-    """Say what no file says, and where it may be said; `perfdiff init` writes no file where one is there."""
-    told, has_file = config.build_guessed_from, config.source is not None
-    change = "[build] and [{}] say otherwise" if has_file else "`perfdiff init` writes down what can be changed"
-    unbuilt = (traits for traits in installed() if traits.name in config.languages and traits.unbuilt)
-    if not config.build.command and (language := next(unbuilt, None)):
-        return f"a {language.title} project, as {told} tells: {language.unbuilt}; {change.format(language.name)}"
-    how = "[build] command says otherwise" if has_file else "`perfdiff init` writes it down to be changed"
-    return f"building with '{config.build.command}', guessed from {told}; {how}"
-
-
-def overridden(
-    context: typer.Context, project: groups.Project, workloads: groups.Workload, repeats: groups.Repeats | None = None
-) -> Overrides:
-    """Return what the command line of a measuring command says over its configuration."""
-    return Overrides(
-        file=project.config,
-        build=project.build,
-        command=command_text(context.obj or []),
-        workloads=tuple(workloads.workload or ()),
-        parameters=options.parameters(workloads.param),
-        setup=workloads.setup,
-        prepare=workloads.prepare,
-        warmup=repeats.warmup if repeats else None,
-        runs=repeats.runs if repeats else None,
-        seed=workloads.seed,
-    )
-
-
-def command_text(words: list[str]) -> str | None:
-    """Return the words behind `--` as one shell command whose `{parameter}` places stay bare; a single word is a command already."""
-    if len(words) < 2:
-        return words[0] if words else None
-    return " ".join(_quoted(word) for word in words)
-
-
-def _quoted(word: str) -> str:
-    parts = PLACE.split(word)
-    # Every second part is the name of a place.
-    return "".join(f"{{{part}}}" if index % 2 else part and shlex.quote(part) for index, part in enumerate(parts)) or "''"
-
-
-def deliver(outcome: Outcome, places: Iterable[Destination], search: tuple[Block, ...] = ()) -> None:
-    """Write the report to each of its places; for GitHub also append its Markdown to the summary of the step that runs."""
-    for place in places:
-        output.write(rendered(outcome, place, search), place.file)
-        if place.form is options.Format.GITHUB and (summary := output.step_summary()):
-            output.append(rendered(outcome, Destination(options.Format.MARKDOWN, summary), search), summary)
-
-
-def headline(outcome: Outcome) -> str:
-    """Return the answer of a comparison in one sentence."""
-    from perfdiff.report import document
-
-    return document.headline(outcome.findings, outcome.consequences, outcome.inputs)
-
-
-def rendered(outcome: Outcome, place: Destination, search: tuple[Block, ...] = ()) -> str:
-    """Return the report of a comparison, with the `search` that led to it; in colour where it is text for a terminal that wants it."""
-    from perfdiff.report import document, renderers, terminal
-
-    samples = outcome.drawn if place.form in renderers.DRAWING else None
-    report = replace(document.build(outcome.findings, samples, outcome.consequences, outcome.inputs), search=search)
-    if place.form is options.Format.TEXT:
-        lines = None if place.full else terminal.PAGE
-        return terminal.render(report, width=output.width(place.file), colour=output.colour(place.file), lines=lines)
-    return renderers.RENDERERS[place.form](report)

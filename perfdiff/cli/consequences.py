@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from perfdiff import temporary
-from perfdiff.cli import acceptances, fleet, samples
+from perfdiff.cli import exits, fleet, options, samples
 from perfdiff.configuration import Overrides
 from perfdiff.errors import RecordingError, UsageError
 from perfdiff.records.remote import place
@@ -29,7 +29,7 @@ def check(production: Path | None) -> None:
 
 def drawn(outcome: Outcome, directory: Path, overrides: Overrides, production: Path | None, progress: Progress) -> Outcome:
     """Return an outcome with what it means by the budgets that hold in `directory`, and by the recordings in a folder."""
-    config = acceptances.configured_in(directory.absolute(), overrides.file)
+    config = options.configured(directory, Overrides(file=overrides.file))
     if not config.budgets and production is None:
         return outcome
     from perfdiff.analysis.annotations.budgets import consequences
@@ -52,3 +52,17 @@ def recorded_in_use(production: Path, seed: int, progress: Progress) -> Iterator
             yield fleet.of_one_version(production, room, seed, progress)
         else:
             yield samples.load([place(str(production))])
+
+
+def exit_code(outcome: Outcome, *, strict: bool) -> exits.ExitCode:
+    """Return the exit code of a comparison with its budgets, memory where it is asked, and what a search found, as bad as a regression."""
+    from perfdiff.analysis.annotations.consequences import BudgetStanding
+
+    budgets, memory = outcome.consequences, outcome.findings.memory
+    verdicts: list[str] = [outcome.findings.verdict, *([outcome.inputs.verdict] if outcome.inputs else [])]
+    if memory is not None and memory.decides:
+        verdicts.append({"more": "regression", "open": "inconclusive"}.get(memory.standing, "unchanged"))
+    if (budgets and budgets.some(BudgetStanding.EXCEEDED)) or "regression" in verdicts:
+        return exits.ExitCode.REGRESSION
+    is_open = "inconclusive" in verdicts or (budgets and budgets.some(BudgetStanding.OPEN, BudgetStanding.UNKNOWN))
+    return exits.ExitCode.INCONCLUSIVE if is_open and strict else exits.ExitCode.FINE

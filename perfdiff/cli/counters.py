@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +12,7 @@ import typer
 
 from perfdiff import configuration
 from perfdiff.cli import exits, options, output
+from perfdiff.cli.options import TextOrJson
 
 if TYPE_CHECKING:
     from perfdiff.collect.hosts.counters import Library, Trial
@@ -23,18 +22,11 @@ app = options.application()
 _SCHEMA = "perfdiff.counters/1"
 
 
-class Format(StrEnum):
-    """What the table is written in."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
 @app.command()
 def counters(
     events: Annotated[list[str] | None, typer.Argument(metavar="EVENT…", help="Events to try, by their PAPI names.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Try every event that PAPI knows on this machine.")] = False,
-    chosen: Annotated[Format, typer.Option("--format", help="Format of the answer.")] = Format.TEXT,
+    chosen: Annotated[TextOrJson, typer.Option("--format", help="Format of the answer.")] = TextOrJson.TEXT,
     repository: options.Repository = Path(),
     config: options.ConfigFile = None,
 ) -> None:
@@ -49,7 +41,7 @@ def counters(
         asked = tuple(events or _configured(repository, config))
         trials = trying.every() if every else trying.attempt(asked or trying.COMMON)
         library, usual = trying.library(), trying.usual()
-        output.write(_json(library, trials, usual) if chosen is Format.JSON else "\n".join(_lines(library, trials, usual)))
+        output.write(_json(library, trials, usual) if chosen is TextOrJson.JSON else "\n".join(_lines(library, trials, usual)))
         if asked and not every:
             trying.check_names(trials)
             missing = any(trial.state is trying.State.ABSENT for trial in trials)
@@ -58,7 +50,7 @@ def counters(
 
 def _configured(repository: Path, file: Path | None) -> tuple[str, ...]:
     overrides = configuration.Overrides(file=file)
-    config = configuration.load(repository.absolute(), overrides=overrides, environment=os.environ, measuring=False)
+    config = options.configured(repository, overrides)
     return config.counters.events or ()
 
 

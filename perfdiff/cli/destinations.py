@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from perfdiff.cli import options, output
 from perfdiff.cli.options import Format
+
+if TYPE_CHECKING:
+    from perfdiff.outcome import Outcome
+    from perfdiff.report.blocks import Block
 
 
 @dataclass(frozen=True)
@@ -33,3 +38,30 @@ def chosen(form: Format | None, files: Sequence[Path] | None, *, full: bool = Fa
 def written(destinations: Sequence[Destination]) -> tuple[Path, ...]:
     """Return the files that get reports."""
     return tuple(destination.file for destination in destinations if destination.file)
+
+
+def deliver(outcome: Outcome, places: Iterable[Destination], search: tuple[Block, ...] = ()) -> None:
+    """Write the report to each of its places; for GitHub also append its Markdown to the summary of the step that runs."""
+    for place in places:
+        output.write(rendered(outcome, place, search), place.file)
+        if place.form is Format.GITHUB and (summary := output.step_summary()):
+            output.append(rendered(outcome, Destination(Format.MARKDOWN, summary), search), summary)
+
+
+def headline(outcome: Outcome) -> str:
+    """Return the answer of a comparison in one sentence."""
+    from perfdiff.report import document
+
+    return document.headline(outcome.findings, outcome.consequences, outcome.inputs)
+
+
+def rendered(outcome: Outcome, place: Destination, search: tuple[Block, ...] = ()) -> str:
+    """Return the report of a comparison, with the `search` that led to it; in colour where it is text for a terminal that wants it."""
+    from perfdiff.report import document, renderers, terminal
+
+    samples = outcome.drawn if place.form in renderers.DRAWING else None
+    report = replace(document.build(outcome.findings, samples, outcome.consequences, outcome.inputs), search=search)
+    if place.form is Format.TEXT:
+        lines = None if place.full else terminal.PAGE
+        return terminal.render(report, width=output.width(place.file), colour=output.colour(place.file), lines=lines)
+    return renderers.RENDERERS[place.form](report)

@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +13,7 @@ import typer
 
 from perfdiff import configuration
 from perfdiff.cli import exits, options, output
+from perfdiff.cli.options import TextOrJson
 from perfdiff.configuration import Overrides
 
 if TYPE_CHECKING:
@@ -24,20 +24,13 @@ app = options.application()
 _SCHEMA = "perfdiff.doctor/1"
 
 
-class Format(StrEnum):
-    """What the checks are written in."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
 @app.command()
 def doctor(
     config: options.ConfigFile = None,
     repository: options.Repository = Path(),
     cache: options.Cache = None,
     cluster: options.Cluster = None,
-    chosen: Annotated[Format, typer.Option("--format", help="Format of the answer.")] = Format.TEXT,
+    chosen: Annotated[TextOrJson, typer.Option("--format", help="Format of the answer.")] = TextOrJson.TEXT,
 ) -> None:
     """Say what can be measured on this machine, what is missing, and what to do about it.
 
@@ -51,22 +44,22 @@ def doctor(
             possible = _of_workers(cluster, chosen)
             raise typer.Exit(exits.ExitCode.FINE if possible else exits.ExitCode.NOT_MEASURED)
         directory = repository.absolute()
-        found = configuration.load(directory, overrides=Overrides(file=config), environment=os.environ, measuring=False)
+        found = options.configured(directory, Overrides(file=config))
         place = configuration.project(directory, config)
         checks = examination.examine(options.cache_folder(cache), os.environ, place, found)
         possible = examination.can_compare(checks)
         ends = _ends(possible=possible, has_checkout=examination.has_checkout(checks))
-        output.write(_json(checks, possible=possible) if chosen is Format.JSON else "\n".join([*_rows(checks), "", ends]))
+        output.write(_json(checks, possible=possible) if chosen is TextOrJson.JSON else "\n".join([*_rows(checks), "", ends]))
         raise typer.Exit(exits.ExitCode.FINE if possible else exits.ExitCode.NOT_MEASURED)
 
 
-def _of_workers(address: str, chosen: Format) -> bool:
+def _of_workers(address: str, chosen: TextOrJson) -> bool:
     """Write what each worker of a cluster can measure, and return whether any can."""
     from perfdiff.cluster import workers
 
     found = workers.examined(address)
     possible = any(each.can_measure for each in found)
-    if chosen is Format.JSON:
+    if chosen is TextOrJson.JSON:
         told = [
             {
                 "name": each.worker.name,

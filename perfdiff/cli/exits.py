@@ -17,7 +17,6 @@ from perfdiff.errors import OutOfTimeError, PerfdiffError, UsageError
 if TYPE_CHECKING:
     from perfdiff.analysis.findings import Verdict
     from perfdiff.analysis.series import Standing
-    from perfdiff.outcome import Outcome
 
 
 class ExitCode(IntEnum):
@@ -39,20 +38,6 @@ def of_verdict(verdict: Verdict | str, *, strict: bool) -> ExitCode:
     if verdict == "inconclusive" and strict:
         return ExitCode.INCONCLUSIVE
     return ExitCode.FINE
-
-
-def of_outcome(outcome: Outcome, *, strict: bool) -> ExitCode:
-    """Return the exit code of a comparison with its budgets, memory where it is asked, and what a search found, as bad as a regression."""
-    from perfdiff.analysis.annotations.consequences import BudgetStanding
-
-    budgets, memory = outcome.consequences, outcome.findings.memory
-    verdicts: list[str] = [outcome.findings.verdict, *([outcome.inputs.verdict] if outcome.inputs else [])]
-    if memory is not None and memory.decides:
-        verdicts.append({"more": "regression", "open": "inconclusive"}.get(memory.standing, "unchanged"))
-    if (budgets and budgets.some(BudgetStanding.EXCEEDED)) or "regression" in verdicts:
-        return ExitCode.REGRESSION
-    is_open = "inconclusive" in verdicts or (budgets and budgets.some(BudgetStanding.OPEN, BudgetStanding.UNKNOWN))
-    return ExitCode.INCONCLUSIVE if is_open and strict else ExitCode.FINE
 
 
 def of_standing(standing: Standing, *, strict: bool) -> ExitCode:

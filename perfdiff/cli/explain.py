@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import acceptances, comparison, exits, options, output, suggestions, waiting
+from perfdiff.cli import acceptances, exits, groups, options, output, requests, suggestions, waiting
 from perfdiff.configuration import Overrides
 from perfdiff.errors import UsageError
-from perfdiff.progress import Progress
 from perfdiff.records.function_names import is_named
 
 if TYPE_CHECKING:
@@ -56,7 +54,7 @@ def explain(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 ) -> None:
     """Tell what the last comparison, or another one, knows of a function."""
     with exits.exceptions_become_codes(repository):
-        folder, command = options.cache_folder(cache), comparison.command_text(context.obj or [])
+        folder, command = options.cache_folder(cache), requests.command_text(context.obj or [])
         if not revisions and (command or build or param):
             raise UsageError(
                 "a workload or a build says which comparison of two revisions is meant: name these as well, or leave it out for the last "
@@ -66,19 +64,12 @@ def explain(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             if revisions:
                 overrides = Overrides(file=config, build=build, command=command, parameters=options.parameters(param))
-                outcome = comparison.compared(tuple(revisions), repository, folder, overrides, progress)
+                asked = requests.request(tuple(revisions), groups.Project(repository=repository, cache=cache), overrides, progress)
+                outcome = acceptances.compared(asked, repository, overrides, progress)
             else:
-                outcome = last(repository.absolute(), folder, config, progress)
+                outcome = requests.last(repository, folder, config, progress)
                 outcome = replace(outcome, findings=acceptances.honoured(outcome.findings, repository.absolute(), config))
         output.write(explanation(outcome, function))
-
-
-def last(directory: Path, cache: Path, file: Path | None, progress: Progress) -> Outcome:
-    """Return the last comparison of the repository at `directory`, with known costs as they were found."""
-    from perfdiff import outcome
-
-    config = configuration.load(directory, overrides=Overrides(file=file), environment=os.environ, measuring=False)
-    return outcome.last(directory, cache, config, progress)
 
 
 def explanation(outcome: Outcome, function: str) -> str:

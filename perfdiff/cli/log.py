@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import comparison, exits, groups, options, output, recordings, suggestions
-from perfdiff.cli.annotate import chosen_metrics
+from perfdiff.cli import exits, groups, options, output, recordings, requests, suggestions
 from perfdiff.config import CompareConfig
 from perfdiff.errors import MeasurementError, UsageError
 from perfdiff.records.function_names import is_named
@@ -48,15 +45,6 @@ them, and the last revision of the stretch before. So every change is judged by 
 """
 
 
-class Form(StrEnum):
-    """What a history is written in."""
-
-    TEXT = "text"
-    JSON = "json"
-    SVG = "svg"
-    PNG = "png"
-
-
 @app.command(help=_HELP)
 @groups.expanded
 def log(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
@@ -75,7 +63,7 @@ def log(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         list[str] | None, typer.Option("--metric", metavar="NAME", help="Follow this metric (may be repeated), or `all`; or `growth`.")
     ] = None,
     output_file: options.Drawn = None,
-    form: Annotated[Form | None, typer.Option("--format", help="Form of the history.")] = None,
+    form: Annotated[options.Drawable | None, typer.Option("--format", help="Form of the history.")] = None,
     cluster: options.Cluster = None,
     *,
     workloads: groups.Workload,
@@ -85,18 +73,18 @@ def log(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     """Record revisions and tell the history of a function."""
     with exits.exceptions_become_codes(project.repository):
         by_growth = _is_growth(metric or [])
-        metrics = () if by_growth else chosen_metrics(metric or [])
-        chosen = chosen_form(form, output_file)
-        overrides = comparison.overridden(context, project, workloads, repeats)
+        metrics = () if by_growth else options.chosen_metrics(metric or [])
+        chosen = options.drawable(form, output_file)
+        overrides = requests.overridden(context, project, workloads, repeats)
         overrides = replace(overrides, cluster=cluster)
         with project.progress() as progress:
             wanted = options.wanted(revisions, since=since, tags=tags, most=most)
-            limits = recordings.limits(project.repository, overrides)
+            limits = options.configured(project.repository, overrides).compare
             if by_growth:
-                counted = recordings.counted(wanted, project.repository, project.cache_folder, overrides, progress)
+                counted = recordings.counted(wanted, project, overrides, progress)
                 told = growth_of(function, counted, limits)
             else:
-                recorded = recordings.recorded(wanted, project.repository, project.cache_folder, overrides, progress)
+                recorded = recordings.recorded(wanted, project, overrides, progress)
                 progress.stage("annotating", None)
                 told = history_of(function, recorded.found, metrics, limits, recorded.relay)
         from perfdiff.report import history, history_plot
@@ -109,17 +97,6 @@ def _is_growth(metrics: Sequence[str]) -> bool:
     if options.GROWTH in metrics and len(set(metrics)) > 1:
         raise UsageError("growth is counted, other metrics are recorded: follow it alone", slug="growth-alone")
     return options.GROWTH in metrics
-
-
-def chosen_form(form: Form | None, output_file: Path | None) -> Form:
-    """Return the form asked for, or that of the output's suffix; raise UsageError where it cannot be written there."""
-    if output_file:
-        output.check(output_file)
-    suffix = output_file.suffix.lower().removeprefix(".") if output_file else ""
-    chosen = form or (Form(suffix) if suffix in {each.value for each in Form} else Form.TEXT)
-    if chosen is Form.PNG and output_file is None:
-        raise UsageError("a PNG cannot be shown here; name a file with -o", slug="format-unknown")
-    return chosen
 
 
 def history_of(

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from perfdiff.cli import suggestions
-from perfdiff.configuration import settings
+from perfdiff import configuration
+from perfdiff.cli import output, suggestions
+from perfdiff.config import Config
+from perfdiff.configuration import Overrides, settings
+from perfdiff.configuration.checking import COMMAND_LINE, checked
 from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,6 +22,22 @@ if TYPE_CHECKING:
 
 
 FormT = TypeVar("FormT")
+
+
+class TextOrJson(StrEnum):
+    """What an answer is written in, for people or for programs."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class Drawable(StrEnum):
+    """What a result is written in that can be drawn."""
+
+    TEXT = "text"
+    JSON = "json"
+    SVG = "svg"
+    PNG = "png"
 
 
 class Format(StrEnum):
@@ -131,6 +150,8 @@ Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Report every ste
 
 
 MOST_REVISIONS = 20
+KEEP = Path("perfdiff-inputs")  # inputs that a search finds
+LARGEST_INPUT = "64k"
 GROWTH = "growth"  # what `log` and `bisect` follow, beside metrics, by counts of lines
 
 
@@ -173,3 +194,60 @@ def wanted(words: list[str] | None, *, since: str | None, tags: bool, most: int)
     from perfdiff.revisions.lineage import RevisionRange
 
     return RevisionRange(tuple(words or ()), since, tags, most)
+
+
+def configured(directory: Path, overrides: Overrides) -> Config:
+    """Return the configuration that holds in `directory`, as the command line overrides it; what to measure it need not say."""
+    return configuration.load(directory.absolute(), overrides=overrides, environment=os.environ, measuring=False)
+
+
+def check_metric(metric: str | None, metrics: Iterable[str] | None = None) -> None:
+    """Raise UsageError where a metric or counter is none of `metrics`, of all where these are not given."""
+    from perfdiff.records.metrics import METRICS
+
+    names = tuple(metrics or METRICS)
+    if metric is not None and metric not in names:
+        raise UsageError(
+            f"there is no metric '{metric}'; there are {', '.join(names)}{configuration.nearest(metric, names)}", slug="unknown-metric"
+        )
+
+
+def chosen_metrics(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the metrics to annotate, `all` of them or those named, none for the usual ones; raise UsageError where one is unknown."""
+    from perfdiff.records.metrics import METRICS
+
+    of_calls = tuple(name for name, metric in METRICS.items() if metric.per_call)
+    for name in names:
+        if name != "all":
+            check_metric(name, of_calls)
+    return of_calls if "all" in names else tuple(dict.fromkeys(names))
+
+
+def asks_counts(metrics: Sequence[str]) -> bool:
+    """Return whether metrics are named that counted runs alone have."""
+    from perfdiff.records.metrics import COUNTED
+
+    return not set(metrics).isdisjoint(COUNTED)
+
+
+def drawable(given: Drawable | None, output_file: Path | None) -> Drawable:
+    """Return the form asked for, or that of the output's suffix; raise UsageError where it cannot be written there."""
+    if output_file:
+        output.check(output_file)
+    suffix = output_file.suffix.lower().removeprefix(".") if output_file else ""
+    chosen = given or (Drawable(suffix) if suffix in list(Drawable) else Drawable.TEXT)
+    if chosen is Drawable.PNG and output_file is None:
+        raise UsageError("a PNG cannot be shown here; name a file with -o", slug="format-unknown")
+    return chosen
+
+
+def seconds(text: str, option: str) -> float:
+    """Return the seconds that a text of an option says; raise ConfigError where it is no time."""
+    time_s: float = checked(settings.parse(settings.TIME, text), settings.TIME, COMMAND_LINE, option)
+    return time_s
+
+
+def size(text: str, option: str) -> int:
+    """Return the bytes that a text of an option says; raise ConfigError where it is no size."""
+    largest: int = checked(settings.parse(settings.SIZE, text), settings.SIZE, COMMAND_LINE, option)
+    return largest

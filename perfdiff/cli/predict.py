@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from perfdiff import configuration
-from perfdiff.cli import check, consequences, exits, options, output, samples, suggestions, waiting
-from perfdiff.cli.explain import last
+from perfdiff.cli import consequences, exits, options, output, requests, samples, saved, suggestions, waiting
+from perfdiff.cli.options import TextOrJson
 from perfdiff.errors import UsageError
 from perfdiff.records.function_names import is_named, readings
 from perfdiff.records.remote import place
@@ -57,14 +56,7 @@ _TIME_OF_CALL = re.compile(rf"({_NUMBER})\s*({_UNIT})\b")
 _RECORDED = (".bin", ".parquet")  # suffixes of files of recorded calls
 
 
-class Form(StrEnum):
-    """What the prediction is written in."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-_SUFFIXES = {".txt": Form.TEXT, ".json": Form.JSON}
+_SUFFIXES = {".txt": TextOrJson.TEXT, ".json": TextOrJson.JSON}
 
 
 @app.command(help=_HELP)
@@ -96,7 +88,7 @@ def predict(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     workload: Annotated[
         str | None, typer.Option("--workload", metavar="NAME", autocompletion=suggestions.workloads, help="Only runs of this workload.")
     ] = None,
-    form: Annotated[Form | None, typer.Option("--format", help="Format of the prediction.")] = None,
+    form: Annotated[TextOrJson | None, typer.Option("--format", help="Format of the prediction.")] = None,
     output_file: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write it here; .json chooses the format.")
     ] = None,
@@ -168,7 +160,7 @@ def _recorded(source: str | None, repository: Path, cache: Path, config: Path | 
     if source is not None:
         progress.stage("reading samples", None)
         return samples.load([place(source)])
-    recorded = last(repository.absolute(), cache, config, progress).recorded
+    recorded = requests.last(repository, cache, config, progress).recorded
     if recorded is None:
         raise UsageError("the last comparison measured nothing, so nothing can be learnt from it", slug="nothing-to-predict")
     return recorded
@@ -200,7 +192,7 @@ def _by_recording(recorded: Recorded, wanted: _Wanted, seed: int) -> Predicted:
 def _by_file(file: Path, wanted: _Wanted, seed: int) -> Predicted:
     from perfdiff.analysis.annotations.predicting import PredictionRequest, by_annotations
 
-    rules = check.saved(file)
+    rules = saved.load(file)
     if wanted.subject is None or wanted.of_run or wanted.changes or not isinstance(rules, list):
         raise UsageError("a file of annotations predicts calls of a function that it names", slug="nothing-to-predict")
     name, metric = _of_annotations(wanted.subject, rules)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perfdiff.cli import comparison, exits, groups, options, output, recordings, suggestions
-from perfdiff.cli.log import Form, chosen_form
+from perfdiff.cli import exits, groups, options, output, recordings, requests, suggestions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +46,7 @@ def profile(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     since: options.Since = None,
     most: options.Most = options.MOST_REVISIONS,
     output_file: options.Drawn = None,
-    form: Annotated[Form | None, typer.Option("--format", help="Form of the profile.")] = None,
+    form: Annotated[options.Drawable | None, typer.Option("--format", help="Form of the profile.")] = None,
     cluster: options.Cluster = None,
     *,
     workloads: groups.Workload,
@@ -56,19 +55,18 @@ def profile(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 ) -> None:
     """Record one revision or several and show their profile."""
     with exits.exceptions_become_codes(project.repository):
-        chosen = chosen_form(form, output_file)
-        overrides = comparison.overridden(context, project, workloads, repeats)
+        chosen = options.drawable(form, output_file)
+        overrides = requests.overridden(context, project, workloads, repeats)
         overrides = replace(overrides, cluster=cluster)
         with project.progress() as progress:
-            folder = project.cache_folder
             if since or tags or _are_several(revisions or (), project.repository):
                 wanted = options.wanted(revisions, since=since, tags=tags, most=most)
-                recorded = recordings.recorded(wanted, project.repository, folder, overrides, progress)
+                recorded = recordings.recorded(wanted, project, overrides, progress)
             else:
-                recorded = recordings.alone(next(iter(revisions or ()), None), project.repository, folder, overrides, progress)
-            limits = recordings.limits(project.repository, overrides)
+                recorded = recordings.alone(next(iter(revisions or ()), None), project, overrides, progress)
+            limits = options.configured(project.repository, overrides).compare
             found = _profiles(recorded, limits, progress)
-            has_classes = chosen is Form.JSON or (chosen is Form.TEXT and len(recorded.found) == 1)
+            has_classes = chosen is options.Drawable.JSON or (chosen is options.Drawable.TEXT and len(recorded.found) == 1)
             known = _classes(recorded.found, limits) if has_classes else {}
         from perfdiff.report import profile as report
         from perfdiff.report import profile_plot

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perfdiff import configuration
-from perfdiff.cli import comparison, exits, groups, options, output, suggestions, waiting
+from perfdiff.cli import exits, groups, options, output, requests, suggestions, waiting
 from perfdiff.config import PLACE
 from perfdiff.configuration import Overrides
 from perfdiff.errors import UsageError
@@ -96,7 +95,7 @@ def record(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         progress = Silent() if project.quiet else waiting.LineProgress(sys.stderr, verbose=project.verbose)
         if not is_surveyed:
             overrides = replace(overrides, command=PLACE.sub("place", command))
-        asked = comparison.request((revision,) if revision else (), project.repository, project.cache_folder, overrides, progress)
+        asked = requests.request((revision,) if revision else (), project, overrides, progress)
         ended = recorded(
             asked,
             RecordingOrder(
@@ -120,9 +119,8 @@ def record(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 
 def _is_surveyed(asked: bool | None, functions: list[str], repository: Path, overrides: Overrides) -> bool:
     """Return whether workloads choose the probes: where there are any, unless functions are named or it is not wanted."""
-    import os
 
-    workloads = configuration.load(repository.absolute(), overrides=overrides, environment=os.environ, measuring=False).workloads
+    workloads = options.configured(repository, overrides).workloads
     if asked and not workloads:
         raise UsageError("a survey runs workloads, and none is configured; `perfdiff init` writes a file for them", slug="no-survey")
     return bool(workloads) and (not functions if asked is None else asked)

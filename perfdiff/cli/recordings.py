@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from perfdiff import configuration
-from perfdiff.cli import comparison
-from perfdiff.config import CompareConfig
+from perfdiff.cli import groups, requests, samples
 from perfdiff.configuration import Overrides
-from perfdiff.errors import MeasurementError
+from perfdiff.errors import MeasurementError, UsageError
 from perfdiff.progress import Progress
+from perfdiff.records import remote
 
 if TYPE_CHECKING:
     from perfdiff.analysis.annotations.history import Recording
     from perfdiff.analysis.trends.growth_history import Counted
+    from perfdiff.records.recorded import Recorded
     from perfdiff.records.relay import Relay
     from perfdiff.records.schema import Revision
     from perfdiff.request import Request
@@ -34,14 +32,14 @@ class Recordings:
     relay: Relay | None = None
 
 
-def recorded(wanted: RevisionRange, directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> Recordings:
+def recorded(wanted: RevisionRange, project: groups.Project, overrides: Overrides, progress: Progress) -> Recordings:
     """Record the revisions, oldest first, each with all functions that its workloads call; see `_each`.
 
     The workers of a cluster record several at the same time.
     """
     from perfdiff import clustered, pipeline
 
-    asked = comparison.request((), directory, cache, overrides, progress)
+    asked = requests.request((), project, overrides, progress)
     if asked.config.cluster.address is None:
         return Recordings(_each(wanted, asked, progress, lambda request: pipeline.record(request, progress)))
     from perfdiff.records.relay import repeated
@@ -54,11 +52,11 @@ def recorded(wanted: RevisionRange, directory: Path, cache: Path, overrides: Ove
     return Recordings([(revision, relay.recorded(place)) for place, (revision, _) in enumerate(same)], relay)
 
 
-def alone(name: str | None, directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> Recordings:
+def alone(name: str | None, project: groups.Project, overrides: Overrides, progress: Progress) -> Recordings:
     """Record one revision, the working tree where none is named."""
     from perfdiff import clustered, pipeline
 
-    asked = comparison.request((name,) if name else (), directory, cache, overrides, progress)
+    asked = requests.request((name,) if name else (), project, overrides, progress)
     if asked.config.cluster.address is None:
         found = pipeline.record(asked, progress)
         return Recordings([(found.experiment.base, found)])
@@ -67,12 +65,12 @@ def alone(name: str | None, directory: Path, cache: Path, overrides: Overrides, 
     return Recordings([] if isinstance(made, str) else [(made.experiment.base, made)], relay)
 
 
-def counted(wanted: RevisionRange, directory: Path, cache: Path, overrides: Overrides, progress: Progress) -> list[Counted]:
+def counted(wanted: RevisionRange, project: groups.Project, overrides: Overrides, progress: Progress) -> list[Counted]:
     """Count the places of the revisions, oldest first; see `_each`."""
     from perfdiff import trending
     from perfdiff.records.schema import Side
 
-    asked = comparison.request((), directory, cache, overrides, progress)
+    asked = requests.request((), project, overrides, progress)
     return _each(wanted, asked, progress, lambda request: trending.count(request, progress).sides[Side.BASE])
 
 
@@ -118,6 +116,22 @@ def _same(wanted: RevisionRange, asked: Request) -> Iterator[tuple[Revision, int
         before = own
 
 
-def limits(directory: Path, overrides: Overrides) -> CompareConfig:
-    """Return when a difference counts, by the configuration that holds in `directory`."""
-    return configuration.load(directory.absolute(), overrides=overrides, environment=os.environ, measuring=False).compare
+def of_words(
+    subjects: Sequence[str], project: groups.Project, overrides: Overrides, progress: Progress, *, counts: bool = False
+) -> Recorded:
+    """Return the samples that the words mean, or measure the revision that they name; with `counts`, in counted runs as well."""
+    paths = [remote.place(subject) for subject in subjects]
+    if paths and any(samples.is_samples(path) for path in paths):
+        if overrides.command is not None:
+            raise UsageError("a command behind `--` runs a revision; samples are recorded already", slug="samples-apart")
+        progress.stage("reading samples", None)
+        return samples.load(paths)
+    if len(subjects) > 1:
+        raise UsageError(
+            f"{' and '.join(subjects)} are two revisions: give one, or samples that exist; `perfdiff {' '.join(subjects)}` compares them",
+            slug="bad-specification",
+        )
+    from perfdiff import pipeline
+
+    asked = requests.request(tuple(subjects), project, overrides, progress)
+    return pipeline.record(replace(asked, is_counted=counts), progress)

@@ -39,7 +39,7 @@ def load(paths: Sequence[Folder], engine: Engine | None = None) -> Recorded:
     return log_experiment.from_logs({Side.BASE: _logs(paths)})
 
 
-def load_pair(base: Folder, head: Folder, engine: Engine | None = None) -> Recorded:
+def load_pair(base: Folder, head: Folder) -> Recorded:
     """Return base's samples against head's; one experiment given twice is taken as it is."""
     from perfdiff.condensing import condensed
     from perfdiff.records import log_experiment, pairing
@@ -52,11 +52,11 @@ def load_pair(base: Folder, head: Folder, engine: Engine | None = None) -> Recor
     if kinds == {False}:
         return log_experiment.from_logs({Side.BASE: _logs([base]), Side.HEAD: _logs([head])})
     if _is_same(base, head):
-        found = condensed(base, engine)
+        found = condensed(base)
         if len(found.sides) > 1:
             return found
         raise UsageError(f"'{base}' was recorded of one version alone; give the samples of another one, too", slug="samples-missing")
-    return pairing.paired(condensed(base, engine), condensed(head, engine))
+    return pairing.paired(condensed(base), condensed(head))
 
 
 def _require_reachable(paths: Sequence[Folder]) -> None:

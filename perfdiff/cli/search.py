@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perfdiff.cli import comparison, exits, groups, inputs_found, options, output, suggestions
+from perfdiff.cli import exits, groups, options, output, requests, suggestions
 
 if TYPE_CHECKING:
     from perfdiff.fuzzing.findings import SearchFindings
@@ -52,12 +52,12 @@ def search(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         ),
     ] = None,
     time: Annotated[str, typer.Option("--time", metavar="TIME", help="Search for so long: 90s, 5m, 1h; builds come on top.")] = "5m",
-    size: Annotated[str, typer.Option("--size", metavar="BYTES", help="The largest inputs to try: 16k, 64k, 1M.")] = inputs_found.SIZE,
+    size: Annotated[str, typer.Option("--size", metavar="BYTES", help="The largest inputs to try: 16k, 64k, 1M.")] = options.LARGEST_INPUT,
     inputs: Annotated[
         int | None,
         typer.Option("--inputs", metavar="N", min=1, help="Try so many inputs instead: the same ones each time, whatever they take."),
     ] = None,
-    keep: Annotated[Path, typer.Option("--keep", metavar="FOLDER", help="Write the inputs that are found here.")] = inputs_found.KEEP,
+    keep: Annotated[Path, typer.Option("--keep", metavar="FOLDER", help="Write the inputs that are found here.")] = options.KEEP,
     output_file: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the result here; .md and .json choose the format.")
     ] = None,
@@ -72,15 +72,15 @@ def search(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         if output_file:
             output.check(output_file)
         chosen = options.report_format(form, output_file, _SUFFIXES)
-        largest, seconds = inputs_found.size(size, "--size"), inputs_found.seconds(time, "--time")
+        largest, seconds = options.size(size, "--size"), options.seconds(time, "--time")
         if inputs is not None:
             seconds = math.inf
-        overrides = comparison.overridden(context, project, workloads)
+        overrides = requests.overridden(context, project, workloads)
         with project.progress() as progress:
             from perfdiff import searching
             from perfdiff.fuzzing.search import SearchLimits
 
-            asked = comparison.request(tuple(revisions or ()), project.repository, project.cache_folder, overrides, progress)
+            asked = requests.request(tuple(revisions or ()), project, overrides, progress)
             findings = searching.search(asked, progress, SearchLimits(largest, seconds, inputs, asked.config.compare.seed), keep)
         from perfdiff.report import slow_inputs
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perfdiff.cli import comparison, exits, groups, options, output, suggestions
+from perfdiff.cli import exits, groups, options, output, requests, suggestions
 from perfdiff.records.function_names import is_named
 
 if TYPE_CHECKING:
@@ -83,11 +83,11 @@ def trends(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         if output_file:
             output.check(output_file)
         chosen = options.report_format(form, output_file, _SUFFIXES)
-        overrides = comparison.overridden(context, project, workloads)
+        overrides = requests.overridden(context, project, workloads)
         with project.progress() as progress:
             from perfdiff import trending
 
-            asked = comparison.request(tuple(revisions or ()), project.repository, project.cache_folder, overrides, progress)
+            asked = requests.request(tuple(revisions or ()), project, overrides, progress)
             named = {name: partial(is_named, name) for name in calls or ()}
             found = trending.trends(asked, progress, alpha=alpha, calls=named, instances=instances)
         output.write(rendered(found, chosen, output_file), output_file)

@@ -20,11 +20,10 @@ from perfdiff.cluster.relaying import Relaying
 from perfdiff.cluster.workers import Worker
 from perfdiff.collect.runs import caveats
 from perfdiff.collect.runs.collector import Collector
-from perfdiff.collect.runs.schedule import Slot
+from perfdiff.collect.runs.schedule import Block, Made, Pair, Slot
 from perfdiff.engines.cluster import Cluster as Engine
 from perfdiff.errors import MeasurementError
 from perfdiff.measuring.bench import Bench
-from perfdiff.measuring.making import Block, Made, Pair
 from perfdiff.measuring.site import Recipe, Site, Variant
 from perfdiff.progress import Progress
 from perfdiff.records.differences import Skipped

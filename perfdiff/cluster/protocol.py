@@ -9,6 +9,7 @@ from pathlib import Path
 from perfdiff.build.kinds import Kind
 from perfdiff.build.parcels import Parcel
 from perfdiff.collect.choosing.subjects import Subjects
+from perfdiff.collect.runs.schedule import Made, Pair
 from perfdiff.config import Config
 from perfdiff.errors import (
     BuildError,
@@ -20,7 +21,6 @@ from perfdiff.errors import (
     StoreError,
     WorkloadError,
 )
-from perfdiff.measuring.making import Made, Pair
 from perfdiff.measuring.site import Recipe
 from perfdiff.records.differences import Skipped
 from perfdiff.records.schema import Environment, Note

@@ -11,11 +11,11 @@ from perfdiff.collect.execution.executor import Executor
 from perfdiff.collect.runs import workloads
 from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.inputs import InputFiles
+from perfdiff.collect.runs.targets import Targets
 from perfdiff.collect.serving.services import Services
 from perfdiff.collect.trees.upkeep import Upkeep
 from perfdiff.config import WorkloadConfig
 from perfdiff.languages.packs import Packs
-from perfdiff.measuring.site import Targets
 from perfdiff.progress import Stopwatch
 from perfdiff.records.schema import Point, Side
 from perfdiff.request import Request

@@ -12,8 +12,9 @@ import numpy as np
 from perfdiff import processes
 from perfdiff.collect.recordings.assembly import Assembly
 from perfdiff.collect.runs import schedule, workloads
+from perfdiff.collect.runs.schedule import Block
 from perfdiff.measuring.bench import Bench
-from perfdiff.measuring.making import Block, PairMaker
+from perfdiff.measuring.making import PairMaker
 from perfdiff.measuring.site import Recipe
 from perfdiff.records.differences import Skipped
 from perfdiff.records.schema import Point, Run

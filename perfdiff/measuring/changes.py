@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from perfdiff.build.builder import Built
+from perfdiff.build.built import Built
 from perfdiff.collect.built import toolchain
 from perfdiff.collect.choosing.subjects import Subjects, cleared
 from perfdiff.languages.protocol import CodeComparison, Program

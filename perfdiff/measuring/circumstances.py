@@ -17,9 +17,10 @@ import numpy as np
 
 from perfdiff.analysis.verdicts.succession import points_slower_in_turn
 from perfdiff.collect.runs.schedule import Slot
+from perfdiff.collect.runs.targets import Targets
 from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.measuring.bench import Bench
-from perfdiff.measuring.site import Site, Targets
+from perfdiff.measuring.site import Site
 from perfdiff.records.schema import Phase, Point, Run, Side
 from perfdiff.records.thresholds import AGAIN
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from perfdiff.build.builder import Built
+from perfdiff.build.built import Built
 from perfdiff.collect.built import reach
-from perfdiff.collect.built.workshop import Probes
 from perfdiff.collect.choosing import folding
+from perfdiff.collect.choosing.subjects import Probes
 from perfdiff.collect.choosing.vicinity import vicinity
 from perfdiff.collect.counts.counted import Counted
 from perfdiff.collect.runs.collector import Collector

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -12,27 +12,14 @@ from perfdiff import processes
 from perfdiff.collect.runs import caveats
 from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.disturbance import Referee
-from perfdiff.collect.runs.schedule import Slot
+from perfdiff.collect.runs.schedule import Block, Made, Pair
 from perfdiff.collect.runs.spread import Spread
 from perfdiff.measuring import variants
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.duets import APART, Duets
 from perfdiff.measuring.site import Recipe, Site, Variant
-from perfdiff.records.recording import Recording
 from perfdiff.records.schema import Machine, Note, Run
 from perfdiff.statistics.pairs import next_look
-
-Pair = Sequence[Slot]  # of all sides at one point in one phase; never crosses machines
-Block = Sequence[Pair]
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """The runs of a pair with what their processes recorded, and how many seconds they took."""
-
-    pair: Pair
-    runs: list[tuple[Run, list[Recording]]]
-    seconds: float
 
 
 class PairMaker(Protocol):

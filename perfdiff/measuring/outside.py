@@ -13,7 +13,7 @@ from collections.abc import Iterable, Set
 from contextlib import ExitStack
 from pathlib import Path
 
-from perfdiff.build.jobs import OUTCOME
+from perfdiff.build.holdings import OUTCOME
 from perfdiff.collect.runs.schedule import Slot
 from perfdiff.collect.trees.differences import elsewhere, inside
 from perfdiff.errors import DiskFilledError, WorkloadError

@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from perfdiff.collect.built.workshop import Probes
 from perfdiff.collect.choosing.callmap import CallMap
-from perfdiff.collect.choosing.subjects import Subjects
+from perfdiff.collect.choosing.subjects import Probes, Subjects
 from perfdiff.collect.recordings import marks
 from perfdiff.collect.recordings.assembly import Assembly
 from perfdiff.collect.recordings.marks import MarkedRun
 from perfdiff.collect.runs.schedule import Slot
 from perfdiff.collect.runs.suitecases import SuiteCase, in_processes, together
+from perfdiff.collect.runs.targets import Targets
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.measuring.bench import Bench
-from perfdiff.measuring.site import Site, Targets
+from perfdiff.measuring.site import Site
 from perfdiff.records import plan
 from perfdiff.records.recording import Recording
 from perfdiff.records.schema import Phase, Point

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 
-from perfdiff.build.builder import Built
+from perfdiff.build.built import Built
 from perfdiff.collect.built.toolchain import Toolchain
-from perfdiff.collect.built.workshop import Probes
-from perfdiff.collect.choosing.subjects import Subjects
+from perfdiff.collect.choosing.subjects import Probes, Subjects
 from perfdiff.collect.choosing.survey import Selection
 from perfdiff.collect.hosts import machine
-from perfdiff.collect.runs.targets import Target
+from perfdiff.collect.runs.targets import Targets
 from perfdiff.languages.protocol import CodeComparison
 from perfdiff.records import plan
 from perfdiff.records.differences import Skipped
 from perfdiff.records.endless import EndlessCase
 from perfdiff.records.reach import Reach
-from perfdiff.records.schema import Environment, Folded, Note, Phase, Side
-
-Targets = Mapping[tuple[Phase, Side], Target]
+from perfdiff.records.schema import Environment, Folded, Note, Side
 
 
 @dataclass(frozen=True, slots=True)

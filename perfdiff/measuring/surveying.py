@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff.collect.built import reach
-from perfdiff.collect.built.workshop import Probes
 from perfdiff.collect.choosing import folding, survey, tally
 from perfdiff.collect.choosing.rates import Rate
+from perfdiff.collect.choosing.subjects import Probes
 from perfdiff.collect.choosing.survey import Budget, Survey
 from perfdiff.collect.choosing.tally import Tally
 from perfdiff.collect.counts.abreast import Abreast
@@ -20,11 +20,12 @@ from perfdiff.collect.recordings.assembly import Assembly
 from perfdiff.collect.runs import caveats, schedule
 from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.schedule import SURVEY_ROUNDS
+from perfdiff.collect.runs.targets import Targets
 from perfdiff.languages.protocol import Counterpart, ProbeCosts
 from perfdiff.measuring import coverage
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.coverage import Passed
-from perfdiff.measuring.site import Site, Targets
+from perfdiff.measuring.site import Site
 from perfdiff.records import plan
 from perfdiff.records.schema import Floats, Note, Phase, Point, Run, Side
 

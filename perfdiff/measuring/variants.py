@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from perfdiff.build.builder import Built
-from perfdiff.collect.built.workshop import Probes, dropped
+from perfdiff.build.built import Built
+from perfdiff.collect.built.workshop import dropped
+from perfdiff.collect.choosing.subjects import Probes
 from perfdiff.collect.counts import counting, placing
 from perfdiff.collect.runs.spread import Spread
+from perfdiff.collect.runs.targets import Targets
 from perfdiff.errors import BuildError, RecordingError
 from perfdiff.measuring.bench import Bench
-from perfdiff.measuring.site import Recipe, Site, Targets, Variant
+from perfdiff.measuring.site import Recipe, Site, Variant
 from perfdiff.records import plan
 from perfdiff.records.schema import Phase, Side
 

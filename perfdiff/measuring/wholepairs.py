@@ -16,11 +16,12 @@ from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.seldom import runs_that_tell
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, slower_by_far, whole_runs
 from perfdiff.collect.runs import schedule
+from perfdiff.collect.runs.schedule import Block
 from perfdiff.collect.runs.turns import Turns
 from perfdiff.config import BUDGETS
 from perfdiff.deadline import Deadline
 from perfdiff.measuring.bench import Bench
-from perfdiff.measuring.making import Block, PairMaker
+from perfdiff.measuring.making import PairMaker
 from perfdiff.measuring.patience import Patience
 from perfdiff.records.schema import Point, Run, Side
 from perfdiff.statistics.pairs import FEWEST_PAIRS, MOST_PAIRS, next_look

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
-import numpy.typing as npt
 
 from perfdiff.models.distribution import Distribution, Normal
-from perfdiff.records.schema import Floats
+from perfdiff.records.schema import Bools, Floats
 
 Factors = tuple[tuple[str, str], ...]
 
@@ -95,7 +94,7 @@ class Condition:
         """Return the condition that holds exactly where this one does not."""
         return Condition(self.feature, _NEGATIONS[self.operator], self.values, self.labels)
 
-    def holds(self, column: Floats) -> npt.NDArray[np.bool_]:
+    def holds(self, column: Floats) -> Bools:
         """Return where the condition holds (n,); an absent value (NaN) is in no set and below no bound."""
         match self.operator:
             case Operator.IN:

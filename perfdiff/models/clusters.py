@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from perfdiff.records.schema import Floats, Ints
+from perfdiff.records.schema import Bools, Floats, Ints
 
 ALPHA = 0.02  # the paper's: members of a cluster fit each other with R² > 1 - 4α(1 - α) = 0.92
 LEAST_SD = 10.0  # the paper's: counts that vary less hold little information
@@ -27,7 +27,6 @@ DOUBTFUL = 1e-4
 # Places at once: so that what is held beside the counts stays small (at 1,000 points, 8 MB), and products of matrices stay fast.
 BLOCK = 1024
 
-_Kept = npt.NDArray[np.bool_]
 _Singles = npt.NDArray[np.float32]
 
 
@@ -137,7 +136,7 @@ def _is_fit(first: Floats, second: Floats, alpha: float) -> bool:
     return bool(_fits(np.where(known, first, np.nan), second[None, :], np.array([0]), alpha)[0])
 
 
-def _fits(feature: Floats, counts: Floats, places: Ints, alpha: float) -> _Kept:
+def _fits(feature: Floats, counts: Floats, places: Ints, alpha: float) -> Bools:
     """Return which places fit a feature linearly with R² > 1 - alpha, over the points where it is known."""
     known = np.isfinite(feature)
     unit = _unit(feature[known][None, :])[0]
@@ -167,9 +166,9 @@ class _Clusters:
         for block in _blocks(len(places)):
             self._units[block] = _unit(counts[places[block]])
         self._representatives: list[int] = []
-        self._members: list[list[npt.NDArray[np.int64]]] = []
+        self._members: list[list[Ints]] = []
 
-    def grown(self, taken: _Kept) -> list[tuple[int, Ints]]:
+    def grown(self, taken: Bools) -> list[tuple[int, Ints]]:
         """Return the position of each representative, and of its members; `taken` are the places that fit a feature.
 
         A place becomes a member of the clusters that stand when its turn comes, as in the paper, so that blocks of places are first held
@@ -186,7 +185,7 @@ class _Clusters:
             (representative, np.concatenate(members)) for representative, members in zip(self._representatives, self._members, strict=True)
         ]
 
-    def _represent(self, positions: Ints, alone: _Kept) -> None:
+    def _represent(self, positions: Ints, alone: Bools) -> None:
         while alone.any():
             first = int(np.argmax(alone))
             rest = positions[first:]
@@ -196,7 +195,7 @@ class _Clusters:
             self._members.append([rest[fits]])
             alone[first:] &= ~fits
 
-    def _fitting(self, representatives: Ints, positions: Ints) -> _Kept:
+    def _fitting(self, representatives: Ints, positions: Ints) -> Bools:
         """Return which of the positions (columns) fit which of the representatives (rows)."""
         squares = (self._units[representatives] @ self._units[positions].T) ** 2
         fits = np.asarray(squares > self._least)

@@ -16,9 +16,9 @@ import numpy as np
 
 from perfdiff.models import noise
 from perfdiff.models.annotation import Annotation, CostClass, Factors, Scope, Term, Trend, inputs, membership
-from perfdiff.models.fitting import members
 from perfdiff.models.growth import SHAPES, dominant_class, order
 from perfdiff.models.middle import median
+from perfdiff.models.modes import members
 from perfdiff.models.observations import Observations, observe
 from perfdiff.models.regression import EXACT, NOISY, Regime, Tolerance, matrix
 from perfdiff.models.selection import MARGIN, Basis, Contest

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 import numpy as np
-import numpy.typing as npt
 
 from perfdiff.models.annotation import Annotation, Condition, CostClass, Factors, Operator, Scope, Term, Trend, design
 from perfdiff.models.digits import rounded_coefficients, rounded_distribution, six_digits
@@ -15,12 +14,13 @@ from perfdiff.models.distribution import Binomial, Distribution, Exponential, No
 from perfdiff.models.envelope import SELECTABLE, refined, selected
 from perfdiff.models.growth import completed, dominant_class
 from perfdiff.models.likelihood import Verdict, bounded, counted, scattered, trending
+from perfdiff.models.modes import members
 from perfdiff.models.observations import Observations, observe
 from perfdiff.models.regression import EXACT, NOISY, Regime, Tolerance, fit_terms, left_out, matrix
 from perfdiff.models.scopes import Leaf, grow
 from perfdiff.models.threads import one_thread
 from perfdiff.records.metrics import METRICS, metric_of
-from perfdiff.records.schema import Feature, Floats, Ints, Origin, SampleTable
+from perfdiff.records.schema import Bools, Feature, Floats, Ints, Origin, SampleTable
 
 # Terms are chosen on at most this many rows, taken evenly over the sorted costs; coefficients are fitted on all.
 _SEARCHED = 2500
@@ -211,30 +211,6 @@ def _annotated(scopes: Sequence[Scope], subject: _Subject) -> Annotation:
     )
 
 
-def members(modes: Sequence[Scope], rows: Observations) -> list[Ints]:
-    """Return each mode's rows (indices): those that meet the conditions, each given to the mode it lies nearest to.
-
-    Rows that lack a feature of the terms belong to none.
-    """
-    meets = np.ones(len(rows), dtype=bool)
-    for condition in modes[0].conditions:
-        meets &= condition.holds(rows.columns[condition.feature])
-    for name in {name for mode in modes for term in mode.terms for name, _ in term.factors}:
-        meets &= np.isfinite(rows.columns[name])
-    index = np.flatnonzero(meets)
-    if len(modes) == 1 or not len(index):
-        return [index, *[index[:0]] * (len(modes) - 1)]
-    inside = rows.rows(index)
-    distances = [_distance(mode, inside) for mode in modes]
-    nearest = np.argmin(distances, axis=0)
-    return [index[nearest == place] for place in range(len(modes))]
-
-
-def _distance(mode: Scope, rows: Observations) -> Floats:
-    expected = matrix([term.factors for term in mode.terms], rows.columns, len(rows)) @ [term.coefficient for term in mode.terms]
-    return np.asarray(np.abs(rows.cost - expected) / np.sqrt(mode.sigma**2 + (NOISY.floor * expected) ** 2 + 1e-300))
-
-
 def _names(scope: Scope) -> list[str]:
     return [*(condition.feature for condition in scope.conditions), *(name for term in scope.terms for name, _ in term.factors)]
 
@@ -278,7 +254,7 @@ def _held_out(columns: Floats, rows: Observations, weights: Floats, seed: int) -
     return predicted
 
 
-def _explained(cost: Floats, predicted: Floats, kept: npt.NDArray[np.bool_]) -> float:
+def _explained(cost: Floats, predicted: Floats, kept: Bools) -> float:
     """Return R² over the rows that were kept; 0 for a cost that does not vary, unless it is met exactly."""
     if not kept.any():
         return 0.0

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from perfdiff.models.annotation import LEAST_DIVISOR, CostClass, Factors, Term, product
+from perfdiff.models.annotation import LEAST_DIVISOR, PHASE, Annotation, CostClass, Factors, Term, product
 from perfdiff.models.middle import median
 from perfdiff.records.schema import Floats
 
@@ -195,3 +196,20 @@ def _exponent(terms: Sequence[Term], values: Mapping[str, Floats]) -> float:
     ends = np.array([known.min(), known.max()])
     low, high = np.sum([term.coefficient * product(term.factors, {feature: ends}, 2) for term in terms], axis=0)
     return float(np.log(high / low) / np.log(ends[1] / ends[0])) if 0 < low < high else np.inf
+
+
+def leading_term(annotation: Annotation, feature: str | None) -> Term | None:
+    """Return the term that leads at large inputs, of an inverse at small ones, or None where it is no summary.
+
+    Regimes or several features make it none, and so does a class that is not the term's own: a line and a cube can make a square.
+    """
+    if len(annotation.steady) != 1 or len({*annotation.features} - {PHASE}) > 1 or annotation.by_counts is not None:
+        return None
+    scope = replace(annotation.steady[0], conditions=())
+    if annotation.cost_class is CostClass.CONSTANT or not feature:
+        return next((term for term in scope.terms if not term.factors), None)
+    end = 0 if annotation.cost_class is CostClass.INVERSE else 1  # where what leads is most of the cost
+    sizes: Mapping[str, Floats] = {feature: np.array([annotation.ranges.get(feature, (0.0, 1.0))[end]])}
+    parts = [(abs(float(replace(annotation, scopes=(replace(scope, terms=(term,)),)).predict(sizes)[0])), term) for term in scope.terms]
+    _, term = max(parts, key=lambda part: part[0])
+    return term if growth_class(term.factors) is annotation.cost_class else None

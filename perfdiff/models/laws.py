@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from perfdiff.models.annotation import CostClass
 from perfdiff.models.loglines import FEWEST_POINTS
 from perfdiff.models.relative import Costs, Fitted, even, like_counts, products_of_powers, sums_of_terms
 from perfdiff.models.trend import far_values
-from perfdiff.records.schema import Floats, Ints
+from perfdiff.records.schema import Bools, Floats, Ints
 
 Terms = tuple[str, ...]
 Described = tuple[CostClass, str]  # a law's class, and the law in words
@@ -234,7 +233,7 @@ def _phases(x: Floats, costs: Costs, power: Fitted) -> tuple[Floats, Fitted]:
     return last, _both_phases(x, last, costs)
 
 
-def _likeliest_break(x: Floats, y: Floats, known: npt.NDArray[np.bool_]) -> Floats:
+def _likeliest_break(x: Floats, y: Floats, known: Bools) -> Floats:
     """Return the value after which two lines through `y` (costs, points) part best; NaN where too few values with a cost lie on a side."""
     order = np.argsort(x, kind="stable")
     values, known = x[order], known[:, order]

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from perfdiff.models.annotation import Annotation, Levels
 from perfdiff.models.clock import RESOLUTION_NS
@@ -17,7 +16,7 @@ from perfdiff.models.middle import median
 from perfdiff.models.noise import OUTLIER_RUN, OUTLIER_RUNS, robust_deviation
 from perfdiff.models.observations import columns_of
 from perfdiff.records.metrics import metric_of
-from perfdiff.records.schema import Floats, Ints, SampleTable
+from perfdiff.records.schema import Bools, Floats, Ints, SampleTable
 
 # Levels are looked for within this factor of the annotated cost; what lies beyond is as certain.
 LARGEST = math.log(1e6)
@@ -39,7 +38,7 @@ class Calls:
     def __len__(self) -> int:
         return len(self.cost)
 
-    def rows(self, which: npt.NDArray[np.bool_] | Ints) -> Calls:
+    def rows(self, which: Bools | Ints) -> Calls:
         """Return some of the calls."""
         values = {name: column[which] for name, column in self.values.items()}
         return Calls(values, self.cost[which], self.run[which], self.point[which], self.weight[which])
@@ -59,7 +58,7 @@ def calls_of(table: SampleTable, metric: str) -> Calls:
     return Calls(columns_of(table), table.metrics[metric], table.run, table.point, table.weight)
 
 
-def judged(annotation: Annotation, calls: Calls) -> npt.NDArray[np.bool_]:
+def judged(annotation: Annotation, calls: Calls) -> Bools:
     """Return which calls (n,) the annotation says something of: their cost, and the features of their scope, are known."""
     return np.asarray(np.isfinite(cdf(annotation, calls.values, calls.cost, seed=0)))
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from perfdiff.models import noise
 from perfdiff.models.distribution import Binomial, Distribution, Exponential, Normal
 from perfdiff.models.middle import median, quantile, quantiles
 from perfdiff.models.selection import MARGIN
-from perfdiff.records.schema import Floats
+from perfdiff.records.schema import Bools, Floats
 
 # Fewer calls say nothing of a distribution's shape.
 ENOUGH = 30
@@ -207,7 +206,7 @@ def _edge(columns: Floats, cost: Floats, coefficients: Floats) -> Floats:
     return np.asarray(solution / norms)
 
 
-def _shifted(above: Floats, seen: npt.NDArray[np.bool_]) -> tuple[float, float]:
+def _shifted(above: Floats, seen: Bools) -> tuple[float, float]:
     """Return where an exponential starts and its mean, the rows that were not `seen` being larger than given.
 
     The lowest value lies one n-th of the mean above the start, on average.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from perfdiff.records.schema import Floats, Ints
+from perfdiff.records.schema import Bools, Floats, Ints
 
 DRAWS = 1000  # the paper's
 # A line through three points leaves one residual; with fewer nothing tells how sure it is.
@@ -48,7 +47,7 @@ class LogLines:
     `rounding` (costs, points) is the standard deviation of a logarithm that the rounding of counts alone makes.
     """
 
-    def __init__(self, logs: Floats, y: Floats, rounding: Floats, known: npt.NDArray[np.bool_]) -> None:
+    def __init__(self, logs: Floats, y: Floats, rounding: Floats, known: Bools) -> None:
         self.n: Ints = known.sum(axis=1)
         n = np.maximum(self.n, 1)
         self.mean_x = known @ logs / n

@@ -13,7 +13,7 @@ import numpy as np
 
 from perfdiff.models.middle import median
 from perfdiff.models.observations import Observations
-from perfdiff.records.schema import Floats, Ints
+from perfdiff.records.schema import Bools, Floats, Ints
 
 # What inputs have no part in, such as layout, moves a cost by some ten percent, rarely by half.
 MULTIPLE = 2.0
@@ -58,6 +58,6 @@ def _grows(rows: Observations, place: Ints) -> bool:
     return min(len(first), len(last)) > 1 and min(last) > max(first)
 
 
-def _by_run(rows: Observations, which: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> list[float]:
+def _by_run(rows: Observations, which: Bools) -> list[float]:
     run, cost = rows.run[which], rows.cost[which]
     return [median(cost[run == number]) for number in np.unique(run)]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from collections.abc import Sequence
 
-from perfdiff.models.annotation import Factors
+import numpy as np
+
+from perfdiff.models.annotation import Factors, Scope
 from perfdiff.models.middle import median, quantiles
-from perfdiff.models.regression import Regime, decide
-from perfdiff.records.schema import Floats, Ints
+from perfdiff.models.observations import Observations
+from perfdiff.models.regression import NOISY, Regime, decide, matrix
+from perfdiff.records.schema import Bools, Floats, Ints
 
 # The density between two modes must fall below this share of the lower one; a noisy constant, skewed or not, never does.
 VALLEY = 0.5
@@ -26,7 +28,7 @@ _WITHIN_RUNS = 0.5
 _GRID = 512
 
 
-def split_modes(regime: Regime, terms: tuple[Factors, ...]) -> list[tuple[tuple[Factors, ...], npt.NDArray[np.int64]]]:
+def split_modes(regime: Regime, terms: tuple[Factors, ...]) -> list[tuple[tuple[Factors, ...], Ints]]:
     """Return each mode's terms and rows (indices); one mode with the given terms where the costs are not clearly multimodal."""
     rows = regime.rows
     everything = np.arange(len(rows))
@@ -102,7 +104,7 @@ def _density(values: Floats) -> tuple[Floats, Floats]:
     return (edges[1:] + edges[:-1]) / 2, density + 1e-12
 
 
-def _within_runs(above: npt.NDArray[np.bool_], run: Ints) -> bool:
+def _within_runs(above: Bools, run: Ints) -> bool:
     _, index, sizes = np.unique(run, return_inverse=True, return_counts=True)
     if len(sizes) == len(run):
         return True
@@ -110,3 +112,27 @@ def _within_runs(above: npt.NDArray[np.bool_], run: Ints) -> bool:
     within = float(sizes @ (shares * (1 - shares))) / len(run)
     total = above.mean() * (1 - above.mean())
     return bool(total > 0 and within >= _WITHIN_RUNS * total)
+
+
+def members(modes: Sequence[Scope], rows: Observations) -> list[Ints]:
+    """Return each mode's rows (indices): those that meet the conditions, each given to the mode it lies nearest to.
+
+    Rows that lack a feature of the terms belong to none.
+    """
+    meets = np.ones(len(rows), dtype=bool)
+    for condition in modes[0].conditions:
+        meets &= condition.holds(rows.columns[condition.feature])
+    for name in {name for mode in modes for term in mode.terms for name, _ in term.factors}:
+        meets &= np.isfinite(rows.columns[name])
+    index = np.flatnonzero(meets)
+    if len(modes) == 1 or not len(index):
+        return [index, *[index[:0]] * (len(modes) - 1)]
+    inside = rows.rows(index)
+    distances = [_distance(mode, inside) for mode in modes]
+    nearest = np.argmin(distances, axis=0)
+    return [index[nearest == place] for place in range(len(modes))]
+
+
+def _distance(mode: Scope, rows: Observations) -> Floats:
+    expected = matrix([term.factors for term in mode.terms], rows.columns, len(rows)) @ [term.coefficient for term in mode.terms]
+    return np.asarray(np.abs(rows.cost - expected) / np.sqrt(mode.sigma**2 + (NOISY.floor * expected) ** 2 + 1e-300))

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from perfdiff.models.middle import median, quantile
-from perfdiff.records.schema import Floats, Ints
+from perfdiff.records.schema import Bools, Floats, Ints
 
 # Huber's constant: 95 % efficient under normal noise, and no row has more pull than one 1.345 standard deviations away.
 HUBER = 1.345
@@ -83,7 +82,7 @@ def estimate(expected: Floats, residuals: Floats, *, floor: float) -> Noise:
     return Noise(math.sqrt(additive) * float(unit), math.sqrt(relative), floor)
 
 
-def _groups_of_like_size(magnitude: Floats) -> Iterator[npt.NDArray[np.bool_] | slice]:
+def _groups_of_like_size(magnitude: Floats) -> Iterator[Bools | slice]:
     """Yield the rows of each power of four that holds enough of the positive values (n,), none below a billionth of the largest."""
     powers = np.floor(np.log(magnitude) / _LOG_4).astype(np.int64)
     least = int(powers.min())
@@ -121,7 +120,7 @@ def huber_weights(standardised: Floats) -> Floats:
     return np.minimum(1.0, HUBER / np.maximum(np.abs(standardised), 1e-12))
 
 
-def kept(standardised: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+def kept(standardised: Floats) -> Bools:
     """Return which rows are no upward outliers (n,); at most `MAX_TRIMMED` of them are."""
     within = standardised <= OUTLIER
     if np.count_nonzero(within) > (1 - MAX_TRIMMED) * len(within) + 1:  # then the quantile below is no higher

@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from perfdiff.models.middle import median
-from perfdiff.records.schema import Branch, Feature, Floats, Ints, Origin, SampleTable
+from perfdiff.records.schema import Bools, Branch, Feature, Floats, Ints, Origin, SampleTable
 
 # Features this strongly correlated cannot be told apart (methods: one class of twins). Values and ranks must agree, so that a single
 # huge call does not make twins of strangers.
@@ -56,7 +55,7 @@ class Observations:
     def __len__(self) -> int:
         return len(self.cost)
 
-    def rows(self, which: npt.NDArray[np.bool_] | Ints) -> Observations:
+    def rows(self, which: Bools | Ints) -> Observations:
         """Return some of the rows."""
         columns = {name: column[which] for name, column in self.columns.items()}
         return replace(self, cost=self.cost[which], columns=columns, run=self.run[which], point=self.point[which])
@@ -154,7 +153,7 @@ def _inputs_of(same: _Same) -> _Inputs:
     return _inputs(same.table, slice(None))
 
 
-def _inputs(table: SampleTable, rows: npt.NDArray[np.bool_] | slice) -> _Inputs:
+def _inputs(table: SampleTable, rows: Bools | slice) -> _Inputs:
     columns = {name: column[rows] for name, column in columns_of(table).items()}
     ordered = sorted(table.features, key=lambda feature: _PLAINNESS[feature.origin])
     distinct = {f.name: _distinct(columns[f.name]) for f in ordered}
@@ -180,7 +179,7 @@ def _drifting(columns: Mapping[str, Floats], run: Ints, thread: Ints, call: Ints
     return frozenset(name for name, step in rising.items() if len(np.unique(of_run[step > 0])) == several)
 
 
-def _are_inputs(table: SampleTable) -> npt.NDArray[np.bool_]:
+def _are_inputs(table: SampleTable) -> Bools:
     """Return which features' values may be inputs, (p,): not if all are whole and some beyond all sizes."""
     given = np.array([feature.category or feature.origin is Origin.WORKLOAD for feature in table.features], dtype=bool)
     known = np.where(np.isfinite(table.values), table.values, 0.0)
@@ -232,7 +231,7 @@ def _varies_within(column: Floats, point: Ints) -> bool:
     return bool(np.any(same & (column[order][1:] != column[order][:-1])))
 
 
-def _alike(columns: list[Floats]) -> npt.NDArray[np.bool_]:
+def _alike(columns: list[Floats]) -> Bools:
     """Return which columns are twins (p, p); a column with absent values is only its own."""
     if not columns:
         return np.zeros((0, 0), dtype=bool)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from perfdiff.models.loglines import ROUNDING_SD
 from perfdiff.models.noise import NORMAL_MAD
-from perfdiff.records.schema import Floats, Ints
+from perfdiff.records.schema import Bools, Floats, Ints
 
 # Errors of logarithms follow Student's t with so few degrees of freedom, so that single points far off decide little (Lange, Little and
 # Taylor 1989 estimate 3 to 6 on real data with outliers).
@@ -35,7 +34,7 @@ class Costs:
     """
 
     values: Floats
-    known: npt.NDArray[np.bool_]
+    known: Bools
     noise: Floats
     logs: Floats = field(init=False)
     least: Floats = field(init=False)
@@ -49,7 +48,7 @@ class Costs:
         """Return the number of known points of each cost."""
         return np.asarray(self.known.sum(axis=1))
 
-    def rows(self, which: slice | npt.NDArray[np.bool_]) -> Costs:
+    def rows(self, which: slice | Bools) -> Costs:
         """Return some of the costs."""
         return Costs(self.values[which], self.known[which], self.noise[which])
 
@@ -68,7 +67,7 @@ class Fitted:
         return Fitted(self.coefficients[which], self.values[which], self.scale[which], self.deviance[which])
 
 
-def even(costs: Floats, known: npt.NDArray[np.bool_]) -> Costs:
+def even(costs: Floats, known: Bools) -> Costs:
     """Return costs whose errors have the same relative size everywhere."""
     return Costs(np.where(known, costs, 1.0), known, np.ones(costs.shape))
 
@@ -147,7 +146,7 @@ def _first_sums(unit: Floats, products: Floats, costs: Costs) -> Floats:
     return coefficients
 
 
-def _short_enough(step: Floats, unit: Floats, fitted: Floats, known: npt.NDArray[np.bool_]) -> Floats:
+def _short_enough(step: Floats, unit: Floats, fitted: Floats, known: Bools) -> Floats:
     """Return what a step moves fitted costs, halved in place until none loses most of itself; 0 where that takes too long."""
     moved = np.asarray(step @ unit.T)
     for halvings in range(_HALVINGS + 1):

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from perfdiff.models.annotation import PHASE, STEADY, Condition, Factors, Operator
 from perfdiff.models.middle import median
@@ -15,7 +14,7 @@ from perfdiff.models.observations import Observations, ranks
 from perfdiff.models.regression import Choice, Regime, Tolerance, decide, matrix
 from perfdiff.models.selection import MARGIN, Setting
 from perfdiff.models.warmup import LEAST_FACTOR
-from perfdiff.records.schema import Floats
+from perfdiff.records.schema import Bools, Floats, Ints
 
 # A scope must take away this share of what the common regime leaves unexplained in it: modes that differ less than the noise are one.
 MATERIAL_SPLIT = 0.25
@@ -40,9 +39,9 @@ class Leaf:
     """A scope's rows: indices into the observations, as a regime, and one set of terms per mode with the rows of that mode."""
 
     conditions: tuple[Condition, ...]
-    rows: npt.NDArray[np.int64]
+    rows: Ints
     regime: Regime
-    modes: tuple[tuple[tuple[Factors, ...], npt.NDArray[np.int64]], ...]
+    modes: tuple[tuple[tuple[Factors, ...], Ints], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ class Split:
     """A condition, and where it holds (n,). A border cuts the range of a numeric feature where nothing but the costs tells it to."""
 
     condition: Condition
-    holds: npt.NDArray[np.bool_]
+    holds: Bools
     border: bool = False
 
 
@@ -91,7 +90,7 @@ def _phases(rows: Observations, tolerance: Tolerance) -> tuple[Split, Regime] | 
     return (Split(condition, warming), steady) if excess > 0 else None
 
 
-def _grow(regime: Regime, index: npt.NDArray[np.int64], conditions: tuple[Condition, ...]) -> Iterator[Leaf]:
+def _grow(regime: Regime, index: Ints, conditions: tuple[Condition, ...]) -> Iterator[Leaf]:
     """Yield the scopes of a regime's rows, which stand at `index` (n,) in all observations."""
     if len(index) < 2:
         yield Leaf(conditions, index, regime, ((((),), index),))
@@ -193,7 +192,7 @@ def _branch_splits(regime: Regime) -> Iterator[Split]:
                 yield Split(decider or condition, decider.holds(usable[decider.feature]) if decider else holds)
 
 
-def _decider(usable: Mapping[str, Floats], holds: npt.NDArray[np.bool_]) -> Condition | None:
+def _decider(usable: Mapping[str, Floats], holds: Bools) -> Condition | None:
     """Return the border of a feature that separates the rows as `holds` does, or its reverse."""
     for name, column in usable.items():
         for side in (holds, ~holds):
@@ -273,7 +272,7 @@ class _Ranking:
         self._products = (columns[:, :, None] * columns[:, None, :]).reshape(len(columns), -1)
         self._total = self._products.sum(axis=0).reshape(self._width, self._width)
 
-    def left(self, holds: Sequence[npt.NDArray[np.bool_]]) -> Floats:
+    def left(self, holds: Sequence[Bools]) -> Floats:
         """Return the sum of squares that is left by each split (s,), given by where it holds (n,)."""
         inner = (np.array(holds, dtype=np.float64) @ self._products).reshape(-1, self._width, self._width)
         sides = np.stack([inner, self._total - inner])

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
 from perfdiff.models.annotation import Factors, product
 from perfdiff.models.growth import BENT, INVERSE, Shape, cost_level, has_inverse, shapes_for
-from perfdiff.records.schema import Floats, Ints
+from perfdiff.records.schema import Bools, Floats, Ints
 
 # A term must lower BIC by this much: odds of 150 to 1, "very strong" evidence (Raftery 1995), so that noise does not move the class.
 MARGIN = 10.0
@@ -48,7 +47,7 @@ class Basis:
     divisors: frozenset[str]
     index: Mapping[Factors, int] = field(init=False)
     places: Mapping[str, list[list[int]]] = field(init=False)
-    upright: npt.NDArray[np.bool_] = field(init=False)
+    upright: Bools = field(init=False)
 
     def __post_init__(self) -> None:
         index = {factors: position for position, factors in enumerate(self.factors)}
@@ -137,7 +136,7 @@ class Setting:
     run: Ints
     products: tuple[Factors, ...] = ()
 
-    def rows(self, which: npt.NDArray[np.bool_]) -> Setting:
+    def rows(self, which: Bools) -> Setting:
         """Return the setting for some of the rows."""
         return replace(self, deviation=self.deviation[which], weights=self.weights[which], run=self.run[which])
 

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff.models.loglines import ROUNDING_SD, Contrast, LogLines, exponential, sign_draws
-from perfdiff.models.trend import Interval
+from perfdiff.models.trend import LEAST_SHIFT, Interval
 from perfdiff.models.trendlines import CONFIDENCE, power_laws
 from perfdiff.records.schema import Floats
 
 # A program has up to 30 costly clusters (the paper's largest), each of which is asked: together they may err in 5 % (Bonferroni).
 CLAIMED_AT = 1 - (1 - CONFIDENCE) / 30
-# What a logarithm adds to an exponent is 1 / ln n: more than this as long as n is below 5·10^8.
-LEAST_SHIFT = 0.05
 # The law of a new exponent must beat one that adds lower orders to base's cost by this much of BIC: "strong" (Kass and Raftery 1995).
 MARGIN = 6.0
 # From this exponent on a line is of lower order: half a logarithm's way (0.25 at n = 55) above the line itself.

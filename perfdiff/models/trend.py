@@ -14,6 +14,8 @@ Interval = tuple[float, float]
 # The paper predicts at so many times the 95th percentile of the feature.
 FAR = (2.0, 10.0)
 PERCENTILE = 95.0
+# What a logarithm adds to an exponent is 1 / ln n: more than this as long as n is below 5·10^8.
+LEAST_SHIFT = 0.05
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from perfdiff.records.schema import Floats, Ints
+from perfdiff.records.schema import Bools, Floats, Ints
 
 # Features, and branches, of one function: as many as Freud's own statistics take. They bound the tables made of a small file.
 MOST_COLUMNS = 512
@@ -30,8 +30,6 @@ _BRANCH = np.dtype([("id", "<u2"), ("outcomes", "<u4")])
 _COUNT = np.dtype("<u4")
 _LEAST_SAMPLE = _SAMPLE.itemsize + 2 * _COUNT.itemsize  # one without features, branches and children
 _METRICS = ("time", "memory", "lock holding time", "waiting time", "minor page faults", "major page faults")
-
-Bools = npt.NDArray[np.bool_]
 
 
 class LogDamageError(Exception):

@@ -73,6 +73,15 @@ METRICS: Mapping[str, Metric] = {
 COUNTED = tuple(METRICS)[tuple(METRICS).index("lines") :]
 
 
+ACCESSES = ("loads", "stores")
+MISSES = ("llc_misses", "l2_misses", "l1d_misses")  # dearest first
+# Events that are counted here as well as by names of their own: every access counts once, where it was served.
+WITHIN: Mapping[str, tuple[str, ...]] = {
+    "l1d_misses": ("l2_misses",),
+    "l2_misses": ("llc_misses", "hitm"),
+    "llc_misses": ("remote_dram",),
+    "hitm": ("hitm_false",),
+}
 # Events that the kernel counts of a thread (PERF_COUNT_SW_… of perf_event_open(2)), by number: unit, and what they are.
 _OF_THE_KERNEL: Mapping[int, tuple[str, str]] = {
     0: ("ns", "time on a CPU by the kernel's CPU clock"),
@@ -107,3 +116,8 @@ def metric_of(name: str) -> Metric:
         unit, what = _OF_THE_KERNEL[KERNEL_EVENTS[name]]
         return Metric(name, unit, True, what)
     return METRICS.get(name) or Metric(name, "count", True, f"{name} counted by the hardware")
+
+
+def included(counter: str) -> tuple[str, ...]:
+    """Return a counter and all others whose events are among its own."""
+    return (counter, *(name for other in WITHIN.get(counter, ()) for name in included(other)))

@@ -34,7 +34,7 @@ from perfdiff.records.recording_file import (
     not_begun,
     totals_layout,
 )
-from perfdiff.records.schema import Floats, Ints
+from perfdiff.records.schema import Bools, Floats, Ints
 from perfdiff.records.standing import RunningSums, since
 
 _ABSENT = np.uint64(2**64 - 1)
@@ -44,7 +44,6 @@ AMISS_NS = 1000.0
 AMISS_OF_A_CALLEE_NS = 30.0
 
 Cells = npt.NDArray[np.uint64]
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

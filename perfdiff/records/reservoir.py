@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from perfdiff.errors import RecordingError
 from perfdiff.records.exact import exact_sums, shares
-from perfdiff.records.schema import Feature, Floats, Ints, SampleTable
+from perfdiff.records.schema import Bools, Feature, Floats, Ints, SampleTable
 
 # Calls of one function and side that models learn from at most: coefficients change by less than runs differ with more.
 ROWS = 10_000
@@ -95,7 +95,7 @@ class Reservoir:
                 weight[start : start + count] = shares(self.weight[run], count)
         return replace(self.chosen, weight=weight)
 
-    def _may_stay(self, keys: Floats, runs: Ints, place: Ints, rows: Ints) -> npt.NDArray[np.bool_]:
+    def _may_stay(self, keys: Floats, runs: Ints, place: Ints, rows: Ints) -> Bools:
         """Return which of the calls (n,) are below the largest key that their run keeps now, or among the smallest of theirs."""
         bounds = np.full(len(runs), np.inf)
         if self.chosen is not None:
@@ -111,7 +111,7 @@ class Reservoir:
             for at in many.tolist():
                 own = keys[order[ends[at] - rows[at] : ends[at]]]
                 bounds[at] = np.partition(own, self.size - 1)[self.size - 1]
-        found: npt.NDArray[np.bool_] = keys <= bounds[place]
+        found: Bools = keys <= bounds[place]
         return found
 
 

@@ -22,6 +22,7 @@ from perfdiff.records.uncompared import Difference
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 
 class Side(StrEnum):

@@ -8,7 +8,7 @@ from perfdiff import units
 from perfdiff.analysis.counts.own_work import work_finding
 from perfdiff.analysis.findings import Anomaly, CountFinding, Findings, FunctionFinding
 from perfdiff.analysis.oddcalls import OddCall
-from perfdiff.models.detectors.kinds import DetectorKind
+from perfdiff.models.detectors.detector import DetectorKind
 from perfdiff.models.workcounter import work_counters
 from perfdiff.records.schema import FunctionInfo, Point, Side
 from perfdiff.report import wording

@@ -48,8 +48,8 @@ def json_document(document: Document) -> dict[str, Any]:
         "verdict": findings.verdict.value,
         "sentence": conclusion(findings),
         "rules": [rule.name for rule in findings.rules],
-        "base": _revision(findings.base),
-        "head": _revision(findings.head),
+        "base": revision_of(findings.base),
+        "head": revision_of(findings.head),
         "confidence": findings.confidence,
         "min_effect": findings.min_effect,
         "rung": findings.rung.value,
@@ -84,7 +84,8 @@ def json_document(document: Document) -> dict[str, Any]:
     }
 
 
-def _revision(revision: Revision) -> dict[str, Any]:
+def revision_of(revision: Revision) -> dict[str, Any]:
+    """Return what a revision is."""
     return {"rev": revision.rev, "commit": revision.commit, "summary": revision.summary}
 
 

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from perfdiff import units
 from perfdiff.analysis.findings import FunctionFinding, MetricFinding
 from perfdiff.models.annotation import Annotation, Condition
 from perfdiff.models.forecast import interval
 from perfdiff.models.observations import columns_of
-from perfdiff.records.schema import Feature, Floats, SampleTable, Side
+from perfdiff.records.schema import Bools, Feature, Floats, Ints, SampleTable, Side
 from perfdiff.report import wording
 from perfdiff.report.blocks import Band, Calls, Plot, Series
 from perfdiff.report.printable import printable, shortened
@@ -35,8 +34,6 @@ COVERED = 0.95
 MOST_INPUTS = 4
 _LONGEST_LABEL = 60
 
-Bools = npt.NDArray[np.bool_]
-
 
 @dataclass(frozen=True, slots=True)
 class _Calls:
@@ -50,7 +47,7 @@ class _Calls:
     points: tuple[str, ...]
     annotation: Annotation | None
 
-    def rows(self, kept: npt.NDArray[np.int64]) -> _Calls:
+    def rows(self, kept: Ints) -> _Calls:
         """Return the calls at `kept`."""
         columns = {name: column[kept] for name, column in self.columns.items()}
         points = tuple(self.points[row] for row in kept)
@@ -169,7 +166,7 @@ def is_logarithmic(values: Floats, *, decades: int = LINEAR_DECADES) -> bool:
     return bool(positive.max() >= 10.0**decades * positive.min())
 
 
-def thinned(x: Floats, y: Floats, most: int = MOST_POINTS) -> npt.NDArray[np.int64]:
+def thinned(x: Floats, y: Floats, most: int = MOST_POINTS) -> Ints:
     """Return the indices of at most `most` points that keep the scatter's density and its extremes; the same points each time."""
     order = np.lexsort((y, x))
     if len(order) <= most:

@@ -49,9 +49,9 @@ def known(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def plural(count: int, one: str, many: str | None = None) -> str:
+def plural(count: int, noun: str) -> str:
     """Return a number with its noun: `1 run`, `2,400 runs`."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+    return f"{count:,} {noun if count == 1 else noun + 's'}"
 
 
 def percent(share: float) -> str:

@@ -12,11 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from perfdiff.records.schema import Floats, Ints
-
-Bools = npt.NDArray[np.bool_]
 
 DIFFER = 0.99  # level of the F-test that finds few machines to differ; at 0.95, one slow-down in twenty was lost to chance
 MANY = 8  # machines from which on they are a sample of others, and more than anybody reads one by one

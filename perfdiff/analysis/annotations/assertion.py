@@ -17,8 +17,8 @@ from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.series import Standing
-from perfdiff.analysis.stats.inference import Contrast, false_discovery
-from perfdiff.analysis.stats.panel import Bools
+from perfdiff.analysis.stats.inference import false_discovery
+from perfdiff.analysis.stats.runs import Contrast
 from perfdiff.config import RUNS_FOR_TIME, CompareConfig
 from perfdiff.models.annotation import Annotation, Levels, blocks, membership
 from perfdiff.models.clock import RESOLUTION_NS
@@ -27,7 +27,7 @@ from perfdiff.models.levels import NONE_A_CALL, Calls, RunLevels, calls_of, judg
 from perfdiff.models.middle import median
 from perfdiff.models.noise import OUTLIER
 from perfdiff.records.metrics import metric_of
-from perfdiff.records.schema import Floats, Point, SampleTable
+from perfdiff.records.schema import Bools, Floats, Point, SampleTable
 
 LEAST_RUNS = RUNS_FOR_TIME
 _ROUNDING = 1e-9  # of a feature's bound

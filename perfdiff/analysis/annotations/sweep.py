@@ -16,11 +16,12 @@ from perfdiff.analysis.annotations.assertion import Assertion
 from perfdiff.analysis.annotations.checking import check_recorded
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.series import Checked, Standing
+from perfdiff.analysis.sums.levelling import edges_of, totals_of
 from perfdiff.config import CompareConfig, Link
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.middle import median
 from perfdiff.records.recorded import Recorded
-from perfdiff.records.schema import Edges, Experiment, Floats, FunctionInfo, Ints, Note, Run, SampleTable, Side, Totals
+from perfdiff.records.schema import Experiment, Floats, FunctionInfo, Note, Run, SampleTable, Side, Totals
 
 NS_PER_MS = 1e6
 # A call that waits for fewer answers than one in a hundred is not what is slow.
@@ -160,21 +161,10 @@ def at_points(found: Recorded, points: frozenset[int]) -> Recorded:
         whole,
         points=tuple(point for point in whole.points if point.id in points),
         runs=runs,
-        totals=_of_runs(whole.totals, known),
-        edges=_edges_of(whole.edges, known),
+        totals=totals_of(whole.totals, known),
+        edges=edges_of(whole.edges, known),
     )
     return Recorded(experiment, _Narrowed(found.samples, points))
-
-
-def _of_runs(totals: Totals, runs: Ints) -> Totals:
-    kept = np.isin(totals.run, runs)
-    columns = {name: getattr(totals, name)[kept] for name in ("run", "function", "calls", "wall_ns", "self_ns")}
-    return Totals(**columns, other={name: values[kept] for name, values in totals.other.items()})
-
-
-def _edges_of(edges: Edges, runs: Ints) -> Edges:
-    kept = np.isin(edges.run, runs)
-    return Edges(**{name: getattr(edges, name)[kept] for name in Edges.__slots__})
 
 
 @dataclass(frozen=True, slots=True)

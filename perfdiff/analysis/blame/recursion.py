@@ -13,9 +13,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from perfdiff.analysis.blame import ring
-from perfdiff.analysis.stats.panel import Bools
 from perfdiff.analysis.sums.ledger import Book
-from perfdiff.records.schema import Floats, Ints
+from perfdiff.records.schema import Bools, Floats, Ints
 
 
 def rings(before: Book, after: Book) -> Ints:

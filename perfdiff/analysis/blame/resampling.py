@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfdiff.analysis.blame.changes import Frame
 from perfdiff.analysis.blame.guilt import Interval
-from perfdiff.analysis.blame.parts import Frame, below, split
+from perfdiff.analysis.blame.parts import below, split
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.records.schema import Floats, Ints
 

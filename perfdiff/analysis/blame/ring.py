@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.stats.panel import Bools
 from perfdiff.analysis.sums.ledger import Book
-from perfdiff.records.schema import Floats
+from perfdiff.records.schema import Bools, Floats
 
 Edge = tuple[int, int]  # callee and caller
 

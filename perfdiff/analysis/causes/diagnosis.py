@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfdiff.analysis.blame.attribution import Attribution
-from perfdiff.analysis.blame.guilt import Blame, Extra, Guilt
+from perfdiff.analysis.blame.guilt import Attribution, Blame, Extra, Guilt
 from perfdiff.analysis.blame.links import LinkKind, is_named_in
 from perfdiff.analysis.causes.citation import DEPENDENCY, because, cited_lines, citing, depends
 from perfdiff.analysis.causes.outside import (
@@ -27,7 +26,7 @@ from perfdiff.analysis.causes.outside import (
 )
 from perfdiff.analysis.causes.timed import one_off, time_only, waiting
 from perfdiff.analysis.claims import Claim, claim
-from perfdiff.analysis.compare.study import Study
+from perfdiff.analysis.compare.studied import Study
 from perfdiff.analysis.counts.library import Departure
 from perfdiff.analysis.counts.memory import (
     MemoryEvidence,

@@ -4,114 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from perfdiff.analysis.compare.compared import Comparison, StratumContrast, Typical, tested
 from perfdiff.analysis.compare.levels import TRIMMED, by_label, levels, lines, vagueness
 from perfdiff.analysis.compare.mix import OCTAVE, Question, Sides, Yardstick, cost_apart, grown_features, typical_inputs
 from perfdiff.analysis.compare.ratios import as_ratio, as_resolved
 from perfdiff.analysis.compare.strata import Stratum
-from perfdiff.analysis.findings import BLURRED, Ratio
+from perfdiff.analysis.findings import BLURRED
 from perfdiff.analysis.means import MEAN, is_mean
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.stats.inference import Contrast, contrasts
-from perfdiff.analysis.stats.panel import Bools, Panel, machines_of, noise_floor, on_machine, panel
+from perfdiff.analysis.stats.inference import contrasts
+from perfdiff.analysis.stats.panel import Panel, machines_of, noise_floor, on_machine, panel
+from perfdiff.analysis.stats.runs import Contrast
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.analysis.sums.rates import average_of
 from perfdiff.config import CompareConfig
-from perfdiff.models.annotation import Annotation
 from perfdiff.models.clock import RESOLUTION_NS, STEP_NS
 from perfdiff.models.middle import median
 from perfdiff.records.metrics import metric_of
-from perfdiff.records.schema import Feature, Floats, Ints, Point, SampleTable, Side
+from perfdiff.records.schema import Bools, Floats, Ints, Point, SampleTable, Side
 
 # Below twenty steps of the clock the median of equal calls is a multiple of the step, and may jump by one between two builds of the same
 # code; the mean does not, as calls begin anywhere in a step.
 FINE_STEPS = 20
 FINE_NS = FINE_STEPS * STEP_NS
 BY_MACHINE = ("self_ns", "wall_ns")  # metrics of which is told what single machines show
-
-
-@dataclass(frozen=True, slots=True)
-class StratumContrast:
-    """What one stratum of calls shows; `name` is "" for all calls.
-
-    `narrows`: the name says more than a value of the main feature does. `material` says that the stratum's cost is a share of a run worth
-    reporting on. `point` is the id of the workload point that the stratum is.
-    """
-
-    name: str
-    narrows: bool
-    contrast: Contrast
-    material: bool
-    point: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Typical:
-    """A typical call of base: its cost, and the median of each feature that has one."""
-
-    cost: float
-    inputs: Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Head against base in one metric of one function.
-
-    `overall` is over all calls, `strata` all that were tested (the first is `overall`), `worst` the one where head differs most beyond
-    doubt, `typical` a call of it, and `ratio` what is judged and told of it, with an interval that holds for all strata at once and covers
-    what probes cannot resolve. `p` holds for all strata at once, too. `floor` is base against base (log scale). `mix` is base's expected
-    cost at head's inputs over that at base's, as a factor per workload point; 1.0 where the inputs did not clearly move. `disjoint`: no
-    inputs of head are equal to any of base, and nothing can be said of the cost per input. `grown` are the features whose values moved.
-    `machines` are the contrasts of `worst` on single machines, by their number, where several measured. `apart` are head's calls with
-    arguments that base never had, per workload point: their part of all, and what one costs.
-    """
-
-    function: int
-    metric: str
-    base: Annotation | None
-    strata: tuple[StratumContrast, ...]
-    worst: StratumContrast | None
-    typical: Typical | None
-    ratio: Ratio | None
-    p: float
-    floor: float
-    mix: Mapping[int, float]
-    mix_ratio: Ratio | None
-    grown: tuple[Feature, ...]
-    disjoint: bool
-    machines: Mapping[int, Contrast] = field(default_factory=dict)
-    apart: Mapping[int, tuple[float, float]] = field(default_factory=dict)
-
-    @property
-    def differ(self) -> float:
-        """Return the p-value of no difference between machines in any material stratum, for all of them at once."""
-        return min(1.0, _tested(self.strata) * min((each.contrast.differ for each in self.strata if each.material), default=1.0))
-
-    @property
-    def is_material(self) -> bool:
-        """Return whether any stratum is a share of a run worth reporting on."""
-        return any(each.material for each in self.strata)
-
-    @property
-    def p_anywhere(self) -> float:
-        """Return the p-value of no effect in any stratum, be it a share of a run or not, for all of them at once."""
-        return min(1.0, len(self.strata) * min((each.contrast.p for each in self.strata), default=1.0))
-
-    def p_beyond(self, least: float) -> float:
-        """Return the p-value of no effect beyond `least` (log scale) in any material stratum, for all of them at once."""
-        return min(1.0, _tested(self.strata) * min((each.contrast.p_beyond(least) for each in self.strata if each.material), default=1.0))
-
-    def as_resolved(self, ratio: Ratio, ledger: Ledger) -> Ratio:
-        """Return a ratio of the metric with an interval that covers what probes cannot resolve."""
-        return as_resolved(ratio, self.function, self.metric, ledger, self.typical.cost if self.typical else 0.0)
-
-    @property
-    def overall(self) -> Contrast | None:
-        """Return the contrast over all calls."""
-        return self.strata[0].contrast if self.strata else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +123,7 @@ def answer(asked: Sequence[Asked], ledger: Ledger, config: CompareConfig) -> lis
     for each in asked:
         last = first + each.runs[0].shape[1]
         compared = _compared(each, together, first, found[first:last], config)
-        comparisons.append(replace(compared, ratio=compared.ratio and compared.as_resolved(compared.ratio, ledger)))
+        comparisons.append(replace(compared, ratio=compared.ratio and as_resolved(compared.ratio, compared, ledger)))
         first = last
     return comparisons
 
@@ -237,8 +157,8 @@ def _compared(asked: Asked, of: Panel, first: int, found: Sequence[Contrast | No
         strata=strata,
         worst=worst,
         typical=typical,
-        ratio=as_ratio(worst.contrast, config.confidence, _tested(strata)) if worst else None,
-        p=min(1.0, min((each.contrast.p for each in strata if each.material), default=1.0) * _tested(strata)),
+        ratio=as_ratio(worst.contrast, config.confidence, tested(strata)) if worst else None,
+        p=min(1.0, min((each.contrast.p for each in strata if each.material), default=1.0) * tested(strata)),
         floor=seen[0].floor(config.seed) if seen else math.inf,
         mix=asked.yardstick.mix,
         mix_ratio=as_ratio(mix, config.confidence) if mix else None,
@@ -259,15 +179,6 @@ def _shown(asked: Asked, of: Panel, first: int, found: Sequence[Contrast | None]
 
 def _less_sure(shown: Contrast, misfit: float) -> Contrast:
     return replace(shown, error=math.hypot(shown.error, misfit))
-
-
-def tested(comparison: Comparison) -> int:
-    """Return how many strata were looked at; intervals of the worst one must hold for all."""
-    return _tested(comparison.strata)
-
-
-def _tested(strata: Sequence[StratumContrast]) -> int:
-    return max(1, sum(each.material for each in strata))
 
 
 def _log_ratios(question: Question, expected: Sides) -> Sides | None:
@@ -381,7 +292,7 @@ def _worst(found: Sequence[StratumContrast], config: CompareConfig, strata: Mapp
     """
     if not found:
         return None
-    count = _tested(found)
+    count = tested(found)
 
     def beyond(each: StratumContrast) -> float:
         low, high = each.contrast.interval(config.confidence, count)

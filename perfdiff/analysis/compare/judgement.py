@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from perfdiff.analysis.claims import Claim, claim
-from perfdiff.analysis.compare.comparison import Comparison, StratumContrast
+from perfdiff.analysis.compare.compared import Comparison, StratumContrast
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.stats.inference import Contrast
 from perfdiff.config import CompareConfig
 
 _NO_EFFECTS: Mapping[int, float] = {}
@@ -50,7 +49,7 @@ def judge(  # noqa: PLR0913 (what is seen, how surely, and how it is judged)
     worst, ratio = comparison.worst, comparison.ratio
     if worst is None or ratio is None:
         return Judgement(Direction.NONE, claim("no-equal-inputs" if comparison.disjoint else "too-few-runs"))
-    if not enough_runs(worst.contrast):
+    if worst.contrast.runs < POLICY.min_runs:
         return Judgement(Direction.NONE, claim("few-runs-a-side", base=worst.contrast.runs_base, head=worst.contrast.runs_head))
     least = math.exp(smallest(config, suspect=suspect))
     is_beyond = ratio.low > least or ratio.high < 1 / least
@@ -61,14 +60,9 @@ def judge(  # noqa: PLR0913 (what is seen, how surely, and how it is judged)
 
 def hidden(own: Comparison, config: CompareConfig) -> float:
     """Return by how much of its cost a function may be slower for all that a comparison tells, at most; all of it where runs are few."""
-    if own.overall is None or not enough_runs(own.overall):
+    if own.overall is None or own.overall.runs < POLICY.min_runs:
         return 1.0
     return math.expm1(min(max(own.floor, own.overall.interval(config.confidence)[1]), 50.0))
-
-
-def enough_runs(seen: Contrast) -> bool:
-    """Return whether a contrast rests on enough runs to conclude anything."""
-    return seen.runs_base + seen.runs_head >= POLICY.min_runs
 
 
 def _open(comparison: Comparison, config: CompareConfig, effects: Mapping[int, float]) -> Claim | None:

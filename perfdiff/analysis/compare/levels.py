@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.analysis.stats.panel import Bools, Runs
+from perfdiff.analysis.stats.runs import Runs
 from perfdiff.analysis.sums.ledger import Ledger
-from perfdiff.records.schema import Floats, Ints, SampleTable
+from perfdiff.records.schema import Bools, Floats, Ints, SampleTable
 
 # Of calls near the clock's own step: those that took an interrupt or a page fault, which a mean must not see.
 TRIMMED = 0.05

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from perfdiff.analysis.compare.compared import Comparison
 from perfdiff.analysis.findings import Ratio
-from perfdiff.analysis.stats.inference import Contrast
+from perfdiff.analysis.stats.runs import Contrast
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.rates import per_call
 from perfdiff.models.clock import HIDDEN_NS
@@ -19,12 +20,12 @@ def as_ratio(seen: Contrast, confidence: float, comparisons: int = 1) -> Ratio:
     return Ratio(_exp(seen.effect), _exp(low), _exp(high), seen.runs_base, seen.runs_head)
 
 
-def as_resolved(ratio: Ratio, function: int, metric: str, ledger: Ledger, typical_ns: float) -> Ratio:
-    """Return a ratio of times as surely as probes resolve them, given what a typical call takes; others as they are."""
-    if metric_of(metric).unit != "ns":
+def as_resolved(ratio: Ratio, comparison: Comparison, ledger: Ledger) -> Ratio:
+    """Return a ratio of a compared metric with an interval that covers what probes cannot resolve of times."""
+    if metric_of(comparison.metric).unit != "ns":
         return ratio
-    base_ns, _ = per_call(function, metric, ledger)
-    return with_hidden(ratio, max(base_ns, typical_ns))
+    base_ns, _ = per_call(comparison.function, comparison.metric, ledger)
+    return with_hidden(ratio, max(base_ns, comparison.typical.cost if comparison.typical else 0.0))
 
 
 def with_hidden(ratio: Ratio, cost_ns: float) -> Ratio:

@@ -9,12 +9,12 @@ import numpy as np
 
 from perfdiff.analysis.findings import BorderShift, ModeShift
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.stats.inference import Contrast, Group, Pair, contrast, false_discovery
+from perfdiff.analysis.stats.inference import contrast, false_discovery
+from perfdiff.analysis.stats.runs import Contrast, Group, Pair
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, Operator, Scope
 from perfdiff.models.clock import HIDDEN_NS
-from perfdiff.models.fitting import members
-from perfdiff.models.modes import APART, SMALLEST_MODE
+from perfdiff.models.modes import APART, SMALLEST_MODE, members
 from perfdiff.models.observations import Observations, observe
 from perfdiff.records.metrics import metric_of
 from perfdiff.records.schema import Floats, Ints, SampleTable

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.stats.panel import Bools
 from perfdiff.analysis.sums.ledger import Ledger
-from perfdiff.records.schema import Floats, FunctionInfo
+from perfdiff.records.schema import Bools, Floats, FunctionInfo
 
 PRIMARY = "self_ns"  # a function's own time, by which it is guilty
 ALLOCATION = ("alloc_bytes", "alloc_count")

@@ -2,50 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from perfdiff.analysis.compare.regimes import moved_borders, moved_modes
-from perfdiff.analysis.findings import BorderShift, CoefficientShift, ModeShift, Prediction
+from perfdiff.analysis.compare.studied import Shift
+from perfdiff.analysis.findings import CoefficientShift, Prediction
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import false_discovery
-from perfdiff.analysis.stats.panel import Bools
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.config import CompareConfig
-from perfdiff.models.annotation import PHASE, Annotation, CostClass, Term, blocks, design, inputs, membership, term_names
+from perfdiff.models.annotation import Annotation, blocks, design, inputs, membership, term_names
 from perfdiff.models.fitting import fit, refit
-from perfdiff.models.growth import growing_factors, growth_class
+from perfdiff.models.growth import growing_factors
 from perfdiff.models.middle import median
 from perfdiff.models.noise import NORMAL_MAD, huber_weights
 from perfdiff.models.observations import columns_of
 from perfdiff.models.selection import MARGIN, is_below_zero
-from perfdiff.records.schema import Floats, Ints, SampleTable
+from perfdiff.records.schema import Bools, Floats, Ints, SampleTable
 
 TWICE = 2.0
 GRID = 400  # inputs at which the curves are compared, evenly in logarithms
 ROWS = 2000  # of each side at most: beyond, precision is that of the runs, not of the calls
 ROUNDS = 5  # of reweighting; outliers are settled after three
-
-
-@dataclass(frozen=True, slots=True)
-class Shift:
-    """Both sides' annotations and what differs between them."""
-
-    base: Annotation
-    head: Annotation
-    feature: str | None
-    coefficients: tuple[CoefficientShift, ...] = ()
-    predictions: tuple[Prediction, ...] = ()
-    crosses: float | None = None
-    class_changed: bool = False
-    modes: tuple[ModeShift, ...] = ()
-    borders: tuple[BorderShift, ...] = ()
-
-    def of(self, metric: str) -> Shift:
-        """Return the same of a metric that has the same values."""
-        return replace(self, base=replace(self.base, metric=metric), head=replace(self.head, metric=metric))
 
 
 def describe(annotation: Annotation, base: SampleTable, head: SampleTable, *, differs: bool, config: CompareConfig) -> Shift:
@@ -301,20 +281,3 @@ def _crossing(base: Annotation, head: Annotation, feature: str, table: SampleTab
     if twice.all() or not twice[-1]:
         return None
     return float(inputs[np.flatnonzero(~twice)[-1] + 1])
-
-
-def leading_term(annotation: Annotation, feature: str | None) -> Term | None:
-    """Return the term that leads at large inputs, of an inverse at small ones, or None where it is no summary.
-
-    Regimes or several features make it none, and so does a class that is not the term's own: a line and a cube can make a square.
-    """
-    if len(annotation.steady) != 1 or len({*annotation.features} - {PHASE}) > 1 or annotation.by_counts is not None:
-        return None
-    scope = replace(annotation.steady[0], conditions=())
-    if annotation.cost_class is CostClass.CONSTANT or not feature:
-        return next((term for term in scope.terms if not term.factors), None)
-    end = 0 if annotation.cost_class is CostClass.INVERSE else 1  # where what leads is most of the cost
-    sizes: Mapping[str, Floats] = {feature: np.array([annotation.ranges.get(feature, (0.0, 1.0))[end]])}
-    parts = [(abs(float(replace(annotation, scopes=(replace(scope, terms=(term,)),)).predict(sizes)[0])), term) for term in scope.terms]
-    _, term = max(parts, key=lambda part: part[0])
-    return term if growth_class(term.factors) is annotation.cost_class else None

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.stats.panel import Bools
 from perfdiff.models.annotation import PHASE, STEADY_CODE
 from perfdiff.models.middle import quantiles
-from perfdiff.records.schema import Feature, Floats, Ints, Point, SampleTable
+from perfdiff.records.schema import Bools, Feature, Floats, Ints, Point, SampleTable
 
 SIZE_GROUPS = 3
 # Inputs within one point that spread less than this (95th over 5th percentile of cost) need no groups of their own.

@@ -7,70 +7,41 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from perfdiff.analysis.compare.clocks import clocks
-from perfdiff.analysis.compare.comparison import Asked, Comparison, answer, ask, resolved
-from perfdiff.analysis.compare.firstcall import FirstCalls, first_calls
+from perfdiff.analysis.compare.compared import Comparison
+from perfdiff.analysis.compare.comparison import Asked, answer, ask, resolved
+from perfdiff.analysis.compare.firstcall import first_calls
 from perfdiff.analysis.compare.judgement import hidden
-from perfdiff.analysis.compare.mix import Question, Tables, members
-from perfdiff.analysis.compare.phases import Phased, phased
+from perfdiff.analysis.compare.mix import Question, Tables
+from perfdiff.analysis.compare.phases import Phased
 from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.compare.shares import ALLOCATION, PRIMARY, alike_of, small_of, trifles_of
-from perfdiff.analysis.compare.shift import Shift, describe
+from perfdiff.analysis.compare.shift import describe
+from perfdiff.analysis.compare.studied import LEARNT, Shift, Study
+from perfdiff.analysis.compare.tables import FIT_ROWS, learn, moved_inputs, phased_tables
 from perfdiff.analysis.compare.trend import over_runs
-from perfdiff.analysis.compare.waits import Waits, waits
-from perfdiff.analysis.findings import MetricFinding, Ratio
+from perfdiff.analysis.compare.waits import waits
+from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.stats.inference import clear_shifts, contrasts
+from perfdiff.analysis.stats.inference import contrasts
 from perfdiff.analysis.stats.panel import panel
-from perfdiff.analysis.stats.rows import thinned, without_features
+from perfdiff.analysis.stats.rows import same_cost, thinned
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig
 from perfdiff.engines.engine import Engine
 from perfdiff.engines.serial import Serial
 from perfdiff.engines.tables import chosen, with_tables
 from perfdiff.models.annotation import Annotation
-from perfdiff.models.fitting import fit
-from perfdiff.models.warmup import WarmUp
 from perfdiff.records.metrics import METRICS
 from perfdiff.records.recorded import Samples
-from perfdiff.records.schema import Experiment, Floats, FunctionInfo, Origin, Point, SampleTable, Side
+from perfdiff.records.schema import Experiment, Floats, FunctionInfo, Point, SampleTable, Side
 
-# Learnt on base; every other metric is compared within points, and learnt only where the inputs moved or it is reported on.
-LEARNT = ("self_ns", "wall_ns")
 # What verdicts on functions rest on; the other metrics explain.
 DECISIVE = (*LEARNT, *ALLOCATION)
 # What a look learns on base of every function: time with callees decides little of it, and is compared as the other metrics are.
 LOOKED_AT = (PRIMARY,)
-# Rows that an annotation is learnt from at most, in whole runs' proportions: beyond, precision is that of the runs, not of the calls.
-FIT_ROWS = 1000
 BATCH = 8  # functions that a task is given at a time
 # Chance beyond which a small function costs what it did: more than the evidence that is asked for by far, as times vary more here.
 SEEN = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class Study:
-    """What one function's calls and sums tell by themselves, without its tables: some kB, however many calls there were.
-
-    `resolved` tells which differences the clock can see, `shifts` how learnt metrics moved if their cost is not known to differ. `alone`
-    holds the annotations of a function that only one side has, `growth` that of a suspect's time per run. `untested` is the number of
-    comparisons that a mere look at the verdicts leaves out. `warm_up` tells of either side how its first calls cost more, where they do,
-    `first` what first calls of a run cost beside later ones, `waits` how much longer calls wait for others, where that is most of what
-    they take longer; both of a suspect alone.
-    """
-
-    info: FunctionInfo
-    comparisons: Mapping[str, Comparison]
-    resolved: Mapping[str, bool]
-    shifts: Mapping[str, Shift]
-    alone: Mapping[tuple[str, Side], Annotation]
-    growth: MetricFinding | None
-    calls: Ratio | None
-    totals: Mapping[str, Ratio]
-    untested: int = 0
-    warm_up: Mapping[Side, WarmUp] = field(default_factory=dict)
-    first: FirstCalls | None = None
-    waits: Waits | None = None
 
 
 def study_all(
@@ -259,7 +230,7 @@ def _must_be_learnt(subject: _Subject, found: Mapping[str, Comparison]) -> bool:
     if own is not None and ground.small[subject.info.id] * hidden(own, ground.config) >= POLICY.material:
         return True
     differs = own is None or own.disjoint or own.p_anywhere <= SEEN
-    return differs and subject.info.id not in ground.alike and _moved_inputs(*subject.both.sides)
+    return differs and subject.info.id not in ground.alike and moved_inputs(*subject.both.sides)
 
 
 def _compared(subjects: Sequence[_Subject], known: Sequence[Mapping[str, Comparison]]) -> list[dict[str, Comparison]]:
@@ -318,56 +289,8 @@ def _alone(info: FunctionInfo, samples: Samples, config: CompareConfig) -> dict[
     return found
 
 
-def both_tables(function: int, samples: Samples) -> tuple[SampleTable, SampleTable] | None:
-    """Return a function's tables of both sides with the inputs that both have, or None where one side has no calls."""
-    base, head = samples(function, Side.BASE), samples(function, Side.HEAD)
-    if base is None or head is None or not len(base) or not len(head):
-        return None
-    names = ({feature.name for feature in base.features}, {feature.name for feature in head.features})
-    base, head = without_features(base, names[0] - names[1]), without_features(head, names[1] - names[0])
-    no_inputs = _passed_with_other_values(base, head) | clocks([base, head])
-    return without_features(base, no_inputs), without_features(head, no_inputs)
-
-
-def phased_tables(function: int, samples: Samples) -> Phased | None:
-    """Return a function's tables of both sides as `both_tables` does, with the phases of its calls."""
-    tables = both_tables(function, samples)
-    return None if tables is None else phased(*tables)
-
-
 def _present(table: SampleTable, metric: str) -> bool:
     return bool(np.isfinite(table.metrics[metric]).any())
-
-
-def _passed_with_other_values(base: SampleTable, head: SampleTable) -> set[str]:
-    """Return the workload parameters, if any feature of the calls moved within a workload point.
-
-    A parameter stands for the inputs of a call only as long as both sides derive them from it in the same way.
-    """
-    parameters = {feature.name for feature in base.features if feature.origin is Origin.WORKLOAD}
-    return parameters if parameters and _moved_inputs(base, head) else set()
-
-
-def _moved_inputs(base: SampleTable, head: SampleTable) -> bool:
-    """Return whether any feature of the calls, other than the workload's parameters, moved within a workload point."""
-    names = [feature.name for feature in base.features if feature.origin is not Origin.WORKLOAD]
-    if not names:
-        return False
-    before, after = _run_means(base, names), _run_means(head, names)
-    return any(clear_shifts(before[point], after[point]).any() for point in before.keys() & after.keys())
-
-
-def _run_means(table: SampleTable, names: Sequence[str]) -> dict[int, Floats]:
-    """Return, by point, the mean of each feature over each run's calls (features, runs), NaN where a run has no value."""
-    of = members(table)
-    place = {feature.name: column for column, feature in enumerate(table.features)}
-    values = table.values[:, [place[name] for name in names]]
-    order, first = of.grouped
-    known = ~np.isnan(values[order])
-    with np.errstate(invalid="ignore"):
-        sums = np.add.reduceat(np.where(known, values[order], 0.0), first)
-        means = sums / np.add.reduceat(known, first, dtype=np.float64)
-    return {int(point): means[of.points == point].T for point in np.unique(of.points)}
 
 
 def _learn(metric: str, base: SampleTable, own: Asked | None, function: str, ground: _Ground) -> Annotation | None:
@@ -376,16 +299,6 @@ def _learn(metric: str, base: SampleTable, own: Asked | None, function: str, gro
         return replace(own.question.annotation, metric=metric)
     inputs_moved = own is not None and any(factor != 1.0 for factor in own.yardstick.mix.values())
     return learn(base, metric, function, ground.config) if metric in ground.learnt or inputs_moved else None
-
-
-def learn(table: SampleTable, metric: str, function: str, config: CompareConfig) -> Annotation:
-    """Return the annotation of a metric learnt from (part of) a table."""
-    return fit(thinned(table, FIT_ROWS), metric, seed=config.seed, function=function)
-
-
-def same_cost(tables: Iterable[SampleTable]) -> bool:
-    """Return whether no call spends time in probed callees, so that time with and without them is the same."""
-    return all(np.array_equal(table.metrics["self_ns"], table.metrics["wall_ns"], equal_nan=True) for table in tables)
 
 
 def sum_ratios(ledger: Ledger, config: CompareConfig) -> dict[str, list[Ratio | None]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from perfdiff.analysis.compare.comparison import Comparison
+from perfdiff.analysis.compare.compared import Comparison
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig

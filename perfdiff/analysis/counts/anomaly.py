@@ -14,19 +14,20 @@ import numpy as np
 
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.ratios import as_ratio
-from perfdiff.analysis.compare.study import both_tables
+from perfdiff.analysis.compare.tables import both_tables
 from perfdiff.analysis.counts.scoring import Judged, Scored, Tables, judge_calls, judge_together
 from perfdiff.analysis.findings import Anomaly, FunctionFinding, Verdict, Vote
 from perfdiff.analysis.oddcalls import OddCall, RunErrors
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.stats.inference import Contrast, Group, Pair, contrast
+from perfdiff.analysis.stats.inference import contrast
+from perfdiff.analysis.stats.runs import Contrast, Group, Pair
 from perfdiff.config import CompareConfig
 from perfdiff.engines.engine import Engine
 from perfdiff.engines.serial import Serial
 from perfdiff.engines.tables import chosen
-from perfdiff.models.detectors.detector import Threshold
-from perfdiff.models.detectors.kinds import DetectorKind
-from perfdiff.models.detectors.residuals import Residuals, included
+from perfdiff.models.detectors.detector import DetectorKind, Threshold
+from perfdiff.models.detectors.residuals import Residuals
+from perfdiff.records.metrics import included
 from perfdiff.records.recorded import Samples
 from perfdiff.records.schema import Floats, SampleTable, Side
 

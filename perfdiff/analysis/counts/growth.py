@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfdiff.analysis.compare.study import LEARNT, learn
+from perfdiff.analysis.compare.studied import LEARNT
+from perfdiff.analysis.compare.tables import learn
 from perfdiff.analysis.compare.trend import RunCounts
 from perfdiff.analysis.findings import RUN, FunctionFinding, MetricFinding, Verdict
 from perfdiff.analysis.sums.calls import reached

@@ -18,13 +18,12 @@ from perfdiff.analysis.findings import Cause, CountFinding, Evidence
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig
-from perfdiff.models.detectors.residuals import included
 from perfdiff.models.prices import LEAST_NS
 from perfdiff.models.workcounter import WORK_METRICS
+from perfdiff.records.metrics import MISSES, included
 from perfdiff.records.schema import FunctionInfo, HotSpot, Side
 
 _SAID = 2  # things that a line holds, in a sentence
-MISSES = ("llc_misses", "l2_misses", "l1d_misses")  # dearest first
 SHARING = frozenset(("false-sharing", "true-sharing"))  # names of causes
 
 Counts = Mapping[str, CountFinding]

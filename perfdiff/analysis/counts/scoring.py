@@ -12,15 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.analysis.stats.panel import Bools
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.clusters import share
-from perfdiff.models.detectors.detector import DEVIATIONS, Detector, Threshold, Training, threshold
-from perfdiff.models.detectors.kinds import DetectorKind, learn
+from perfdiff.models.detectors.detector import DEVIATIONS, Detector, DetectorKind, Threshold, Training, threshold
+from perfdiff.models.detectors.kinds import learn
 from perfdiff.models.detectors.residuals import OUTERMOST, VOLUMES, Expectation, Residuals, Scale
 from perfdiff.records.metrics import metric_of
-from perfdiff.records.schema import Floats, Ints, SampleTable
+from perfdiff.records.schema import Bools, Floats, Ints, SampleTable
 
 # With fewer calls of base, no spread of eleven counters is known.
 MIN_CALLS = 20

@@ -10,13 +10,11 @@ import numpy as np
 
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.counts.library import Departure
-from perfdiff.analysis.counts.memory import MISSES
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Book, Ledger
-from perfdiff.models.detectors.residuals import included
 from perfdiff.models.middle import median
 from perfdiff.models.prices import DEAREST_NS, WORK_NS
-from perfdiff.records.metrics import metric_of
+from perfdiff.records.metrics import MISSES, included, metric_of
 from perfdiff.records.schema import Floats, FunctionInfo, Side
 
 _CALL_NS = 1.0  # of a call, for the order in which counts are told

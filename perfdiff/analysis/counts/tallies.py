@@ -8,20 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.analysis.compare.judgement import enough_runs
 from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.findings import CountFinding
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.stats.inference import Contrast, contrasts, false_discovery
-from perfdiff.analysis.stats.panel import Runs, panel
+from perfdiff.analysis.stats.inference import contrasts, false_discovery
+from perfdiff.analysis.stats.panel import panel
+from perfdiff.analysis.stats.runs import Contrast, Runs
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig
 from perfdiff.models.middle import median
-from perfdiff.records.metrics import metric_of
+from perfdiff.records.metrics import ACCESSES, metric_of
 from perfdiff.records.schema import Floats, Point, Side
-
-ACCESSES = ("loads", "stores")
-
 
 _TIME_OF = {"collections": "collecting_ns"}  # counters whose time the runs that count take, too
 
@@ -106,7 +103,7 @@ def _direction(seen: _Seen, q: float, config: CompareConfig) -> int:
     is_work = seen.exact and not metric_of(seen.counter).noisy
     least = math.log1p(POLICY.least_work if is_work else config.at(seen.point.min_effect).min_effect)
     low, high = seen.contrast.interval(config.confidence)
-    clear = seen.exact or (enough_runs(seen.contrast) and q <= config.fdr and seen.contrast.p <= POLICY.evidence)
+    clear = seen.exact or (seen.contrast.runs >= POLICY.min_runs and q <= config.fdr and seen.contrast.p <= POLICY.evidence)
     return (low > least) - (high < -least) if clear else 0
 
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.counts.library import Departure
-from perfdiff.analysis.counts.tallies import ACCESSES
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.models.prices import LEAST_NS, WORK_NS
 from perfdiff.models.workcounter import WorkCounter, is_bounded, work_counters
+from perfdiff.records.metrics import ACCESSES
 
 # An allocation costs as much as some hundred basic blocks, not as one: runs that allocate little are not held to a share of that little.
 ACCESS_NS = 1.0  # of an access that finds its line, on average at least

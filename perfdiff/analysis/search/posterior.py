@@ -13,11 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from perfdiff.records.schema import Floats, Ints
-
-Bools = npt.NDArray[np.bool_]
+from perfdiff.records.schema import Bools, Floats, Ints
 
 # Two builds of the same function differ in where its code lies; most by less than this (a standard deviation of the logarithm). The rare
 # large ones, see `layout_shift` of the policy, are what MISLED is for.

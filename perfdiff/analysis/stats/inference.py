@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from perfdiff.analysis.stats import panel
-from perfdiff.analysis.stats.panel import Bools, Panel, Runs
-from perfdiff.records.schema import Floats, Ints
+from perfdiff.analysis.stats.panel import Panel
+from perfdiff.analysis.stats.runs import Contrast, Group, Pair, Runs
+from perfdiff.records.schema import Bools, Floats
 
 # Chance at which counts that vary count as moved: of a function's thirty features at three points, one in a hundred would by chance.
 CLEAR = 1e-4
@@ -22,70 +22,6 @@ LEAST_RUNS = 2  # of a side: one alone tells nothing of how counts vary
 ROUNDING = 1e-9  # of a count's mean: less is the arithmetic's
 # Inputs may be any number, as of memory that nobody wrote to: beyond this the fourth power of a difference, as Welch has it, is none.
 LARGEST = 1e70
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """One statistic per run of one side at one workload point: `values` (n,), `blocks` (n,) of the schedule, `machines` (n,) of several."""
-
-    values: Floats
-    blocks: Ints
-    machines: Ints | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Base's and head's runs at one workload point."""
-
-    base: Group
-    head: Group
-
-
-@dataclass(frozen=True, slots=True)
-class Contrast:
-    """Head minus base: `effect` with standard error and degrees of freedom; `agreement` is the share of run pairs where head is larger.
-
-    `chance` is the standard deviation of that share under no difference (Mann and Whitney), `differ` the p-value of no difference between
-    machines.
-    """
-
-    effect: float
-    error: float
-    freedom: float
-    agreement: float
-    chance: float
-    runs_base: int
-    runs_head: int
-    differ: float = 1.0
-
-    @property
-    def p(self) -> float:
-        """Return the two-sided p-value of no difference (Student's t)."""
-        from scipy.special import stdtr
-
-        if self.error == 0:
-            return 0.0 if self.effect else 1.0
-        return float(2 * stdtr(self.freedom, -abs(self.effect) / self.error))
-
-    def p_beyond(self, least: float) -> float:
-        """Return the two-sided p-value of an effect of at most `least` either way (minimum-effect test: Murphy and Myors 1999)."""
-        from scipy.special import stdtr
-
-        distance = abs(self.effect) - least
-        if distance <= 0:
-            return 1.0
-        return float(2 * stdtr(self.freedom, -distance / self.error)) if self.error else 0.0
-
-    def interval(self, confidence: float, comparisons: int = 1) -> tuple[float, float]:
-        """Return the interval of the effect that holds for `comparisons` contrasts at once (Bonferroni)."""
-        half = self.half_width(confidence, comparisons)
-        return self.effect - half, self.effect + half
-
-    def half_width(self, confidence: float, comparisons: int = 1) -> float:
-        """Return half the width of `interval`."""
-        from scipy.special import stdtrit
-
-        return float(stdtrit(self.freedom, 1 - (1 - confidence) / (2 * comparisons))) * self.error if self.error else 0.0
 
 
 def contrast(pairs: Sequence[Pair]) -> Contrast | None:

@@ -12,14 +12,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from perfdiff.analysis.stats.runs import Runs
 from perfdiff.models.middle import quantile
 from perfdiff.models.noise import NORMAL_MAD, OUTLIER_RUN, OUTLIER_RUNS
-from perfdiff.records.schema import Floats, Ints
+from perfdiff.records.schema import Bools, Floats, Ints
 from perfdiff.statistics import machines as levels
-
-Bools = npt.NDArray[np.bool_]
 
 UNEQUAL = 0.95  # level of the F-test that finds one side to scatter more than the other
 # From so many common blocks on, comparing within blocks gains more by removing drift than it loses in degrees of freedom.
@@ -32,26 +30,6 @@ FEW = 0.2
 SPLITS = 200  # of one side's runs against each other, for the noise floor
 FLOOR_QUANTILE = 0.95
 MOST_PAIRS = 100_000  # of runs that are held against each other as one array; more are counted in order
-
-
-@dataclass(frozen=True, slots=True)
-class Runs:
-    """The runs of one side at p points: `values` (p, k, r) answer k questions each, NaN where they say nothing; `blocks` (p, r).
-
-    `together` (p,) are the points where base's and head's run of each block were made at the same time, and met the same of the machine.
-    `machines` (p, r) are those that runs were made on, None where that is one.
-    """
-
-    values: Floats
-    blocks: Ints
-    together: Bools
-    machines: Ints | None = None
-
-    @property
-    def counts(self) -> Ints:
-        """Return how many runs answer each question at each point (p, k)."""
-        counts: Ints = np.isfinite(self.values).sum(axis=-1)
-        return counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +49,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """The fields of `inference.Contrast`, each (k,); `points` is how many points answer a question."""
+    """The fields of a `Contrast`, each (k,); `points` is how many points answer a question."""
 
     effect: Floats
     error: Floats

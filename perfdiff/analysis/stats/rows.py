@@ -1,7 +1,8 @@
-"""Parts of sample tables: some of the features, some of the rows."""
+"""Parts of sample tables: some of the features, some of the rows; and whether two of their columns are one."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -23,3 +24,8 @@ def thinned(table: SampleTable, most: int) -> SampleTable:
         return table
     rows = np.unique(np.linspace(0, len(table) - 1, most).round().astype(np.int64))
     return table.rows(rows)
+
+
+def same_cost(tables: Iterable[SampleTable]) -> bool:
+    """Return whether no call spends time in probed callees, so that time with and without them is the same."""
+    return all(np.array_equal(table.metrics["self_ns"], table.metrics["wall_ns"], equal_nan=True) for table in tables)

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from perfdiff.analysis.stats.inference import Group
-from perfdiff.analysis.stats.panel import Bools, Runs
+from perfdiff.analysis.stats.runs import Group, Runs
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Experiment, Floats, Ints, Phase, Run, Side, Totals
+from perfdiff.records.schema import Bools, Experiment, Floats, Ints, Phase, Run, Side, Totals
 
 
 @dataclass(frozen=True, slots=True)

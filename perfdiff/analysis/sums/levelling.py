@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff.analysis.claims import Claim
-from perfdiff.analysis.stats.panel import Bools
+from perfdiff.analysis.stats.rows import same_cost
 from perfdiff.analysis.sums.park import Park, machines_of, park_of
 from perfdiff.models.noise import NORMAL_MAD
 from perfdiff.records.kinds import MachinePart
 from perfdiff.records.metrics import metric_of
 from perfdiff.records.recorded import Samples
-from perfdiff.records.schema import Edges, Experiment, Floats, Ints, LibraryCalls, Phase, Run, SampleTable, Side, Totals
+from perfdiff.records.schema import Bools, Edges, Experiment, Floats, Ints, LibraryCalls, Phase, Run, SampleTable, Side, Totals
 
 CALLS = 40  # of one run that tell its pace; more say the same
 ROUNDS = 4  # of medians over inputs and machines in turn (median polish: Tukey 1977); what is left after them is below 1 %
@@ -150,20 +150,22 @@ def _only(experiment: Experiment, runs: tuple[Run, ...]) -> Experiment:
     return replace(
         experiment,
         runs=runs,
-        totals=_sums(experiment.totals, ids),
-        edges=_edges(experiment.edges, ids),
-        counts=None if counts is None else _sums(counts, ids),
+        totals=totals_of(experiment.totals, ids),
+        edges=edges_of(experiment.edges, ids),
+        counts=None if counts is None else totals_of(counts, ids),
         library=None if library is None else _calls(library, ids),
     )
 
 
-def _sums(totals: Totals, runs: Ints) -> Totals:
+def totals_of(totals: Totals, runs: Ints) -> Totals:
+    """Return the sums of some runs, by their ids."""
     kept = np.isin(totals.run, runs)
     columns = {name: getattr(totals, name)[kept] for name in ("run", "function", "calls", "wall_ns", "self_ns")}
     return Totals(**columns, other={name: values[kept] for name, values in totals.other.items()})
 
 
-def _edges(edges: Edges, runs: Ints) -> Edges:
+def edges_of(edges: Edges, runs: Ints) -> Edges:
+    """Return the calls of some runs, by their ids."""
     kept = np.isin(edges.run, runs)
     return Edges(edges.run[kept], edges.caller[kept], edges.callee[kept], edges.calls[kept], edges.wall_ns[kept])
 
@@ -190,16 +192,12 @@ def _paces(experiment: Experiment, samples: Samples, park: Park) -> _Paces:
         tables = [table for side in Side if (table := samples(info.id, side)) is not None and len(table)]
         if tables:
             own = _pace(tables, "self_ns", first)
-            found[info.id] = own, own if _have_no_callees(tables) else _pace(tables, "wall_ns", first)
+            found[info.id] = own, own if same_cost(tables) else _pace(tables, "wall_ns", first)
     common = _common(park, first, {function: own for function, (own, _) in found.items()})
     row = {function: place for place, function in enumerate(found)}
     shape = len(found), len(keys)
     logs = [np.array([pair[place].towards(common) for pair in found.values()]).reshape(shape) for place in range(2)]
     return _Paces(column, common, row, logs[0], logs[1], _plain(park))
-
-
-def _have_no_callees(tables: list[SampleTable]) -> bool:
-    return all(np.array_equal(table.metrics["self_ns"], table.metrics["wall_ns"], equal_nan=True) for table in tables)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ import numpy as np
 
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.stats.inference import Pair, contrast
+from perfdiff.analysis.stats.inference import contrast
+from perfdiff.analysis.stats.runs import Pair
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.records.metrics import metric_of

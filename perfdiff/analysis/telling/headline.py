@@ -10,7 +10,6 @@ import numpy as np
 
 from perfdiff.analysis.claims import Claim, Fact, claim
 from perfdiff.analysis.compare.judgement import Direction
-from perfdiff.analysis.compare.shift import leading_term
 from perfdiff.analysis.findings import MetricFinding, Verdict
 from perfdiff.analysis.means import MEAN, is_mean
 from perfdiff.analysis.policy import POLICY
@@ -20,6 +19,7 @@ from perfdiff.analysis.verdicts.rules import Decision
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import RISING, Annotation, CostClass, Term, product, shape
 from perfdiff.models.clock import RESOLUTION_NS
+from perfdiff.models.growth import leading_term
 from perfdiff.records.metrics import metric_of
 from perfdiff.records.schema import Side
 

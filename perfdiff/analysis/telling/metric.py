@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.compare.comparison import Comparison, tested
-from perfdiff.analysis.compare.ratios import as_ratio
-from perfdiff.analysis.compare.shift import Shift
+from perfdiff.analysis.compare.compared import Comparison
+from perfdiff.analysis.compare.ratios import as_ratio, as_resolved
 from perfdiff.analysis.compare.strata import is_of_a_phase
+from perfdiff.analysis.compare.studied import Shift
 from perfdiff.analysis.findings import MetricFinding, Ratio
 from perfdiff.analysis.means import MEAN
 from perfdiff.analysis.telling.headline import Spot
@@ -79,7 +79,7 @@ def finding(case: Case, comparison: Comparison, q: float, machines: Machines) ->
         feature=None,
         ratio=case.ratio(comparison.metric),
         stratum=stratum,
-        overall=comparison.as_resolved(as_ratio(overall, case.config.confidence), case.ledger) if overall else None,
+        overall=as_resolved(as_ratio(overall, case.config.confidence), comparison, case.ledger) if overall else None,
         q=q,
         mix=comparison.mix_ratio,
         calls=case.study.calls,
@@ -87,7 +87,7 @@ def finding(case: Case, comparison: Comparison, q: float, machines: Machines) ->
         floor=float(np.expm1(comparison.floor)),
         in_all=_in_all(case, comparison.metric),
         points={
-            stratum.point: comparison.as_resolved(as_ratio(stratum.contrast, case.config.confidence, tested(comparison)), case.ledger)
+            stratum.point: as_resolved(as_ratio(stratum.contrast, case.config.confidence, comparison.tested), comparison, case.ledger)
             for stratum in comparison.strata
             if stratum.point is not None
         },
@@ -106,9 +106,9 @@ def _in_all(case: Case, metric: str) -> tuple[float, float] | None:
 
 def _by_machine(case: Case, comparison: Comparison, machines: Machines) -> dict[str, Ratio]:
     """Return the ratios of the stratum that is told on single machines, with intervals that hold for all of these at once."""
-    count = tested(comparison) * max(1, len(comparison.machines))
+    count = comparison.tested * max(1, len(comparison.machines))
     return {
-        machines.names[machine]: comparison.as_resolved(as_ratio(seen, case.config.confidence, count), case.ledger)
+        machines.names[machine]: as_resolved(as_ratio(seen, case.config.confidence, count), comparison, case.ledger)
         for machine, seen in comparison.machines.items()
     }
 

@@ -15,13 +15,12 @@ from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.series import Checked, Standing
 from perfdiff.analysis.trends.again import found_again
 from perfdiff.analysis.trends.blocks import block_starts
-from perfdiff.analysis.trends.clusters import varying
+from perfdiff.analysis.trends.features import varying
 from perfdiff.analysis.trends.findings import Cluster, TrendFindings
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import CostClass
-from perfdiff.models.shift import LEAST_SHIFT
 from perfdiff.models.threads import one_thread
-from perfdiff.models.trend import Interval, Law
+from perfdiff.models.trend import LEAST_SHIFT, Interval, Law
 from perfdiff.models.trendlines import fit
 from perfdiff.records.places import Place, PlaceCounts
 from perfdiff.records.schema import Floats, Ints, Revision, Side

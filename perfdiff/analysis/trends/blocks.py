@@ -6,10 +6,9 @@ So a cost is a number of blocks executed (trend-prof §2.1), and how a text is b
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from perfdiff.records.places import PlaceCounts
-from perfdiff.records.schema import Floats, Ints
+from perfdiff.records.schema import Bools, Floats, Ints
 
 
 def block_counts(found: PlaceCounts) -> Floats:
@@ -31,7 +30,7 @@ def block_starts(found: PlaceCounts) -> Ints:
     return starts
 
 
-def _equal_rows(counts: Floats, before: Ints) -> npt.NDArray[np.bool_]:
+def _equal_rows(counts: Floats, before: Ints) -> Bools:
     """Return which rows of counts (places, points) equal the row `before` each (places,), below 0 where there is none.
 
     That is the row above as a rule; where another function's lines stand between, such as a lambda's, it is copied.

@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from perfdiff.analysis.trends.apart import other_powers
 from perfdiff.analysis.trends.blocks import block_counts
+from perfdiff.analysis.trends.features import varying
 from perfdiff.analysis.trends.findings import COSTLY_SHARE, Cluster, Trends
 from perfdiff.models.clusters import ALPHA, clustered, least_variation
 from perfdiff.models.joint import joint
 from perfdiff.models.trend import Law
 from perfdiff.models.trendlines import fits, power_laws
-from perfdiff.records.places import PlaceCounts, PlaceExperiment
-from perfdiff.records.schema import Floats, Side
+from perfdiff.records.places import PlaceCounts
+from perfdiff.records.schema import Bools, Floats
 
 # Programs are given inputs of this many times the size that they were tested with; further on, something else gives way first.
 _FORESEEN = 1000.0
@@ -61,18 +61,7 @@ def trends(found: PlaceCounts, *, seed: int, alpha: float = ALPHA) -> Trends:
     )
 
 
-def shared(experiment: PlaceExperiment) -> dict[str, Floats]:
-    """Return the features (points,) that are the same on both sides."""
-    base, head = (experiment.sides[side].features for side in Side)
-    return {name: x for name, x in head.items() if name in base and np.array_equal(x, base[name], equal_nan=True)}
-
-
-def varying(features: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Return the features that have several values above 0, over which a cost can grow."""
-    return {name: x for name, x in features.items() if len(np.unique(x[np.isfinite(x) & (x > 0)])) > 1}
-
-
-def _fits(features: Mapping[str, Floats], sums: Floats, costly: npt.NDArray[np.bool_], seed: int) -> list[tuple[Law, ...]]:
+def _fits(features: Mapping[str, Floats], sums: Floats, costly: Bools, seed: int) -> list[tuple[Law, ...]]:
     """Return the trends of costs (clusters, points) over all features, the best first; only of `costly` ones with their classes."""
     found: list[list[Law]] = [[] for _ in sums]
     for name, x in features.items():

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 
 import numpy as np
-import numpy.typing as npt
 
 from perfdiff.records.places import PlaceCounts, PlaceExperiment
-from perfdiff.records.schema import Floats, Ints, Side
+from perfdiff.records.schema import Bools, Floats, Ints, Side
 
 _ALIKE = 0.05  # counts that differ by less at every point are the same work in other words, such as a loop that ends one round earlier
 FEW = 10.0  # counts that differ by less are alike in any case: trend-prof's bound below which places say little
@@ -27,7 +26,7 @@ def counterparts(experiment: PlaceExperiment) -> Ints:
     return found
 
 
-def carried_over(experiment: PlaceExperiment, found: Ints) -> tuple[Floats, npt.NDArray[np.bool_]]:
+def carried_over(experiment: PlaceExperiment, found: Ints) -> tuple[Floats, Bools]:
     """Return what base counted of each place of head (places, points), 0 where there is none, and which places are new (places,)."""
     base, head = experiment.sides[Side.BASE], experiment.sides[Side.HEAD]
     known = found >= 0
@@ -67,7 +66,7 @@ def _pair_alike(found: Ints, base: Floats, head: Floats) -> None:
             left = np.delete(left, chosen)
 
 
-def _alike(counts: Floats, other: Floats) -> npt.NDArray[np.bool_]:
+def _alike(counts: Floats, other: Floats) -> Bools:
     """Return which rows of counts (places, points) are nearly those of another place (points,)."""
-    near: npt.NDArray[np.bool_] = np.abs(counts - other) <= np.maximum(FEW, _ALIKE * np.maximum(counts, other))
+    near: Bools = np.abs(counts - other) <= np.maximum(FEW, _ALIKE * np.maximum(counts, other))
     return np.logical_and.reduce(near, axis=1)  # type: ignore[no-any-return]

@@ -13,12 +13,12 @@ import numpy as np
 
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.trends.clusters import shared, varying
+from perfdiff.analysis.trends.features import shared, varying
 from perfdiff.analysis.trends.findings import COSTLY_SHARE, Cause, Difference, DifferenceKind
 from perfdiff.analysis.trends.functions import Function, functions
 from perfdiff.models.clusters import ALPHA, LEAST_SD
-from perfdiff.models.shift import LEAST_SHIFT, cost_ratio, exponent_shift
-from perfdiff.models.trend import PERCENTILE, Interval, Law, far_values
+from perfdiff.models.shift import cost_ratio, exponent_shift
+from perfdiff.models.trend import LEAST_SHIFT, PERCENTILE, Interval, Law, far_values
 from perfdiff.models.trendlines import fit
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.schema import Floats, Side

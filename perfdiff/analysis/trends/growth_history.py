@@ -9,7 +9,7 @@ import numpy as np
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.series import GROWTH, Cost, Entry, History, Step
 from perfdiff.analysis.trends.blocks import block_counts
-from perfdiff.analysis.trends.clusters import varying
+from perfdiff.analysis.trends.features import varying
 from perfdiff.config import CompareConfig
 from perfdiff.models.shift import exponent_shift
 from perfdiff.models.threads import one_thread

@@ -7,20 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from perfdiff import units
 from perfdiff.analysis.linegrowth import LineGrowth
 from perfdiff.analysis.trends.blocks import block_counts
-from perfdiff.analysis.trends.clusters import shared, varying
 from perfdiff.analysis.trends.counterparts import FEW, carried_over, counterparts
+from perfdiff.analysis.trends.features import shared, varying
 from perfdiff.models.annotation import CostClass
 from perfdiff.models.laws import plain_power
-from perfdiff.models.shift import LEAST_SHIFT
-from perfdiff.models.trend import Interval, Law
+from perfdiff.models.trend import LEAST_SHIFT, Interval, Law
 from perfdiff.models.trendlines import fits
 from perfdiff.records.places import PlaceExperiment
-from perfdiff.records.schema import Floats, FunctionInfo, Ints, Side, Source
+from perfdiff.records.schema import Bools, Floats, FunctionInfo, Ints, Side, Source
 
 MOST_LINES = 3
 # Of the extra count of the line that grew most: what adds less is read in the source, where each line has its count.
@@ -47,7 +45,7 @@ class _Rows:
     places: Ints
     before: Floats
     after: Floats
-    is_new: npt.NDArray[np.bool_]
+    is_new: Bools
 
     @property
     def extra(self) -> Floats:
@@ -65,7 +63,7 @@ class MatchedLines:
 
     experiment: PlaceExperiment
     before: Floats
-    is_new: npt.NDArray[np.bool_]
+    is_new: Bools
     blocks: Mapping[Side, Floats]
     by_line: Mapping[Side, Mapping[str, Mapping[int, Sequence[int]]]]
 
@@ -148,7 +146,7 @@ def matched(experiment: PlaceExperiment | None) -> MatchedLines | None:
     return MatchedLines(experiment, before, is_new, blocks, {side: each.by_line() for side, each in experiment.sides.items()})
 
 
-def _begin_blocks(rows: _Rows) -> npt.NDArray[np.bool_]:
+def _begin_blocks(rows: _Rows) -> Bools:
     """Return which lines (lines,) do not merely go on with what the line before them does, on both sides."""
     begins = np.ones(len(rows.places), dtype=np.bool_)
     begins[1:] = (rows.after[1:] != rows.after[:-1]).any(axis=1) | (rows.before[1:] != rows.before[:-1]).any(axis=1)

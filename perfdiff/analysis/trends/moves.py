@@ -6,13 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from perfdiff.analysis.trends.blocks import block_counts
 from perfdiff.analysis.trends.counterparts import counterparts
 from perfdiff.analysis.trends.findings import COSTLY_SHARE, Move, Trends
 from perfdiff.records.places import PlaceCounts, PlaceExperiment
-from perfdiff.records.schema import Floats, Ints, Side
+from perfdiff.records.schema import Bools, Floats, Ints, Side
 
 _Memberships = Mapping[int, list[int]]  # the clusters (indices) of each place (index) that is in any, the most costly first
 
@@ -76,7 +75,7 @@ def _shares(costs: Floats, totals: Floats) -> Floats:
     return np.asarray(np.max(costs / np.where(totals > 0, totals, 1.0), axis=1, initial=0.0))
 
 
-def _fit_each_other(base: Floats, head: Floats, alpha: float) -> npt.NDArray[np.bool_]:
+def _fit_each_other(base: Floats, head: Floats, alpha: float) -> Bools:
     """Return which places (rows) fit linearly in head what they count in base, as a member of a cluster does its representative."""
     centred = [rows - rows.mean(axis=1, keepdims=True) for rows in (base, head)]
     products = np.einsum("ij,ij->i", *centred) ** 2

@@ -12,8 +12,9 @@ from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.shares import ALLOCATION
 from perfdiff.analysis.findings import RUN, Findings, FunctionFinding, Ratio, Verdict
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.verdicts.conclusion import Evidence, Program, first_conclusion, reserved
+from perfdiff.analysis.verdicts.conclusion import Program, first_conclusion, reserved
 from perfdiff.analysis.verdicts.doubt import WORK
+from perfdiff.analysis.verdicts.evidence import Evidence
 from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig

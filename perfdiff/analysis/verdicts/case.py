@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from perfdiff.analysis.blame.attribution import Attribution
-from perfdiff.analysis.blame.guilt import Guilt
+from perfdiff.analysis.blame.guilt import Attribution, Guilt
 from perfdiff.analysis.compare.judgement import Direction, Judgement
+from perfdiff.analysis.compare.ratios import as_resolved
 from perfdiff.analysis.compare.shares import PRIMARY
-from perfdiff.analysis.compare.study import Study
+from perfdiff.analysis.compare.studied import Study
 from perfdiff.analysis.compare.uneven import uneven_points
 from perfdiff.analysis.counts.memory import MemoryEvidence, contended
 from perfdiff.analysis.counts.suspects import ExtraWork
@@ -104,4 +104,4 @@ class Case:
         if not self.sums_tell(metric):
             return comparison.ratio
         total = self.study.totals.get(metric)
-        return comparison.as_resolved(total, self.ledger) if total else None
+        return as_resolved(total, comparison, self.ledger) if total else None

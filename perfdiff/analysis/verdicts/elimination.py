@@ -10,13 +10,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from perfdiff.analysis.claims import claim
-from perfdiff.analysis.compare.comparison import tested
-from perfdiff.analysis.compare.judgement import enough_runs
 from perfdiff.analysis.counts.suspects import ExtraWork
 from perfdiff.analysis.findings import EndToEnd
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.case import Case
-from perfdiff.analysis.verdicts.conclusion import Evidence
+from perfdiff.analysis.verdicts.evidence import Evidence
 from perfdiff.analysis.verdicts.judged import Judged
 from perfdiff.analysis.verdicts.rules import Reason
 from perfdiff.analysis.verdicts.witnesses import moved_from_callees
@@ -128,6 +126,6 @@ def _has_moved(case: Case) -> bool:
 def _is_slower(case: Case) -> bool:
     own = case.study.comparisons.get("self_ns")
     worst = own.worst if own is not None else None
-    if own is None or worst is None or not worst.material or not enough_runs(worst.contrast):
+    if own is None or worst is None or not worst.material or worst.contrast.runs < POLICY.min_runs:
         return False
-    return worst.contrast.interval(case.config.confidence, tested(own))[0] > 0
+    return worst.contrast.interval(case.config.confidence, own.tested)[0] > 0

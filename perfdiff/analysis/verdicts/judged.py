@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from perfdiff.analysis.findings import FiredRule, Verdict
 from perfdiff.analysis.verdicts.case import Case
-from perfdiff.analysis.verdicts.conclusion import Evidence
+from perfdiff.analysis.verdicts.evidence import Evidence
 from perfdiff.analysis.verdicts.rules import Decision, Reason
 
 

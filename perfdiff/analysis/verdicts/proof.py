@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 from perfdiff.analysis.claims import claim
-from perfdiff.analysis.compare.judgement import enough_runs
-from perfdiff.analysis.compare.study import LEARNT
+from perfdiff.analysis.compare.studied import LEARNT
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.rates import too_short
 from perfdiff.analysis.verdicts.case import Case
@@ -55,7 +54,7 @@ def _is_excluded(point: int, extra_ns: float, case: Case) -> bool:
     """Return whether the function's own time, where a call is long enough to be timed, excludes so much more at a point."""
     own = case.study.comparisons.get("self_ns")
     seen = own.overall if own is not None else None
-    if seen is None or not enough_runs(seen) or too_short(case.info.id, "self_ns", case.ledger) or point not in case.ledger.points:
+    if seen is None or seen.runs < POLICY.min_runs or too_short(case.info.id, "self_ns", case.ledger) or point not in case.ledger.points:
         return False
     before = case.ledger.pair(point)[0].medians["self_ns"][case.ledger.place[case.info.id]]
     return bool(math.expm1(seen.interval(case.config.confidence)[1]) * before < POLICY.most * extra_ns)

@@ -16,9 +16,9 @@ from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.verdicts.case import Case
-from perfdiff.analysis.verdicts.conclusion import Evidence
 from perfdiff.analysis.verdicts.contention import behind_waiting, held_up, keeping_others_waiting, working_the_same
 from perfdiff.analysis.verdicts.elimination import by_lines, by_most_work, by_slower_calls
+from perfdiff.analysis.verdicts.evidence import Evidence
 from perfdiff.analysis.verdicts.judged import JointRule, Judged
 from perfdiff.analysis.verdicts.locking import with_locks
 from perfdiff.analysis.verdicts.rules import Decision, Reason

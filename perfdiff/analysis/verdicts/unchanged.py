@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from perfdiff.analysis.claims import Claim, claim
-from perfdiff.analysis.compare.comparison import Comparison
+from perfdiff.analysis.compare.compared import Comparison
 from perfdiff.analysis.compare.judgement import Direction
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.policy import POLICY

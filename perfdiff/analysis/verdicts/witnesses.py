@@ -17,16 +17,17 @@ import numpy as np
 from perfdiff.analysis.blame.guilt import Blame, Extra, Guilt
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.judgement import Direction
-from perfdiff.analysis.counts.memory import MISSES
 from perfdiff.analysis.counts.suspects import work_extra_ns
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.stats.inference import Group, contrasts_at_point
+from perfdiff.analysis.stats.inference import contrasts_at_point
+from perfdiff.analysis.stats.runs import Group
 from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.sums.ledger import Book
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.doubt import explained_by_counts, is_time
 from perfdiff.models.prices import DEAREST_NS
 from perfdiff.models.workcounter import work_counters
+from perfdiff.records.metrics import MISSES
 from perfdiff.records.schema import Floats
 
 # Who touches a page first takes its fault, and who comes first its misses: they move between functions as the time does.

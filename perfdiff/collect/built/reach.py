@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from perfdiff import units
-from perfdiff.build.builder import Built
-from perfdiff.collect.built.workshop import Probes
-from perfdiff.collect.choosing.subjects import Subjects
+from perfdiff.build.built import Built
+from perfdiff.collect.choosing.subjects import Probes, Subjects
 from perfdiff.errors import MeasurementError, NothingCalledError, WorkloadError
 from perfdiff.languages.protocol import Counterpart, FunctionDefinition
 from perfdiff.records.reach import Reach

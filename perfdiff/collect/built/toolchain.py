@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfdiff.build.builder import Built
+from perfdiff.build.built import Built
 from perfdiff.config import WorkloadConfig, program
 from perfdiff.languages.protocol import FLAGS, Program
 from perfdiff.records.schema import Side

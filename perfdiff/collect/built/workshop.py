@@ -10,27 +10,27 @@ from pathlib import Path
 
 from perfdiff import units
 from perfdiff.build import userhome
-from perfdiff.build.builder import Built, build_all, is_kept
+from perfdiff.build.builder import build_all, is_kept
+from perfdiff.build.built import Built
 from perfdiff.build.cache import BuildCache
-from perfdiff.build.jobs import BUILD
+from perfdiff.build.holdings import BUILD
 from perfdiff.build.layouts import Layouts
 from perfdiff.build.masquerade import FlagKind, Plain
 from perfdiff.build.variants import BuildRequest, Instrumentation
 from perfdiff.collect.choosing import subjects
+from perfdiff.collect.choosing.subjects import Probes
 from perfdiff.collect.counts.counting import fixes_layout
 from perfdiff.collect.runs.targets import Target
 from perfdiff.config import BuildConfig
 from perfdiff.deadline import Deadline
 from perfdiff.errors import TooLittleTimeError, store_errors
 from perfdiff.languages.packs import Packs
-from perfdiff.languages.protocol import Probe
 from perfdiff.progress import Progress
 from perfdiff.records import plan
 from perfdiff.records.differences import Skipped
 from perfdiff.records.schema import Phase, Side
 from perfdiff.revisions.pins import Pin
 
-Probes = Mapping[Side, Mapping[int, Probe]]
 LAYOUTS_SHARE = 0.1  # of the time that is left, where it is limited, for making layouts of a side: runs tell more
 _BUILDS_FOR_USE = {Phase.SURVEY: 2}  # what the survey chooses takes another build to be counted or timed
 _KINDS = {Phase.SURVEY: FlagKind.SURVEYED, Phase.TIMED: FlagKind.PROBED, Phase.COUNTED: FlagKind.COUNTED}

@@ -16,6 +16,8 @@ from perfdiff.records.function_names import is_named, readings
 from perfdiff.records.schema import Change, FunctionInfo, Side, Source
 from perfdiff.records.testfiles import sources_first
 
+Probes = Mapping[Side, Mapping[int, Probe]]
+
 
 @dataclass(frozen=True, slots=True)
 class Subjects:

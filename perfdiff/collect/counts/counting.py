@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from perfdiff.build.builder import Built
+from perfdiff.build.built import Built
 from perfdiff.collect.hosts import machine
 from perfdiff.config import CountersConfig
 from perfdiff.records.schema import Note, Phase, Point, Run, Totals

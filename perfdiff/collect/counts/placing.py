@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from perfdiff import units
-from perfdiff.build.builder import Built
+from perfdiff.build.built import Built
 from perfdiff.collect.runs import runfeatures
 from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.schedule import Slot

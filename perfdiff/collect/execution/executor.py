@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from perfdiff import processes, units
-from perfdiff.build.jobs import SOURCE
+from perfdiff.build.holdings import SOURCE
 from perfdiff.collect.execution import held_shell, kernel
 from perfdiff.collect.execution.echoes import NO_ECHOES, Echoes
 from perfdiff.collect.execution.guard import Guard, Limits, missing_bytes

@@ -13,6 +13,7 @@ from perfdiff.languages.protocol import FeaturePlan, Load, Probe
 from perfdiff.records.recording import MEASURED, RecordedSamples, RecordedTotals, Recording
 from perfdiff.records.recording_file import LENGTHS
 from perfdiff.records.schema import (
+    Bools,
     Branch,
     Edges,
     Feature,
@@ -192,9 +193,7 @@ def _present(values: Floats | None, rows: int) -> Floats:
     return np.full(rows, np.nan) if values is None else values
 
 
-def _column(
-    plan: FeaturePlan, cells: npt.NDArray[np.uint64], read: npt.NDArray[np.bool_], types: Mapping[int, str]
-) -> tuple[Feature, Floats]:
+def _column(plan: FeaturePlan, cells: npt.NDArray[np.uint64], read: Bools, types: Mapping[int, str]) -> tuple[Feature, Floats]:
     """Return a feature and its values (n,) out of raw 64-bit cells; NaN where a load failed or what was read is no number."""
     match plan.load:
         case Load.FLOATING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from perfdiff.build.builder import Built
+from perfdiff.build.built import Built
 from perfdiff.languages.protocol import Compiled
 from perfdiff.records.hot_lines import HotLine
 from perfdiff.records.recording import Recording

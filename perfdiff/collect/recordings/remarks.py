@@ -28,12 +28,6 @@ _KNOWN = {
     "compiling": Note("probes-compiling", "{text}"),
     "stopped": Note("probes-stopped", "{text}"),
 }
-_OF_TIME = ("probes-paused", "probes-loading", "probes-compiling", "probes-stopped")
-
-
-def of_lost_calls(notes: Iterable[Note]) -> tuple[Note, ...]:
-    """Return the notes by which calls may have been made that nobody saw; others tell what takes time beside them."""
-    return tuple(note for note in notes if note.slug not in _OF_TIME)
 
 
 def of_other_code(notes: Iterable[Note]) -> tuple[Note, ...]:

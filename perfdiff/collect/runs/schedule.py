@@ -7,7 +7,8 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from perfdiff.records.schema import Phase, Point, Side
+from perfdiff.records.recording import Recording
+from perfdiff.records.schema import Phase, Point, Run, Side
 
 PLAIN_EVERY = 2  # where one revision is recorded: blocks from one with a run of the plain build to the next
 SURVEY_ROUNDS = 2
@@ -23,6 +24,19 @@ class Slot:
     block: int
     layout: int = 0
     may_link: bool = True
+
+
+Pair = Sequence[Slot]  # of all sides at one point in one phase; never crosses machines
+Block = Sequence[Pair]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The runs of a pair with what their processes recorded, and how many seconds they took."""
+
+    pair: Pair
+    runs: list[tuple[Run, list[Recording]]]
+    seconds: float
 
 
 def plain_slots(points: Sequence[Point], seed: int, sides: Sequence[Side] = tuple(Side)) -> list[Slot]:

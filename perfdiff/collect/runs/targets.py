@@ -10,7 +10,7 @@ from pathlib import Path
 from perfdiff.build import userhome
 from perfdiff.collect.runs.schedule import Slot
 from perfdiff.languages.protocol import PlaceReader
-from perfdiff.records.schema import Phase
+from perfdiff.records.schema import Phase, Side
 
 # The environment lies above the stack, so its size moves all that is on the stack (Mytkowicz et al. 2009); where the kernel draws
 # addresses anew for each run it does the same. A page holds every place within lines and pages; stacks are aligned to 16 bytes.
@@ -60,3 +60,6 @@ class Target:
             return dict.fromkeys(self.draws, "0")
         padding = "-" * random.Random(seed).randrange(0, _MOST_PADDING, _PADDING_STEP)
         return {**dict.fromkeys(self.draws, str(slot.block + 1)), PADDING: padding}
+
+
+Targets = Mapping[tuple[Phase, Side], Target]

@@ -46,7 +46,7 @@ class Section:
 
     def of_class(self, name: str) -> str:
         """Return the full name of a class."""
-        return self._qualified(CLASS, name, local=True)
+        return self._qualified(CLASS, name)
 
     def of_function(self, name: str) -> tuple[str, ...]:
         """Return the full names that a function may have, first the one of the namespace."""
@@ -64,10 +64,10 @@ class Section:
 
     def _either(self, kind: str, name: str) -> tuple[str, ...]:
         if "\\" in name or self.imported(kind, name) is not None or not self.namespace:
-            return (self._qualified(kind, name, local=True),)
+            return (self._qualified(kind, name),)
         return (self.declared(name), name)
 
-    def _qualified(self, kind: str, name: str, *, local: bool) -> str:
+    def _qualified(self, kind: str, name: str) -> str:
         if name.startswith("\\"):
             return name[1:]
         if name.lower().startswith("namespace\\"):
@@ -76,7 +76,7 @@ class Section:
         if found is not None:
             rest = name.partition("\\")[2]
             return f"{found.target}\\{rest}" if rest else found.target
-        return self.declared(name) if local else name
+        return self.declared(name)
 
 
 def sections(root: Node, file: str) -> list[Section]:

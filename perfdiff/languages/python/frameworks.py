@@ -21,13 +21,25 @@ _MOST_STARTS = 3  # folders from which discovery starts: a project with more has
 _PYTHON = ("pyproject.toml", "setup.cfg", "*.py", "*/__init__.py", "src/*/__init__.py", "requirements*.txt")
 
 
-class Pytest(Framework):
+class _ByWords(Framework):
+    """What runs by words that the driver passes on, with what tests and benchmarks of the project need beside the project itself."""
+
+    is_words = True
+
+    def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
+        """Return what the driver is called by."""
+        return _driver(self.name, suite.what)
+
+    def needs(self, project: Path, values: Sequence[str]) -> Needs:
+        """Return what tests and benchmarks of the project need."""
+        return _test_needs(project)
+
+
+class Pytest(_ByWords):
     """Tests that pytest collects, and benchmarks of pytest-benchmark among them where arguments select them."""
 
     name, title, material = "pytest", "pytest", Material.TESTS
     wanted = 'arguments of pytest, such as "tests/test_bench.py -k sort", or ""'
-
-    is_words = True
 
     def find(self, project: Path) -> Iterator[str]:
         """Yield all tests, where some need pytest."""
@@ -38,18 +50,12 @@ class Pytest(Framework):
         """Return what the driver is called by; benchmarks are no tests where nothing selects them."""
         return _driver("pytest", suite.what, *([] if suite.what.strip() else ["tests"]))
 
-    def needs(self, project: Path, values: Sequence[str]) -> Needs:
-        """Return what tests of the project need beside the project itself."""
-        return _test_needs(project)
 
-
-class PytestBenchmark(Framework):
+class PytestBenchmark(_ByWords):
     """Benchmarks of pytest-benchmark or pytest-codspeed: tests with the fixture `benchmark`, or marked so, in files of any name."""
 
     name, title, material = "pytest-benchmark", "pytest-benchmark", Material.BENCHMARKS
     wanted = 'arguments of pytest, such as "benchmarks -k sort", or ""'
-
-    is_words = True
 
     def find(self, project: Path) -> Iterator[str]:
         """Yield all benchmarks, where there are some."""
@@ -60,18 +66,12 @@ class PytestBenchmark(Framework):
         """Return what the driver is called by."""
         return _driver("pytest", suite.what, "benchmarks")
 
-    def needs(self, project: Path, values: Sequence[str]) -> Needs:
-        """Return what tests of the project need, and the plugin."""
-        return _test_needs(project)
 
-
-class Unittest(Framework):
+class Unittest(_ByWords):
     """Test cases of the standard library."""
 
     name, title, material = "unittest", "unittest", Material.TESTS
     wanted = 'arguments of "python -m unittest", such as "discover -s tests" or "tests.test_sort", or ""'
-
-    is_words = True
 
     def find(self, project: Path) -> Iterator[str]:
         """Yield where discovery starts, where no test needs pytest."""
@@ -80,35 +80,17 @@ class Unittest(Framework):
         starts = dict.fromkeys(_start(project, file) for file in scanning.unittest_files(project))
         yield from ("" if start == Path() else f"discover -s {shlex.quote(str(start))}" for start in islice(starts, _MOST_STARTS))
 
-    def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
-        """Return what the driver is called by."""
-        return _driver("unittest", suite.what)
 
-    def needs(self, project: Path, values: Sequence[str]) -> Needs:
-        """Return what tests of the project need beside the project itself."""
-        return _test_needs(project)
-
-
-class Pyperf(Framework):
+class Pyperf(_ByWords):
     """Scripts with a runner of pyperf."""
 
     name, title, material = "pyperf", "pyperf", Material.BENCHMARKS
     wanted = 'scripts of pyperf, such as "bench/run.py", or ""'
 
-    is_words = True
-
     def find(self, project: Path) -> Iterator[str]:
         """Yield all scripts, where there are some."""
         if _is_python(project) and next(scanning.pyperf_scripts(project), None):
             yield ""
-
-    def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
-        """Return what the driver is called by."""
-        return _driver("pyperf", suite.what)
-
-    def needs(self, project: Path, values: Sequence[str]) -> Needs:
-        """Return what benchmarks of the project need beside the project itself."""
-        return _test_needs(project)
 
 
 class Asv(Framework):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 import numpy as np
@@ -13,6 +14,16 @@ from perfdiff.records.schema import Floats, Ints
 DEVIATIONS = 2.0
 # The share of errors that μ + 2σ is meant to leave below. AutoPerf's own errors of MySQL have a kurtosis of 348: it is far above there.
 QUANTILE = 0.95
+
+
+class DetectorKind(StrEnum):
+    """A detector, by the name that a configuration gives it."""
+
+    AUTOENCODER = "autoencoder"
+    MAHALANOBIS = "mahalanobis"
+    PCA = "pca"
+    ISOLATION = "isolation-forest"
+    ROBUST_Z = "robust-z"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from perfdiff.models.detectors.autoencoder import Autoencoder
-from perfdiff.models.detectors.detector import Detector, Training
+from perfdiff.models.detectors.detector import Detector, DetectorKind, Training
 from perfdiff.models.detectors.isolation import Isolation
 from perfdiff.models.detectors.mahalanobis import Mahalanobis
 from perfdiff.models.detectors.pca import Components
 from perfdiff.models.detectors.robust import RobustZ
-
-
-class DetectorKind(StrEnum):
-    """A detector."""
-
-    AUTOENCODER = "autoencoder"
-    MAHALANOBIS = "mahalanobis"
-    PCA = "pca"
-    ISOLATION = "isolation-forest"
-    ROBUST_Z = "robust-z"
 
 
 def learn(kind: DetectorKind, training: Training) -> Detector:

@@ -12,15 +12,13 @@ from dataclasses import dataclass, fields, replace
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.fitting import fit
 from perfdiff.models.observations import columns_of
 from perfdiff.models.prices import usual_ns
-from perfdiff.records.schema import Floats, Ints, SampleTable
-
-Bools = npt.NDArray[np.bool_]
+from perfdiff.records.metrics import WITHIN
+from perfdiff.records.schema import Bools, Floats, Ints, SampleTable
 
 # What measures the work of a call, first come first served, with the ns that a unit usually takes at most on a current processor.
 VOLUMES: Mapping[str, float] = {
@@ -33,13 +31,6 @@ VOLUMES: Mapping[str, float] = {
     "opcodes": 10.0,
     "lines": 100.0,
     "wall_ns": 1.0,
-}
-# Events that are counted here as well as by names of their own: every access counts once, where it was served.
-WITHIN: Mapping[str, tuple[str, ...]] = {
-    "l1d_misses": ("l2_misses",),
-    "l2_misses": ("llc_misses", "hitm"),
-    "llc_misses": ("remote_dram",),
-    "hitm": ("hitm_false",),
 }
 THREADS = "threads"
 # Annotations are learnt from at most this many calls; they only need to follow the inputs, what they miss is centred by cells.
@@ -157,11 +148,6 @@ def apart(table: SampleTable, counter: str) -> Floats:
     """Return a counter's events (n,) without those that another counter of the table names more exactly."""
     named = [table.metrics[other] for other in WITHIN.get(counter, ()) if other in table.metrics]
     return np.maximum(table.metrics[counter] - np.nansum(named, axis=0), 0.0) if named else table.metrics[counter]
-
-
-def included(counter: str) -> tuple[str, ...]:
-    """Return a counter and all others whose events are among its own."""
-    return (counter, *(name for other in WITHIN.get(counter, ()) for name in included(other)))
 
 
 @dataclass(frozen=True, slots=True)

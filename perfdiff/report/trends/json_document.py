@@ -8,7 +8,8 @@ from typing import Any
 from perfdiff.analysis.trends.findings import Cluster, Difference, Move, TrendFindings
 from perfdiff.models.trend import Law
 from perfdiff.records.places import Place, PlaceCounts
-from perfdiff.records.schema import Revision, Side
+from perfdiff.records.schema import Side
+from perfdiff.report.json_report import revision_of
 from perfdiff.report.json_text import finite
 from perfdiff.report.printable import printable_but_files
 from perfdiff.report.trends import wording
@@ -27,8 +28,8 @@ def json_document(found: TrendFindings) -> dict[str, Any]:
         "schema": SCHEMA,
         "verdict": shown.verdict.value if side is Side.HEAD else None,
         "sentence": wording.answer(clean(found)),
-        "base": _revision(revisions[Side.BASE]),
-        "head": _revision(revisions[Side.HEAD]) if side is Side.HEAD else None,
+        "base": revision_of(revisions[Side.BASE]),
+        "head": revision_of(revisions[Side.HEAD]) if side is Side.HEAD else None,
         "points": _points(shown),
         "instances": any(place.instance for place in counted.places),
         "clusters": [_cluster(cluster, counted) for cluster in trends.clusters],
@@ -40,10 +41,6 @@ def json_document(found: TrendFindings) -> dict[str, Any]:
     }
     result: dict[str, Any] = finite(document)
     return result
-
-
-def _revision(revision: Revision) -> dict[str, Any]:
-    return {"rev": revision.rev, "commit": revision.commit, "summary": revision.summary}
 
 
 def _points(found: TrendFindings) -> list[dict[str, Any]]:

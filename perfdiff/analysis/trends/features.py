@@ -1,4 +1,4 @@
-"""Calls of a function as a feature of a run: trend-prof takes how often a line runs as one (§6.2.3)."""
+"""Features of whole runs, over which counts grow; calls of a function are one, as trend-prof takes how often a line runs (§6.2.3)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from perfdiff.records.places import PlaceCounts, PlaceExperiment
-from perfdiff.records.schema import Floats
+from perfdiff.records.schema import Floats, Side
 
 Named = Callable[[str, str], bool]  # whether a function is meant, by its name and file
 
@@ -39,3 +39,14 @@ def _calls(found: PlaceCounts, named: Named) -> Floats:
         return np.full(len(found.points), np.nan)
     calls: Floats = found.counts[list(entries.values())].sum(axis=0)
     return calls
+
+
+def shared(experiment: PlaceExperiment) -> dict[str, Floats]:
+    """Return the features (points,) that are the same on both sides."""
+    base, head = (experiment.sides[side].features for side in Side)
+    return {name: x for name, x in head.items() if name in base and np.array_equal(x, base[name], equal_nan=True)}
+
+
+def varying(features: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Return the features that have several values above 0, over which a cost can grow."""
+    return {name: x for name, x in features.items() if len(np.unique(x[np.isfinite(x) & (x > 0)])) > 1}

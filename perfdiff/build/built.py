@@ -1,0 +1,35 @@
+"""What a build leaves: its tree with all that later stages ask of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfdiff.build.commands import DroppedProbe, Uncounted
+from perfdiff.build.links import Link
+from perfdiff.languages.protocol import CompileCommand
+from perfdiff.records.schema import Note, Phase
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A finished build: `tree` is its root, `folder` the project's folder in it, where the build ran and workloads run.
+
+    `uncounted` names what a counted or placed build had to leave plain.
+    """
+
+    variant: Phase
+    tree: Path
+    folder: Path
+    commands: tuple[CompileCommand, ...]
+    dropped: tuple[DroppedProbe, ...]
+    notes: tuple[Note, ...]
+    duration_s: float
+    uncounted: tuple[Uncounted, ...] = ()
+    links: tuple[Link, ...] = ()  # of a plain build
+    anew: str = ""  # why a variant was not made from the plain build
+
+    @property
+    def beside(self) -> Path:
+        """Return the folder of the build, with the tree and what languages laid beside it."""
+        return self.tree.parent
