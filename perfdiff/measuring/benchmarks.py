@@ -11,12 +11,13 @@ from perfdiff.build import options
 from perfdiff.collect.choosing import witnesses
 from perfdiff.collect.choosing.witnesses import Candidate
 from perfdiff.collect.execution import kernel
-from perfdiff.collect.runs.suitecases import LEAST_S, SuiteCase, in_processes, together
+from perfdiff.collect.runs.suitecases import SuiteCase, joined
 from perfdiff.collect.runs.suites import Suites, apart
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import BuildError, DiskFilledError, NothingToRunError, WorkloadError
 from perfdiff.languages.frameworks import frameworks
 from perfdiff.languages.listing import LIMIT_S
+from perfdiff.measuring import firstwords
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.reaching import Calls, Reaching, sought
 from perfdiff.measuring.site import Site
@@ -92,6 +93,7 @@ class Selecting:
     _reaching: list[tuple[SuiteCase, Calls]] = field(default_factory=list)
     _missing: list[str] = field(default_factory=list)
     _failing: list[str] = field(default_factory=list)
+    _has_spoken: bool = False
     _wanted: frozenset[int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -145,7 +147,7 @@ class Selecting:
 
         Those that seem slower are kept in any case: with probes they would take the time of all others.
         """
-        reaching = Reaching(self.bench, self.site, self._wanted, self.at_most(_MOST_LOOK_S))
+        reaching = Reaching(self.bench, self.site, self._wanted, self.at_most(_MOST_LOOK_S), lambda: self._say_first(cases))
         slower = [case for case in cases if case.seems_slower]
         try:
             reached = list(reaching.of([case for case in cases if not case.seems_slower]))
@@ -158,6 +160,12 @@ class Selecting:
         if reaching.failing:
             text = f"in a run with probes, these cases failed or had no time, and are left out: {units.listed(reaching.failing, _SHOWN)}"
             self.notes.append(Note("benchmarks-left-out", text))
+
+    def _say_first(self, cases: Sequence[SuiteCase]) -> None:
+        """Say once what whole runs show of cases, whichever reach the change."""
+        if not self._has_spoken:
+            firstwords.say(self.bench, self.site, cases)
+        self._has_spoken = True
 
     def chosen(self) -> list[SuiteCase]:
         """Return the cases that are run, tests of one process together, and tell of the choice; raise NothingToRunError without any."""
@@ -173,7 +181,7 @@ class Selecting:
             [Candidate(case.run_s, _in_all(case, calls), _added_s(case), case.seems_slower) for case, calls in candidates],
             self._affordable_s,
         )
-        cases = list(_joined([candidates[place][0] for place in places]))
+        cases = list(joined([candidates[place][0] for place in places]))
         text = self._told(cases)
         if self.built_with or sum(case.size for case in cases) < len(self._listed):
             self.notes.append(Note("cases-chosen", text))
@@ -232,20 +240,7 @@ def _in_all(case: SuiteCase, calls: Calls) -> Calls:
 
 def _added_s(case: SuiteCase) -> float:
     """Return what a case adds to the runs of others: a short test is run in the process of the others of its suite."""
-    return case.call_s if _is_short(case) else case.run_s
-
-
-def _is_short(case: SuiteCase) -> bool:
-    """Return whether a case is a test that is too short to be timed alone."""
-    return case.batch is not None and case.call_s < LEAST_S
-
-
-def _joined(cases: Sequence[SuiteCase]) -> Iterator[SuiteCase]:
-    """Yield cases with short tests of one process together: each alone is too short to be timed."""
-    short = [case for case in cases if _is_short(case)]
-    yield from (case for case in cases if not _is_short(case))
-    for tests in in_processes(short):
-        yield tests[0] if len(tests) == 1 else together(tests, f"{tests[0].suite.name}: {len(tests)} tests")
+    return case.call_s if case.is_short else case.run_s
 
 
 def _title(workload: WorkloadConfig) -> str:

@@ -104,12 +104,14 @@ class Reaching:
     """Runs cases once in head, and sees how often each calls what is `wanted`; what earlier comparisons saw does not run again.
 
     All these runs may take `patience_s` seconds, builds apart; `failing` are the names of cases that failed, or were not run by then.
+    `before_build` is called once it is known that a build with probes is needed.
     """
 
     bench: Bench
     site: Site
     wanted: frozenset[int]
     patience_s: float
+    before_build: Callable[[], None] = lambda: None
     failing: list[str] = field(default_factory=list)
     _heads: Mapping[str, tuple[int, str]] = field(init=False)  # number and digest of head's functions, by key
     _probes: Probes = field(default_factory=dict)
@@ -241,12 +243,13 @@ class Reaching:
         return {keys[function]: calls for function, calls in counts if function in keys}
 
     def _build(self) -> None:
-        """Make builds with probes in all functions."""
-        workshop, subjects = self.bench.workshop, self.site.subjects
-        probeable = subjects.probeable(self.bench.request.config.probes.exclude)
-        self._probes = {side: subjects.survey_probes(side, probeable) for side in self.bench.sides}
-        built = workshop.probed(Phase.SURVEY, self._probes, self.site.plain)
-        self._targets = workshop.targets(Phase.SURVEY, built, dict.fromkeys(probeable, plan.Entry.tally()), self._probes)
+        """Make head's build with probes in all functions: where counts answer, base needs none."""
+        self.before_build()
+        head, subjects = replace(self.bench, sides=self.bench.sides[-1:]), self.site.subjects
+        probeable = subjects.probeable(head.request.config.probes.exclude)
+        self._probes = {side: subjects.survey_probes(side, probeable) for side in head.sides}
+        built = head.workshop.probed(Phase.SURVEY, self._probes, self.site.plain)
+        self._targets = head.workshop.targets(Phase.SURVEY, built, dict.fromkeys(probeable, plan.Entry.tally()), self._probes)
         self.bench.progress.stage("looking which cases reach the change", None)
 
     def _file(self, case: SuiteCase) -> Path:

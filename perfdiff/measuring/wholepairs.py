@@ -43,12 +43,14 @@ class WholePairs:
     """Makes pairs of runs of the plain builds within `budget_s`, and goes on where it ended each time that it is asked again.
 
     Several machines make as many pairs each as one would alone. Where the comparison's time is limited, the first part of the pairs takes
-    no more than `FIRST_SHARE` of it, beyond the fewest that tell anything; points at which these would end too late have none.
+    no more than `FIRST_SHARE` of it, beyond the fewest that tell anything; points at which these would end too late have none. `of` says
+    of which runs they are, where that is not all that there will be.
     """
 
     bench: Bench
     maker: PairMaker
     budget_s: float
+    of: str = ""
     was_halted: bool = False  # to leave time for where the cost arises
     has_first_words: bool = False  # what is known was said before the comparison is over
     _turns: Turns = field(init=False)
@@ -66,7 +68,7 @@ class WholePairs:
         halt_s = (1 - FIRST_SHARE) * deadline.left_s if deadline.is_limited and not self.was_halted else -math.inf
         self.was_halted = False
         looks = {point.id: self._next_look(point) for point in turns.points}
-        self.bench.progress.stage("comparing whole runs", None)
+        self.bench.progress.stage(f"comparing whole runs{self.of}", None)
 
         def pairs() -> Iterator[Block]:
             while not patience.is_over and (turns.open or self._look_for_slow_runs(runs, looks)):
@@ -171,7 +173,7 @@ class WholePairs:
         else:
             return
         if not self.has_first_words:
-            self.bench.progress.note(f"after {units.duration(1e9 * self.bench.request.deadline.spent_s)}, preliminary: {words}")
+            self.bench.progress.note(f"after {units.duration(1e9 * self.bench.request.deadline.spent_s)}, preliminary{self.of}: {words}")
         self.has_first_words = True
 
     def _leave_out_what_ends_too_late(self, deadline: Deadline) -> None:
