@@ -15,7 +15,7 @@ from perfdiff.collect.runs.suitecases import SuiteCase, joined
 from perfdiff.collect.runs.suites import Suites, apart
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import BuildError, DiskFilledError, NothingToRunError, WorkloadError
-from perfdiff.languages.frameworks import frameworks
+from perfdiff.languages.frameworks import frameworks, unlisted
 from perfdiff.languages.listing import LIMIT_S
 from perfdiff.measuring import firstwords
 from perfdiff.measuring.bench import Bench
@@ -206,8 +206,8 @@ class Selecting:
     def _nothing(self) -> str:
         looked = "; ".join(self._missing)
         return (
-            f"nothing to run was found in what was built ({looked}); write what a user of the program runs, as `perfdiff BASE HEAD --param "
-            "n=1000,3000,10000 -- ./program {n}`, or a [[workload]]"
+            f"nothing to run was found in what was built ({looked}){unlisted(self.bench.request.repository)}; write what a user of the "
+            "program runs, as `perfdiff BASE HEAD --param n=1000,3000,10000 -- ./program {n}`, or a [[workload]]"
         )
 
     @property

@@ -16,7 +16,7 @@ from perfdiff.measuring.wholepairs import WholePairs
 from perfdiff.statistics.pairs import FEWEST_PAIRS
 
 LATE_S = 30.0  # that head's plain build took: one with probes takes as long, and until then nothing would be known
-SHARE = 0.5  # of that build's time for these pairs, and as much again where that decides: what base's build with probes would take
+SHARE = 0.5  # of that build's time for these pairs, and as much again where that decides, or the fewest take so long
 
 
 def say(bench: Bench, site: Site, cases: Sequence[SuiteCase]) -> None:
@@ -28,7 +28,7 @@ def say(bench: Bench, site: Site, cases: Sequence[SuiteCase]) -> None:
     built_s = site.plain[bench.sides[-1]].duration_s
     shortest = sorted(joined(cases), key=lambda case: case.run_s)
     ends_s = itertools.accumulate(case.run_s for case in shortest)
-    fitting = [case for case, end_s in zip(shortest, ends_s, strict=True) if 2 * FEWEST_PAIRS * end_s <= SHARE * built_s]
+    fitting = [case for case, end_s in zip(shortest, ends_s, strict=True) if 2 * FEWEST_PAIRS * end_s <= built_s]
     if not fitting or bench.request.deadline.is_limited or built_s < LATE_S:
         return
     config = bench.request.config
