@@ -99,7 +99,7 @@ class Offered:
 
 def unlisted(project: Path) -> str:
     """Return what is told of frameworks that a checkout names and that are not listed, as what a sentence ends with; "" where none is."""
-    return "".join(f"; {told}" for offered in frameworks().values() if (told := offered.framework.unlisted(project)))
+    return "".join(f"; {advice}" for offered in frameworks().values() if (advice := offered.framework.unlisted(project)))
 
 
 @functools.cache

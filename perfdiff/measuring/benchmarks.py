@@ -14,11 +14,12 @@ from perfdiff.collect.execution import kernel
 from perfdiff.collect.runs.suitecases import SuiteCase, joined
 from perfdiff.collect.runs.suites import Suites, apart
 from perfdiff.config import WorkloadConfig
+from perfdiff.deadline import CutShortError
 from perfdiff.errors import BuildError, DiskFilledError, NothingToRunError, WorkloadError
 from perfdiff.languages.frameworks import frameworks, unlisted
 from perfdiff.languages.listing import LIMIT_S
-from perfdiff.measuring import firstwords
 from perfdiff.measuring.bench import Bench
+from perfdiff.measuring.firstwords import FirstRuns
 from perfdiff.measuring.reaching import Calls, Reaching, sought
 from perfdiff.measuring.site import Site
 from perfdiff.records.endless import EndlessCase
@@ -46,9 +47,15 @@ def with_benchmarks(bench: Bench, site: Site, built_with: str = "", *, patient: 
         return bench, site
     bench.progress.stage("listing benchmarks", None)
     selecting = Selecting(bench, site, built_with, patient)
-    for suites in _turns(config.workloads):
-        if not selecting.is_complete:
-            selecting.add(suites)
+    try:
+        for suites in _turns(config.workloads):
+            if not selecting.is_complete:
+                selecting.add(suites)
+    except CutShortError:
+        first = selecting.first
+        if first is None or not first.tell_something:
+            raise
+        return first.bench, replace(site, notes=(*site.notes, *selecting.notes), first_runs=tuple(first.runs))
     written = [workload for workload in config.workloads if workload.suite is None]
     chosen = selecting.chosen()
     workloads = tuple(apart([*written, *(case.workload(case.calls, selecting.at_most(LIMIT_S)) for case in chosen)]))
@@ -89,11 +96,11 @@ class Selecting:
     notes: list[Note] = field(default_factory=list)
     endless: list[EndlessCase] = field(default_factory=list)
     failing_in_head: list[str] = field(default_factory=list)
+    first: FirstRuns | None = None
     _listed: list[SuiteCase] = field(default_factory=list)
     _reaching: list[tuple[SuiteCase, Calls]] = field(default_factory=list)
     _missing: list[str] = field(default_factory=list)
     _failing: list[str] = field(default_factory=list)
-    _has_spoken: bool = False
     _wanted: frozenset[int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -147,7 +154,7 @@ class Selecting:
 
         Those that seem slower are kept in any case: with probes they would take the time of all others.
         """
-        reaching = Reaching(self.bench, self.site, self._wanted, self.at_most(_MOST_LOOK_S), lambda: self._say_first(cases))
+        reaching = Reaching(self.bench, self.site, self._wanted, self.at_most(_MOST_LOOK_S), lambda: self._run_first(cases))
         slower = [case for case in cases if case.seems_slower]
         try:
             reached = list(reaching.of([case for case in cases if not case.seems_slower]))
@@ -161,11 +168,11 @@ class Selecting:
             text = f"in a run with probes, these cases failed or had no time, and are left out: {units.listed(reaching.failing, _SHOWN)}"
             self.notes.append(Note("benchmarks-left-out", text))
 
-    def _say_first(self, cases: Sequence[SuiteCase]) -> None:
-        """Say once what whole runs show of cases, whichever reach the change."""
-        if not self._has_spoken:
-            firstwords.say(self.bench, self.site, cases)
-        self._has_spoken = True
+    def _run_first(self, cases: Sequence[SuiteCase]) -> None:
+        """Make whole runs of cases, whichever reach the change, and say once what they show."""
+        if self.first is None and (first := FirstRuns.planned(self.bench, self.site, cases)):
+            self.first = first
+            first.make(self.site)
 
     def chosen(self) -> list[SuiteCase]:
         """Return the cases that are run, tests of one process together, and tell of the choice; raise NothingToRunError without any."""
