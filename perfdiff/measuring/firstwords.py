@@ -47,13 +47,15 @@ class FirstRuns:
         return {run.side for run in self.runs} == set(Side)
 
     def make(self, site: Site) -> None:
-        """Make pairs until they show whether head is slower, and say so; what fails is told where it fails again."""
+        """Make pairs until they show whether head is slower, and say so, or what is open; what fails is told where it fails again."""
         config = self.bench.request.config
         brief = replace(config, measure=replace(config.measure, budget_s=self.budget_s, fast=True))
         bench = replace(self.bench, request=replace(self.bench.request, config=brief))
         maker = OwnMachine(bench, site, bench.collector(site.targets), is_spread=False)
+        pairs = WholePairs(bench, maker, self.budget_s, self.of)
         try:
-            WholePairs(bench, maker, self.budget_s, self.of).make(self.runs)
+            pairs.make(self.runs)
+            pairs.say_what_is_open(self.runs)
         except DiskFilledError:
             raise
         except WorkloadError:
