@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
+import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -95,6 +96,13 @@ def _marked(tests: Sequence[SuiteCase], workload: WorkloadConfig) -> WorkloadCon
     return replace(workload, command=marks.script(commands)) if 1 < len(commands) == len(tests) else workload
 
 
+def named(marked: MarkedRun, tests: Sequence[SuiteCase]) -> MarkedRun:
+    """Return what marks tell by the names of tests, where their driver marks what it calls them itself."""
+    names = {word: test.name for test in tests if test.batch is not None for word in shlex.split(test.batch.case)}
+    passed = {names.get(name, name): calls for name, calls in marked.passed.items()}
+    return replace(marked, passed=passed, failed=frozenset(names.get(name, name) for name in marked.failed))
+
+
 def _one_process(tests: Sequence[SuiteCase]) -> SuiteCase:
     return tests[0] if len(tests) == 1 else together(tests, f"{tests[0].name} and {len(tests) - 1} more")
 
@@ -145,7 +153,7 @@ class Reaching:
             bounded = replace(workload, timeout_s=min(workload.timeout_s, _MOST_OF_ONE * self.patience_s))
             calls, marked = self._called_apart(bounded) if len(tests) > 1 else (self._called(bounded), None)
             if marked is not None:
-                return self._kept(marked, callmap)
+                return self._kept(named(marked, tests), callmap)
             if calls is None:
                 return Seen(None)
             callmap.keep([test.name for test in tests], calls)
