@@ -23,6 +23,7 @@ from perfdiff.measuring.firstwords import FirstRuns
 from perfdiff.progress import Silent, Stopwatch
 from perfdiff.records.schema import Side
 from perfdiff.report import document
+from perfdiff.report.sentences.catalogue import noted
 from perfdiff.request import Request
 
 CMAKE = "cmake_minimum_required(VERSION 3.13)\nproject(x C)\nenable_testing()\nadd_executable(t t.c sum.c)\nadd_test(NAME t COMMAND t)\n"
@@ -75,6 +76,8 @@ def test_whole_runs_of_all_cases_are_judged_before_a_build_that_takes_long_and_a
     assert progress.stages[-3][0] == "comparing whole runs of all cases"
     assert progress.stages[-2][1] == 1, "of head alone: counts may answer, for which base needs no probes"
     assert document.headline(outcome.findings).startswith("So far: regression, not located: whole runs at t take ×")
+    (chosen,) = (note.text for note in map(noted, outcome.findings.notes) if note.slug == "cases-chosen")
+    assert chosen == "it was not known yet which cases reach the change: these are runs of all cases"
 
 
 def cases(seconds: Mapping[str, float]) -> list[SuiteCase]:

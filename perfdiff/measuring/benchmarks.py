@@ -55,7 +55,8 @@ def with_benchmarks(bench: Bench, site: Site, built_with: str = "", *, patient: 
         first = selecting.first
         if first is None or not first.tell_something:
             raise
-        return first.bench, replace(site, notes=(*site.notes, *selecting.notes), first_runs=tuple(first.runs))
+        unchosen = Note("cases-chosen", f"it was not known yet which cases reach the change: these are runs{first.of}")
+        return first.bench, replace(site, notes=(*site.notes, *selecting.notes, unchosen), first_runs=tuple(first.runs))
     written = [workload for workload in config.workloads if workload.suite is None]
     chosen = selecting.chosen()
     workloads = tuple(apart([*written, *(case.workload(case.calls, selecting.at_most(LIMIT_S)) for case in chosen)]))
