@@ -484,6 +484,26 @@ def test_no_workload_is_an_error_that_says_what_to_write(checkout: Path) -> None
     assert "no [[workload]] is configured" in message
     assert "perfdiff BASE HEAD --param n=1000,3000,10000 -- ./program {n}" in message
     assert slug == "config-no-workload"
+    assert "not listed" not in message
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "advice"),
+    [
+        (
+            "pom.xml",
+            "<artifactId>testng</artifactId>",
+            "tests of TestNG are not listed: run a class of them, as `perfdiff BASE HEAD -- java",
+        ),
+        ("tests/Pest.php", "<?php", "tests of Pest are not listed: run a file of them, as `perfdiff BASE HEAD -- vendor/bin/pest"),
+    ],
+)
+def test_how_tests_are_run_that_are_not_listed_is_told(checkout: Path, file: str, text: str, advice: str) -> None:
+    (checkout / file).parent.mkdir(exist_ok=True)
+    (checkout / file).write_text(text)
+    message, slug = error_of(checkout, '[build]\ncommand = "make"\n')
+    assert advice in message
+    assert slug == "config-no-workload"
 
 
 @pytest.mark.parametrize(

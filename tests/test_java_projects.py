@@ -143,6 +143,32 @@ def test_ant_compiles_tests_and_neither_runs_them_nor_writes_documentation(
     assert system.command == " ".join(["ant", "-q", *named])
 
 
+ANT_LEVEL = '<property name="{0}" value="{1}"/><target name="c"><javac {2}/></target>'
+MAVEN_LEVEL = "<project><properties><{0}>{1}</{0}></properties><build><source>{2}</source></build></project>"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "given"),
+    [
+        ("build.xml", ANT_LEVEL.format("level", "1.5", 'source="${level}" target="${level}"'), "-Dlevel=8"),
+        ("build.xml", ANT_LEVEL.format("level", "1.8", 'source="${level}"'), ""),
+        ("build.xml", ANT_LEVEL.format("version", "1.5", 'srcdir="src"'), ""),
+        ("build.xml", ANT_LEVEL.format("level", "1.5", 'source="1.5"'), ""),
+        ("pom.xml", MAVEN_LEVEL.format("java.version", "7", "${java.version}"), "-Djava.version=8"),
+        ("pom.xml", MAVEN_LEVEL.format("maven.compiler.target", "1.6", ""), "-Dmaven.compiler.target=8"),
+        ("pom.xml", MAVEN_LEVEL.format("java.version", "17", "${java.version}"), ""),
+        ("pom.xml", MAVEN_LEVEL.format("version", "1.5", ""), ""),
+    ],
+)
+def test_a_level_of_java_that_no_jdk_compiles_for_gives_way_where_it_is_a_property(
+    tmp_path: Path, file: str, text: str, given: str
+) -> None:
+    write_file(tmp_path, file, text)
+    system = JavaProject().build_system(tmp_path)
+    assert system is not None
+    assert [word for word in system.command.split() if word.startswith("-D") and word != "-DskipTests"] == given.split()
+
+
 def test_a_build_by_gradle_makes_the_jar_of_the_benchmarks_that_its_plugin_for_jmh_has(tmp_path: Path) -> None:
     write_file(tmp_path, "settings.gradle.kts")
     write_file(tmp_path, "bench/build.gradle.kts", 'plugins { id("me.champeau.jmh") version "0.7.2" }')

@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import java_programs
 import php_programs
 import python_programs
 from perfdiff.collect.recordings import marks
 from perfdiff.collect.recordings.marks import MarkedRun
 from perfdiff.config import DRIVER
+from perfdiff.languages.java import suites
 from perfdiff.languages.php.suites.trials import DRIVERS
 from perfdiff.languages.python import benchmarks, layout
 from perfdiff.languages.python.layout import Layout
@@ -27,6 +29,8 @@ from perfdiff.records.recording import Recording
 from php_suites import AUTOLOAD, PHPUNIT_11
 from probed_runs import Outcome
 
+JARS, JAVA_DRIVER = Path("/usr/share/java"), Path(suites.__file__).parent / "driver"
+needs_junit = pytest.mark.skipif(not (JARS / "junit4.jar").is_file(), reason="Debian's junit4 is not installed")
 WORK = """
 import subprocess, sys, threading
 
@@ -214,6 +218,41 @@ def test_tests_of_phpunit_are_told_apart(tmp_path: Path, phpunit: str) -> None:
     assert marked is not None
     assert marked.passed == {"WorkTest::testLong": {1: 1000, 2: 1}, "WorkTest::testSizes": {1: 20, 2: 1}, "WorkTest::testNothing": {}}
     assert marked.failed == {"WorkTest::testFails"}
+
+
+JAVA_WORK = "package own; public class Work { static int sum; public static void work(int n) { sum += n; } }"
+JAVA_TESTS = """
+package own;
+
+import static org.junit.Assert.*;
+import org.junit.Test;
+
+public class WorkTest {
+    @Test public void works() { for (int n = 0; n < 1000; n++) { Work.work(n); } }
+    @Test public void fails() { Work.work(1); assertTrue(false); }
+    @Test public void idles() { }
+}
+"""
+
+
+@pytest.mark.integration
+@needs_junit
+@pytest.mark.parametrize(("limit_s", "passed", "failed"), [("60", {"works": {1: 1000}, "idles": {}}, {"fails"}), ("0", {}, set())])
+def test_tests_of_junit_are_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit_s: str, passed: dict[str, dict[int, int]], failed: set[str]
+) -> None:
+    driver = {f"perfdiff/suites/{name}.java": (JAVA_DRIVER / f"{name}.java").read_text() for name in ("Report", "Suite", "Junit4Suite")}
+    files = {"own/Work.java": JAVA_WORK, "own/WorkTest.java": JAVA_TESTS, **driver}
+    program = java_programs.program(tmp_path, java_programs.jdk(), files, {"own/Work work (I)V": ()}, "-cp", f"{JARS}/junit4.jar")
+    monkeypatch.setenv(marks.WANTED, str(tmp_path / "marks"))
+    monkeypatch.setenv(marks.LIMIT_S, limit_s)
+    ids = [f"own.WorkTest#{name}(own.WorkTest)" for name in ("works", "fails", "idles")]
+    class_path = f".:{JARS}/junit4.jar:{JARS}/hamcrest-all.jar"
+    outcome = program.run("-cp", class_path, "perfdiff.suites.Junit4Suite", "run", "1", *ids, mode=Entry.tally())
+    marked = marks.read(tmp_path / "marks", outcome.recordings)
+    assert marked is not None
+    assert marked.passed == {f"own.WorkTest#{name}(own.WorkTest)": calls for name, calls in passed.items()}
+    assert marked.failed == {f"own.WorkTest#{name}(own.WorkTest)" for name in failed}
 
 
 @pytest.mark.integration

@@ -147,12 +147,14 @@ def listener() -> Listening:
 def pairs_made(listener: Listening, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[int]]:
     """Return what makes pairs and returns at which points, one after the other."""
 
-    def make(times: dict[int, float], *, is_fast: bool = False) -> list[int]:
+    def make(times: dict[int, float], *, is_fast: bool = False, of_all: bool = False) -> list[int]:
         maker = Steady(times)
         monkeypatch.setattr(patience, "time", maker)
         config, deadline = SimpleNamespace(compare=CompareConfig(), measure=MeasureConfig(fast=is_fast)), Deadline(clock=maker.monotonic)
         bench = SimpleNamespace(points=POINTS, request=SimpleNamespace(config=config, deadline=deadline), progress=listener)
-        WholePairs(bench, maker, 1000.0).make([])
+        pairs, runs = WholePairs(bench, maker, 1000.0, " of all cases" if of_all else ""), list[Run]()
+        pairs.make(runs)
+        pairs.say_what_is_open(runs)
         return maker.order
 
     return make
@@ -184,3 +186,10 @@ def test_that_nothing_is_slower_is_said_where_every_point_is_decided(pairs_made:
     pairs_made({1: 1.0, 2: 1.0, 3: 1.0})
     (words,) = listener.notes
     assert "preliminary: not slower at any point, ×1.0" in words
+
+
+def test_what_stays_open_is_said_where_no_more_pairs_follow(pairs_made: Callable[..., list[int]], listener: Listening) -> None:
+    pairs_made({1: 1.05, 2: 1.0, 3: 1.0}, of_all=True)
+    (words,) = listener.notes
+    assert "preliminary of all cases: open, ×1.05 [1.0" in words
+    assert words.endswith("pairs; 2 of 3 points decided")

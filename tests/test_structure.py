@@ -272,6 +272,7 @@ def test_what_all_may_ask_of_languages_loads_no_code_of_theirs() -> None:
     [
         ("storage", ["perfdiff.build.builder"]),
         ("report.explain", ["perfdiff.analysis.compare.comparison"]),
+        ("outlook", ["perfdiff.measuring.bench", "clang", "ssl"]),
         ("languages.c.pack", ["perfdiff.languages.c.index", "perfdiff.languages.c.machine_code", "clang", "elftools"]),
     ],
 )

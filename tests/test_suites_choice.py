@@ -10,10 +10,11 @@ import pytest
 
 from perfdiff.collect.choosing.callmap import CallMap, KnownCase
 from perfdiff.collect.choosing.witnesses import Candidate, chosen
+from perfdiff.collect.recordings.marks import MarkedRun
 from perfdiff.collect.runs.suitecases import SuiteCase, in_processes, together
 from perfdiff.config import Suite, WorkloadConfig
 from perfdiff.languages.listing import Batch, Benchmark, Listing
-from perfdiff.measuring.reaching import Seen, told_apart
+from perfdiff.measuring.reaching import Seen, named, told_apart
 
 
 def names(candidates: Mapping[str, Candidate], affordable_s: float) -> tuple[str, ...]:
@@ -126,6 +127,16 @@ def test_tests_that_there_is_no_time_to_tell_apart_share_what_they_reach() -> No
     assert runs == 2
     assert [told[f"t{number}"] for number in range(8)] == [{7: 0.125}] * 8
     assert [told[f"t{number}"] for number in range(8, 64)] == [{7: 1 / 64}] * 56, "of the other parts, all is known of the whole"
+
+
+def test_a_driver_marks_tests_by_their_names_or_by_what_it_is_given_of_them() -> None:
+    tests = [
+        *unit_tests(["a b"]),
+        *(replace(case, sides=[replace(side, name="own.c") for side in case.sides]) for case in unit_tests(["C#c"])),
+    ]
+    assert [test.name for test in tests] == ["a b", "own.c"]
+    run = MarkedRun({"a b": {1: 2.0}}, frozenset({"C#c"}), {})
+    assert named(run, tests) == MarkedRun({"a b": {1: 2.0}}, frozenset({"own.c"}), {})
 
 
 def marked(outcomes: Sequence[Mapping[str, Mapping[int, float] | None]], names: str) -> tuple[dict[str, object], list[str]]:

@@ -292,6 +292,11 @@ def test_what_a_setup_leaves_stays_for_the_runs_of_its_point_alone(bench: Bench,
     assert sorted(path.name for path in tree.parent.iterdir()) == ["source", "source.pristine"]
 
 
+def test_points_of_one_number_have_setups_of_their_own_where_these_differ(bench: Bench) -> None:
+    outputs = [bench.run(WorkloadConfig(name, "ls; cat input", setup=f"echo {name} > input"))[0].output for name in ("a", "b", "a")]
+    assert outputs[0] == outputs[2] != outputs[1]
+
+
 def test_runs_keep_what_files_their_setup_left_but_for_programs(bench: Bench) -> None:
     setup = "echo {n} > input; pwd > place; mkdir made; echo {n} > made/file; cp /bin/true program; rm log.txt"
     runs = bench.run(WorkloadConfig("w", "echo {n} >> input", {"n": (1, 2)}, setup=setup), (0, 1, 0))

@@ -37,7 +37,7 @@ from perfdiff.configuration.links import links, require_services, swept
 from perfdiff.configuration.overrides import Overrides
 from perfdiff.configuration.tomlfile import Keys, TomlFile
 from perfdiff.errors import ConfigError
-from perfdiff.languages.frameworks import frameworks
+from perfdiff.languages.frameworks import frameworks, unlisted
 
 FILE = "perfdiff.toml"
 PYPROJECT = "pyproject.toml"
@@ -74,7 +74,7 @@ def load(
         found = services.served(found, offered)
     require_services(far, offered)
     if measuring and not found:
-        raise ConfigError(_no_workload(source), slug="config-no-workload")
+        raise ConfigError(_no_workload(source, place), slug="config-no-workload")
     return _first(read, suites.by_language(swept(found, far)))
 
 
@@ -252,9 +252,9 @@ def _services(source: TomlFile) -> Iterator[ServiceConfig]:
         yield known[-1]
 
 
-def _no_workload(source: TomlFile | None) -> str:
+def _no_workload(source: TomlFile | None, place: Path) -> str:
     missing = f"{source.path}: no [[workload]] is configured" if source else f"no {FILE} was found, so there is no workload to run"
     titles = [offered.framework.title for offered in frameworks().values() if not offered.framework.takes_parameters]
     looked = f"the project's files tell of no benchmarks, tests or fuzz targets of {units.listed(titles, len(titles))}"
     given = "perfdiff BASE HEAD --param n=1000,3000,10000 -- ./program {n}"
-    return f"{missing}, and {looked}; give a command behind `--`, as in `{given}`, or run `perfdiff init` and fill it in"
+    return f"{missing}, and {looked}{unlisted(place)}; give a command behind `--`, as in `{given}`, or run `perfdiff init` and fill it in"

@@ -80,6 +80,10 @@ class Framework:
         """Return the command that has ready, beside a built tree, what runs of a suite need that was listed elsewhere; None: nothing."""
         return None
 
+    def unlisted(self, project: Path) -> str | None:
+        """Return what is told of a framework like this one that a checkout names and nobody lists; None where it names none."""
+        return None
+
     def needed(self, build: BuildConfig, commands: Collection[str]) -> BuildConfig:
         """Return how builds are made once cases are chosen: what is only run by others than these `commands` may be left out."""
         return build
@@ -91,6 +95,11 @@ class Offered:
 
     framework: Framework
     language: str
+
+
+def unlisted(project: Path) -> str:
+    """Return what is told of frameworks that a checkout names and that are not listed, as what a sentence ends with; "" where none is."""
+    return "".join(f"; {advice}" for offered in frameworks().values() if (advice := offered.framework.unlisted(project)))
 
 
 @functools.cache

@@ -11,13 +11,15 @@ from perfdiff.build import options
 from perfdiff.collect.choosing import witnesses
 from perfdiff.collect.choosing.witnesses import Candidate
 from perfdiff.collect.execution import kernel
-from perfdiff.collect.runs.suitecases import LEAST_S, SuiteCase, in_processes, together
+from perfdiff.collect.runs.suitecases import SuiteCase, joined
 from perfdiff.collect.runs.suites import Suites, apart
 from perfdiff.config import WorkloadConfig
+from perfdiff.deadline import CutShortError
 from perfdiff.errors import BuildError, DiskFilledError, NothingToRunError, WorkloadError
-from perfdiff.languages.frameworks import frameworks
+from perfdiff.languages.frameworks import frameworks, unlisted
 from perfdiff.languages.listing import LIMIT_S
 from perfdiff.measuring.bench import Bench
+from perfdiff.measuring.firstwords import FirstRuns
 from perfdiff.measuring.reaching import Calls, Reaching, sought
 from perfdiff.measuring.site import Site
 from perfdiff.records.endless import EndlessCase
@@ -45,9 +47,16 @@ def with_benchmarks(bench: Bench, site: Site, built_with: str = "", *, patient: 
         return bench, site
     bench.progress.stage("listing benchmarks", None)
     selecting = Selecting(bench, site, built_with, patient)
-    for suites in _turns(config.workloads):
-        if not selecting.is_complete:
-            selecting.add(suites)
+    try:
+        for suites in _turns(config.workloads):
+            if not selecting.is_complete:
+                selecting.add(suites)
+    except CutShortError:
+        first = selecting.first
+        if first is None or not first.tell_something:
+            raise
+        unchosen = Note("cases-chosen", f"it was not known yet which cases reach the change: these are runs{first.of}")
+        return first.bench, replace(site, notes=(*site.notes, *selecting.notes, unchosen), first_runs=tuple(first.runs))
     written = [workload for workload in config.workloads if workload.suite is None]
     chosen = selecting.chosen()
     workloads = tuple(apart([*written, *(case.workload(case.calls, selecting.at_most(LIMIT_S)) for case in chosen)]))
@@ -88,6 +97,7 @@ class Selecting:
     notes: list[Note] = field(default_factory=list)
     endless: list[EndlessCase] = field(default_factory=list)
     failing_in_head: list[str] = field(default_factory=list)
+    first: FirstRuns | None = None
     _listed: list[SuiteCase] = field(default_factory=list)
     _reaching: list[tuple[SuiteCase, Calls]] = field(default_factory=list)
     _missing: list[str] = field(default_factory=list)
@@ -145,7 +155,7 @@ class Selecting:
 
         Those that seem slower are kept in any case: with probes they would take the time of all others.
         """
-        reaching = Reaching(self.bench, self.site, self._wanted, self.at_most(_MOST_LOOK_S))
+        reaching = Reaching(self.bench, self.site, self._wanted, self.at_most(_MOST_LOOK_S), lambda: self._run_first(cases))
         slower = [case for case in cases if case.seems_slower]
         try:
             reached = list(reaching.of([case for case in cases if not case.seems_slower]))
@@ -158,6 +168,12 @@ class Selecting:
         if reaching.failing:
             text = f"in a run with probes, these cases failed or had no time, and are left out: {units.listed(reaching.failing, _SHOWN)}"
             self.notes.append(Note("benchmarks-left-out", text))
+
+    def _run_first(self, cases: Sequence[SuiteCase]) -> None:
+        """Make whole runs of cases, whichever reach the change, and say once what they show."""
+        if self.first is None and (first := FirstRuns.planned(self.bench, self.site, cases)):
+            self.first = first
+            first.make(self.site)
 
     def chosen(self) -> list[SuiteCase]:
         """Return the cases that are run, tests of one process together, and tell of the choice; raise NothingToRunError without any."""
@@ -173,7 +189,7 @@ class Selecting:
             [Candidate(case.run_s, _in_all(case, calls), _added_s(case), case.seems_slower) for case, calls in candidates],
             self._affordable_s,
         )
-        cases = list(_joined([candidates[place][0] for place in places]))
+        cases = list(joined([candidates[place][0] for place in places]))
         text = self._told(cases)
         if self.built_with or sum(case.size for case in cases) < len(self._listed):
             self.notes.append(Note("cases-chosen", text))
@@ -198,8 +214,8 @@ class Selecting:
     def _nothing(self) -> str:
         looked = "; ".join(self._missing)
         return (
-            f"nothing to run was found in what was built ({looked}); write what a user of the program runs, as `perfdiff BASE HEAD --param "
-            "n=1000,3000,10000 -- ./program {n}`, or a [[workload]]"
+            f"nothing to run was found in what was built ({looked}){unlisted(self.bench.request.repository)}; write what a user of the "
+            "program runs, as `perfdiff BASE HEAD --param n=1000,3000,10000 -- ./program {n}`, or a [[workload]]"
         )
 
     @property
@@ -232,20 +248,7 @@ def _in_all(case: SuiteCase, calls: Calls) -> Calls:
 
 def _added_s(case: SuiteCase) -> float:
     """Return what a case adds to the runs of others: a short test is run in the process of the others of its suite."""
-    return case.call_s if _is_short(case) else case.run_s
-
-
-def _is_short(case: SuiteCase) -> bool:
-    """Return whether a case is a test that is too short to be timed alone."""
-    return case.batch is not None and case.call_s < LEAST_S
-
-
-def _joined(cases: Sequence[SuiteCase]) -> Iterator[SuiteCase]:
-    """Yield cases with short tests of one process together: each alone is too short to be timed."""
-    short = [case for case in cases if _is_short(case)]
-    yield from (case for case in cases if not _is_short(case))
-    for tests in in_processes(short):
-        yield tests[0] if len(tests) == 1 else together(tests, f"{tests[0].suite.name}: {len(tests)} tests")
+    return case.call_s if case.is_short else case.run_s
 
 
 def _title(workload: WorkloadConfig) -> str:

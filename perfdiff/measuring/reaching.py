@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
+import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -95,6 +96,13 @@ def _marked(tests: Sequence[SuiteCase], workload: WorkloadConfig) -> WorkloadCon
     return replace(workload, command=marks.script(commands)) if 1 < len(commands) == len(tests) else workload
 
 
+def named(marked: MarkedRun, tests: Sequence[SuiteCase]) -> MarkedRun:
+    """Return what marks tell by the names of tests, where their driver marks what it calls them itself."""
+    names = {word: test.name for test in tests if test.batch is not None for word in shlex.split(test.batch.case)}
+    passed = {names.get(name, name): calls for name, calls in marked.passed.items()}
+    return replace(marked, passed=passed, failed=frozenset(names.get(name, name) for name in marked.failed))
+
+
 def _one_process(tests: Sequence[SuiteCase]) -> SuiteCase:
     return tests[0] if len(tests) == 1 else together(tests, f"{tests[0].name} and {len(tests) - 1} more")
 
@@ -104,12 +112,14 @@ class Reaching:
     """Runs cases once in head, and sees how often each calls what is `wanted`; what earlier comparisons saw does not run again.
 
     All these runs may take `patience_s` seconds, builds apart; `failing` are the names of cases that failed, or were not run by then.
+    `before_build` is called once it is known that a build with probes is needed.
     """
 
     bench: Bench
     site: Site
     wanted: frozenset[int]
     patience_s: float
+    before_build: Callable[[], None] = lambda: None
     failing: list[str] = field(default_factory=list)
     _heads: Mapping[str, tuple[int, str]] = field(init=False)  # number and digest of head's functions, by key
     _probes: Probes = field(default_factory=dict)
@@ -143,7 +153,7 @@ class Reaching:
             bounded = replace(workload, timeout_s=min(workload.timeout_s, _MOST_OF_ONE * self.patience_s))
             calls, marked = self._called_apart(bounded) if len(tests) > 1 else (self._called(bounded), None)
             if marked is not None:
-                return self._kept(marked, callmap)
+                return self._kept(named(marked, tests), callmap)
             if calls is None:
                 return Seen(None)
             callmap.keep([test.name for test in tests], calls)
@@ -241,12 +251,13 @@ class Reaching:
         return {keys[function]: calls for function, calls in counts if function in keys}
 
     def _build(self) -> None:
-        """Make builds with probes in all functions."""
-        workshop, subjects = self.bench.workshop, self.site.subjects
-        probeable = subjects.probeable(self.bench.request.config.probes.exclude)
-        self._probes = {side: subjects.survey_probes(side, probeable) for side in self.bench.sides}
-        built = workshop.probed(Phase.SURVEY, self._probes, self.site.plain)
-        self._targets = workshop.targets(Phase.SURVEY, built, dict.fromkeys(probeable, plan.Entry.tally()), self._probes)
+        """Make head's build with probes in all functions: where counts answer, base needs none."""
+        self.before_build()
+        head, subjects = replace(self.bench, sides=self.bench.sides[-1:]), self.site.subjects
+        probeable = subjects.probeable(head.request.config.probes.exclude)
+        self._probes = {side: subjects.survey_probes(side, probeable) for side in head.sides}
+        built = head.workshop.probed(Phase.SURVEY, self._probes, self.site.plain)
+        self._targets = head.workshop.targets(Phase.SURVEY, built, dict.fromkeys(probeable, plan.Entry.tally()), self._probes)
         self.bench.progress.stage("looking which cases reach the change", None)
 
     def _file(self, case: SuiteCase) -> Path:

@@ -16,7 +16,7 @@ from perfdiff.records import plan
 from perfdiff.records.differences import Skipped
 from perfdiff.records.endless import EndlessCase
 from perfdiff.records.reach import Reach
-from perfdiff.records.schema import Environment, Folded, Note, Side
+from perfdiff.records.schema import Environment, Folded, Note, Run, Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,8 @@ class Site:
     `measured` are the functions that the report tells of: those of the `selection`, or all that ran where counts answer and nothing is
     chosen. `steering` is what timed builds are told of counters. Where both sides are proved to be the `same_code`, whole runs only confirm
     it. `reach` tells how much of what changed ran, None where that is not known. `endless` are cases that do not end on head, and
-    `failing` those that fail there alone. Where no case of guessed suites reaches what changed, the site `is_idle`.
+    `failing` those that fail there alone. Where no case of guessed suites reaches what changed, the site `is_idle`. `first_runs` were made
+    before measuring was ended while cases were chosen.
     """
 
     subjects: Subjects
@@ -46,6 +47,7 @@ class Site:
     endless: tuple[EndlessCase, ...] = ()
     failing: tuple[str, ...] = ()
     is_idle: bool = False
+    first_runs: tuple[Run, ...] = ()
 
     @property
     def built_s(self) -> float:

@@ -28,8 +28,9 @@ def measure(bench: Bench, folder: Path, makers: Makers = OwnMachine) -> Path:
         with closing(bench.upkeep):
             written = [workload.name for workload in bench.request.config.workloads if not workload.suite]
             bench, site = prepared(bench)
-            bench, site = later.with_later_runs(bench, site, written)
-            rounds = None
+            rounds = _ended(bench, site) if site.first_runs else None
+            if rounds is None:
+                bench, site = later.with_later_runs(bench, site, written)
             while rounds is None:
                 try:
                     rounds = _measured(bench, site, makers)
@@ -57,6 +58,13 @@ def _measured(bench: Bench, site: Site, makers: Makers) -> Rounds:
         if not rounds.tell_something:
             raise
         rounds.end_here()
+    return rounds
+
+
+def _ended(bench: Bench, site: Site) -> Rounds:
+    """Return what is known where measuring was ended while cases were chosen."""
+    rounds = Rounds(bench, site, runs=list(site.first_runs))
+    rounds.end_here()
     return rounds
 
 

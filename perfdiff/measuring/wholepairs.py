@@ -44,12 +44,14 @@ class WholePairs:
     """Makes pairs of runs of the plain builds within `budget_s`, and goes on where it ended each time that it is asked again.
 
     Several machines make as many pairs each as one would alone. Where the comparison's time is limited, the first part of the pairs takes
-    no more than `FIRST_SHARE` of it, beyond the fewest that tell anything; points at which these would end too late have none.
+    no more than `FIRST_SHARE` of it, beyond the fewest that tell anything; points at which these would end too late have none. `of` says
+    of which runs they are, where that is not all that there will be.
     """
 
     bench: Bench
     maker: PairMaker
     budget_s: float
+    of: str = ""
     was_halted: bool = False  # to leave time for where the cost arises
     has_first_words: bool = False  # what is known was said before the comparison is over
     _turns: Turns = field(init=False)
@@ -67,7 +69,7 @@ class WholePairs:
         halt_s = (1 - FIRST_SHARE) * deadline.left_s if deadline.is_limited and not self.was_halted else -math.inf
         self.was_halted = False
         looks = {point.id: self._next_look(point) for point in turns.points}
-        self.bench.progress.stage("comparing whole runs", None)
+        self.bench.progress.stage(f"comparing whole runs{self.of}", None)
 
         def pairs() -> Iterator[Block]:
             while not patience.is_over and (turns.open or self._look_for_slow_runs(runs, looks)):
@@ -147,17 +149,27 @@ class WholePairs:
         return slower_by_far(self.bench.points, runs, self.bench.request.config.compare)
 
     def _tell(self, runs: list[Run]) -> None:
-        """Tell what the runs so far show at the point where head seems slowest, or how many there are where these are too few."""
+        """Tell what the runs so far show, or how many there are where these are too few."""
+        so_far = self._so_far(runs) or f"too few yet ({max(self._turns.pairs.values())} of {FEWEST_PAIRS} pairs)"
+        self.bench.progress.know(f"whole runs: {so_far}")
+
+    def _so_far(self, runs: list[Run]) -> str:
+        """Return what the runs so far show at the point where head seems slowest, "" where they are too few at each."""
         ends = [end for end in self.judged(runs).ends if end.ratio is not None]
         if not ends:
-            self.bench.progress.know(f"whole runs: too few yet ({max(self._turns.pairs.values())} of {FEWEST_PAIRS} pairs)")
-            return
+            return ""
         shown = max(ends, key=lambda end: (end.standing is PointStanding.SLOWER, end.low))
         decided = sum(end.standing is not PointStanding.OPEN for end in ends)
         ratio, points = shown.ratio, len(self._turns.points)
         assert ratio is not None, "those without are left out"
         at = f"{units.ratio(ratio.value)} [{ratio.low:.2f}, {ratio.high:.2f}] at {shown.point.label}, {ratio.runs_base} pairs"
-        self.bench.progress.know(f"whole runs: {at}; {decided} of {points} points decided")
+        return f"{at}; {decided} of {points} points decided"
+
+    def say_what_is_open(self, runs: list[Run]) -> None:
+        """Say what the runs show where that is no answer, and there will be no more of them."""
+        so_far = self._so_far(runs)
+        if so_far and not self.has_first_words:
+            self._say(f"open, {so_far}")
 
     def _say_first(self, runs: list[Run]) -> None:
         """Say once, as soon as pairs show it, that head is slower, or that it is not where every point is decided."""
@@ -172,8 +184,11 @@ class WholePairs:
         else:
             return
         if not self.has_first_words:
-            self.bench.progress.note(f"after {units.duration(1e9 * self.bench.request.deadline.spent_s)}, preliminary: {words}")
+            self._say(words)
         self.has_first_words = True
+
+    def _say(self, words: str) -> None:
+        self.bench.progress.note(f"after {units.duration(1e9 * self.bench.request.deadline.spent_s)}, preliminary{self.of}: {words}")
 
     def _leave_out_what_ends_too_late(self, deadline: Deadline) -> None:
         """Close points at which the fewest pairs that tell anything would take longer than is left, unless they have these.

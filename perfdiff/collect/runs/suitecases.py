@@ -51,6 +51,11 @@ class SuiteCase:
         return max(seconds for side in self.sides for seconds, _ in side.points.values())
 
     @property
+    def is_short(self) -> bool:
+        """Return whether it is a test that is too short to be timed alone."""
+        return self.batch is not None and self.call_s < LEAST_S
+
+    @property
     def seems_slower(self) -> bool:
         """Return whether calls in head took more than twice as long when they were listed, and by what is no chance of a busy machine."""
         base, head = self.sides[0].points, self.sides[-1].points
@@ -106,6 +111,13 @@ def in_processes(cases: Sequence[SuiteCase]) -> Iterator[list[SuiteCase]]:
         ends = itertools.accumulate(len((case.batch.joint + case.batch.case).encode()) if case.batch else 0 for case in group)
         commands = itertools.groupby(zip(group, ends, strict=True), key=lambda reached: reached[1] // _MOST_BYTES)
         yield from ([case for case, _ in command] for _, command in commands)
+
+
+def joined(cases: Sequence[SuiteCase]) -> Iterator[SuiteCase]:
+    """Yield cases with short tests of one process together."""
+    yield from (case for case in cases if not case.is_short)
+    for tests in in_processes([case for case in cases if case.is_short]):
+        yield tests[0] if len(tests) == 1 else together(tests, f"{tests[0].suite.name}: {len(tests)} tests")
 
 
 def _one_process(tests: Sequence[Benchmark], name: str) -> Benchmark:

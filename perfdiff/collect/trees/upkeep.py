@@ -172,7 +172,7 @@ class Upkeep:
     def _set_up(self, places: Sequence[PristineTree], chores: Chores, executor: Executor) -> None:
         layers = (_layout(chores.layout),) if chores.layout else ()
         if chores.setup is not None:
-            setup = f"setup of point {chores.point}"
+            setup = f"setup of point {chores.point} by {chores.setup.text}"
             if not places[0].has_layer(setup):
                 command, place = chores.setup, places[0]
                 for lying in places if self._lying is not None else ():

@@ -20,6 +20,10 @@ _BUILD_FILE = re.compile(r"pom\.xml|build\.xml|ivy\.xml|.*\.gradle(\.kts)?|.*\.v
 _NO_MODULES = frozenset(("src", "target", "build", "node_modules"))  # what they hold is no module of its own
 _LIBRARIES = ("lib", "libs", "jars")
 _PATTERN = re.compile(r"[\w.$*?, ]*")
+_OF_TESTNG = (
+    "tests of TestNG are not listed: run a class of them, as `perfdiff BASE HEAD -- java -cp "
+    "'target/classes:target/test-classes:target/dependency/*' org.testng.TestNG -testclass org.example.ParserTest`"
+)
 
 
 class _Launched(Framework):
@@ -63,6 +67,10 @@ class JUnit(_Launched):
         """Yield all tests, where a build file or a library names JUnit."""
         if _names(project, re.compile(r"\bjunit\b|junit-?(?:4|jupiter|platform|vintage)|org\.springframework\.boot")):
             yield ""
+
+    def unlisted(self, project: Path) -> str | None:
+        """Return how tests of TestNG are run."""
+        return _OF_TESTNG if _names(project, re.compile(r"\btestng\b")) else None
 
 
 FRAMEWORKS = (Jmh(), JUnit())

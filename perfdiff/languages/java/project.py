@@ -11,7 +11,7 @@ from pathlib import Path
 from perfdiff.configuration import buildsystem, shellwords
 from perfdiff.configuration.buildsystem import BuildSystem
 from perfdiff.configuration.recognition import Draft, ProjectKind
-from perfdiff.languages.java import ant, buildtools
+from perfdiff.languages.java import ant, buildtools, levels
 
 _PROGRAMS = re.compile(r"java|mvn[dw]?|mvnDebug|gradlew?|ant|jshell")
 _MAVEN, _GRADLE, _ANT, _JAVAC = ("maven", "gradle", "ant", "javac")
@@ -102,7 +102,8 @@ def _command(name: str, folder: Path) -> str:
     tool = {_MAVEN: buildtools.MAVEN, _GRADLE: buildtools.GRADLE}.get(name)
     program = tool.command(folder, Path.home()) if tool else "ant"
     more = _gradle_tasks(folder) if name == _GRADLE else ant.targets(folder) if name == _ANT else ()
-    return " ".join([program, {_MAVEN: _MAVEN_ARGUMENTS, _GRADLE: _GRADLE_ARGUMENTS, _ANT: "-q"}[name], *more])
+    levelled = () if name == _GRADLE else levels.raised((folder / dict(_FILES)[name]).read_text(encoding="utf-8", errors="replace"))
+    return " ".join([program, {_MAVEN: _MAVEN_ARGUMENTS, _GRADLE: _GRADLE_ARGUMENTS, _ANT: "-q"}[name], *levelled, *more])
 
 
 def _gradle_tasks(folder: Path) -> Iterator[str]:

@@ -14,6 +14,7 @@ from perfdiff.languages.answers import answer
 from perfdiff.languages.frameworks import Framework, Material, Needs
 
 _INSTALL = "composer install --no-interaction --no-progress"
+_OF_PEST = "tests of Pest are not listed: run a file of them, as `perfdiff BASE HEAD -- vendor/bin/pest tests/Unit/ParserTest.php`"
 _MOST_FILES = 2000  # that are looked at for a benchmark or a test
 
 
@@ -62,6 +63,10 @@ class Phpunit(_PhpFramework):
             yield ""
         elif folder := next((name for name in ("tests", "test") if _has(project / name, "*Test.php")), None):
             yield folder
+
+    def unlisted(self, project: Path) -> str | None:
+        """Return how tests of Pest are run, which PHPUnit does not find."""
+        return _OF_PEST if (project / "tests/Pest.php").is_file() else None
 
 
 FRAMEWORKS = (Phpbench(), Phpunit())

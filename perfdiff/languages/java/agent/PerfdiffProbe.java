@@ -103,6 +103,9 @@ public final class PerfdiffProbe {
 
     private static native long fileBytes(String path);
 
+    /** Marks that a test ended, for the driver that runs several: see pd_mark. */
+    public static native void mark(String text);
+
     public static long bits(double value) {
         return Double.doubleToRawLongBits(value);
     }

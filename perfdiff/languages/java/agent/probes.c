@@ -25,6 +25,7 @@
 #define ENTERED_BITS 30 /* of a thread's own calls; above them is its number, as a call may end in another one */
 #define ABSENT INT64_C(0x7ff4e05eda7ab5e7) /* as PerfdiffProbe.ABSENT: a NaN that no computation makes */
 #define PATH_BYTES 4096
+#define TEXT_BYTES 2048
 
 /* Of the kind that is found without a call. */
 static __thread struct {
@@ -151,31 +152,44 @@ JNIEXPORT void JNICALL Java_java_lang_PerfdiffProbe_goOn(JNIEnv *environment, jc
 	pd_resume_keyed(number & PROBE_MASK, (const void *)number);
 }
 
+/* Copies a text that is not empty and fits; returns whether it is so. */
+static bool copied(JNIEnv *environment, jstring from, char *text, size_t bytes)
+{
+	jsize length = (*environment)->GetStringUTFLength(environment, from);
+
+	if (length <= 0 || (size_t)length >= bytes)
+		return false;
+	(*environment)->GetStringUTFRegion(environment, from, 0, (*environment)->GetStringLength(environment, from), text);
+	text[length] = '\0';
+	return true;
+}
+
 /* Names a type that is met for the first time. */
 JNIEXPORT void JNICALL Java_java_lang_PerfdiffProbe_tell(JNIEnv *environment, jclass class, jlong type, jstring name)
 {
-	char text[1024];
-	jsize length = (*environment)->GetStringUTFLength(environment, name);
+	char text[TEXT_BYTES];
 
 	(void)class;
-	if (length <= 0 || (size_t)length >= sizeof(text))
-		return;
-	(*environment)->GetStringUTFRegion(environment, name, 0, (*environment)->GetStringLength(environment, name), text);
-	text[length] = '\0';
-	pd_type_tell((const void *)type, text);
+	if (copied(environment, name, text, sizeof(text)))
+		pd_type_tell((const void *)type, text);
+}
+
+/* Marks that a test ended. */
+JNIEXPORT void JNICALL Java_java_lang_PerfdiffProbe_mark(JNIEnv *environment, jclass class, jstring name)
+{
+	char text[TEXT_BYTES];
+
+	(void)class;
+	if (copied(environment, name, text, sizeof(text)))
+		pd_mark(text);
 }
 
 /* Returns the bytes of the file that a path names. */
 JNIEXPORT jlong JNICALL Java_java_lang_PerfdiffProbe_fileBytes(JNIEnv *environment, jclass class, jstring path)
 {
 	char text[PATH_BYTES];
-	jsize length = (*environment)->GetStringUTFLength(environment, path);
 	struct stat status;
 
 	(void)class;
-	if (length <= 0 || length >= PATH_BYTES)
-		return ABSENT;
-	(*environment)->GetStringUTFRegion(environment, path, 0, (*environment)->GetStringLength(environment, path), text);
-	text[length] = '\0';
-	return stat(text, &status) ? ABSENT : (jlong)status.st_size;
+	return !copied(environment, path, text, sizeof(text)) || stat(text, &status) ? ABSENT : (jlong)status.st_size;
 }

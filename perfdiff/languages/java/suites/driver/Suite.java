@@ -1,6 +1,7 @@
 package perfdiff.suites;
 
 import java.io.IOException;
+import java.lang.reflect.Method;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Paths;
@@ -16,7 +17,8 @@ import java.util.Set;
  * Lists the tests of a module, or runs some of them.
  *
  * <p>{@code list REPORT SECONDS FOLDER NAMES EXCLUDED...} runs all tests of the classes in a folder whose names match a pattern, then those that
- * passed once again, for as long as the first time took, or until as many seconds have passed. {@code run CALLS ID...} runs tests so often.
+ * passed once again, for as long as the first time took, or until as many seconds have passed. {@code run CALLS ID...} runs tests so often, or
+ * each once where their calls are to be told apart.
  */
 abstract class Suite {
     private static final int ROUNDS = 2; // what the first tests call of JUnit is compiled in the second one
@@ -35,6 +37,11 @@ abstract class Suite {
             list(given);
             return 0;
         }
+        Method mark = System.getenv("PERFDIFF_MARKS") == null ? null : mark();
+        if (mark != null) {
+            marked(mark, given.subList(2, given.size()));
+            return 0;
+        }
         for (int call = Integer.parseInt(given.get(1)); call > 0; call--) {
             String failure = run(given.subList(2, given.size()));
             if (failure != null) {
@@ -43,6 +50,39 @@ abstract class Suite {
             }
         }
         return 0;
+    }
+
+    /** Returns what marks where a test ends in what probes count, null where there are no probes. */
+    private static Method mark() {
+        try {
+            return Class.forName("java.lang.PerfdiffProbe").getMethod("mark", String.class);
+        } catch (ReflectiveOperationException none) {
+            return null;
+        }
+    }
+
+    /** Runs each test by itself, whichever fail, and marks where it ends, as long as tests may begin. */
+    private void marked(Method mark, List<String> ids) throws ReflectiveOperationException {
+        String limit = System.getenv("PERFDIFF_MARKS_S");
+        double seconds = limit == null ? Double.POSITIVE_INFINITY : Double.parseDouble(limit);
+        long start = System.nanoTime();
+        mark.invoke(null, "start");
+        for (String id : ids) {
+            if ((System.nanoTime() - start) / 1e9 >= seconds) {
+                return;
+            }
+            if (id.indexOf('\n') < 0 && id.indexOf('\t') < 0) { // which marks have no place for
+                mark.invoke(null, (hasPassed(id) ? "passed " : "failed ") + id);
+            }
+        }
+    }
+
+    private boolean hasPassed(String id) {
+        try {
+            return run(List.of(id)) == null;
+        } catch (Exception | LinkageError error) {
+            return false;
+        }
     }
 
     private void list(List<String> given) throws Exception {
