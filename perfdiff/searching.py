@@ -11,12 +11,12 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from perfdiff import pipeline, storage
+from perfdiff import pipeline, storage, temporary
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.trends.trending import analyse
 from perfdiff.build.cache import BuildCache
 from perfdiff.collect.built.workshop import Workshop
-from perfdiff.collect.execution.executor import ProcessExecutor
+from perfdiff.collect.execution.unread import UnreadExecutor
 from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.suites import Suites
 from perfdiff.collect.trees.upkeep import Upkeep
@@ -45,7 +45,7 @@ _SIZE = "bytes"  # of an input file, as runs name this feature
 _KEPT_SIZES = 3  # that are written to files, each twice the one before; the largest is timed
 _LONG_NS = 100e6  # of CPU time that head takes more in a run which tells time
 _LARGEST = 1 << 20  # bytes of an input that is timed
-_LONGEST_S = 60.0  # that a run of it takes
+_LONGEST_S = 10.0  # that a run of it takes: half of it took less than head may take more
 _MOST_WORDS = 100  # of the program's sources
 
 
@@ -75,27 +75,26 @@ def _searched(  # noqa: PLR0913, PLR0917 (what is asked, and all that it is done
     limits: SearchLimits,
     folder: Path,
 ) -> SearchFindings:
-    config, executor = request.config, ProcessExecutor()
+    config, unread = request.config, UnreadExecutor()
     workshop = Workshop(sides, config.build, request.environment, builds, request.cache, room, request.packs, progress)
     plain = workshop.plain()
     built = workshop.placed(plain)
-    own = room / "inputs"
-    own.mkdir()
-    with closing(Upkeep()) as upkeep, closing(request.services) as services:
+    in_memory = temporary.folder(within=temporary.memory() or room)
+    with closing(Upkeep()) as upkeep, closing(request.services) as services, in_memory as own, closing(unread):
         targets = {side: target for (_, side), target in workshop.targets(Phase.PLAIN, plain, {}, {}).items()}
-        configs, notes = Suites(targets, request.inherited, room, upkeep).expanded(config.workloads, executor, once=True)
+        configs, notes = Suites(targets, request.inherited, room, upkeep).expanded(config.workloads, unread.thorough, once=True)
         starts = seeding.seeds(configs, request.repository, targets[Side.BASE].directory)
         collector = Collector(
             targets=workshop.counting_lines(built),
             workloads=starts.workloads,
             environment=request.inherited,
-            executor=executor,
-            room=room,
+            executor=unread,
+            room=own,
             seed=config.compare.seed,
             upkeep=upkeep,
             services=services,
         )
-        hunt = _Hunt(request, InputRuns(collector, pins, starts.workloads, starts.suffixes, own), starts, folder)
+        hunt = _Hunt(request, InputRuns(collector, pins, starts.workloads, starts.suffixes, own, unread), starts, folder)
         return hunt.findings(limits, progress, (*pins.notes, *notes))
 
 
@@ -111,7 +110,7 @@ class _Hunt:
     def findings(self, limits: SearchLimits, progress: Progress, notes: Sequence[Note]) -> SearchFindings:
         """Search, and return what was found; no whole runs were made of it. Raises WorkloadError where no seed can be run."""
         began, compare = time.monotonic(), self.request.config.compare
-        unsteady = self.runs.require_steady(self.seeds.families[0])
+        unsteady = self.runs.require_steady(self.seeds.families)
         progress.stage("searching inputs", None)
         search = InputSearch(self.runs, limits, self._words, progress.advance, _STEEP if self.runs.is_alone else 1 + compare.min_effect)
         entries = search.worst_inputs(self.seeds.families)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from perfdiff.collect.counts import counterparts
+from perfdiff.collect.execution.unread import UnreadExecutor
 from perfdiff.collect.runs import workloads
 from perfdiff.collect.runs.collector import Collector, PlacesOfRun
 from perfdiff.collect.runs.inputs import InputFiles
@@ -37,13 +38,17 @@ class Sized:
 
 @dataclass(slots=True)
 class InputRuns:
-    """Tries inputs of workloads, `configs` by name, each in a file in `room` with the suffix that its seeds have; none has a setup."""
+    """Tries inputs of workloads, `configs` by name, each in a file in `room` with the suffix that its seeds have; none has a setup.
+
+    `unread` is what the collector runs them with.
+    """
 
     collector: Collector
     pins: PinnedPair
     configs: Mapping[str, WorkloadConfig]
     suffixes: Mapping[str, str]
     room: Path
+    unread: UnreadExecutor
     comparison: PlaceComparison = field(init=False)
     _rows: Mapping[Side, Ints] = field(init=False)
     _empty: Mapping[Side, PlaceCounts] = field(init=False)
@@ -84,17 +89,27 @@ class InputRuns:
         head = [line for lines in self._empty[self.sides[-1]].sources.values() for line in lines]
         return sorted(texts[0] ^ texts[1]), head
 
-    def require_steady(self, seed: InputFamily) -> float:
-        """Leave places out of the comparison that run another number of times when a seed is run again; return their share."""
-        first, again = ({side: self._run(side, seed, 1, np.inf) for side in self.sides} for _ in range(2))
-        shares = [0.0]
-        for side in Side:
-            own = side if side in first else Side.BASE
-            before, after = first[own], again[own]
-            if not isinstance(before, MishapKind) and not isinstance(after, MishapKind):
-                self.comparison.steady[side][:] = before.counts == after.counts
-                shares.append(float((before.counts != after.counts).sum()) / max(1, int((before.counts > 0).sum())))
-        return max(shares)
+    def require_steady(self, seeds: Sequence[InputFamily]) -> float:
+        """Leave places out of the comparison that run another number of times when a seed is run again; return their share.
+
+        The first seed of each workload is asked. Runs that a server forks are only made where they count the same as processes.
+        """
+        firsts = {seed.workload: seed for seed in reversed(seeds)}
+        return max(self._unsteady(seed, side) for seed in firsts.values() for side in self.sides)
+
+    def _unsteady(self, seed: InputFamily, side: Side) -> float:
+        with self.unread.as_processes():
+            first, again = (self._run(side, seed, 1, np.inf) for _ in range(2))
+        if isinstance(first, MishapKind) or isinstance(again, MishapKind):
+            return 0.0
+        is_steady = first.counts == again.counts
+        for own in (side, *((Side.HEAD,) if self.is_alone else ())):
+            self.comparison.steady[own][:] &= is_steady
+        for _ in range(2):  # a server is ready once it has made a run
+            forked = self._run(side, seed, 1, np.inf)
+            if isinstance(forked, MishapKind) or (forked.counts != first.counts)[is_steady].any() or forked.exit_code != first.exit_code:
+                self.unread.distrusted.add(self.collector.targets[Phase.PLACED, side].directory)
+        return float((~is_steady).sum()) / max(1, int((first.counts > 0).sum()))
 
     def trial(self, family: InputFamily, times: int, limit_s: float) -> PairedRun:
         """Return what both sides do with an input; raise PerfdiffError where that says nothing of the input."""
