@@ -13,12 +13,13 @@ import findings
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Verdict
 from perfdiff.cli import exits
 from perfdiff.config import WorkloadConfig
-from perfdiff.fuzzing import proposals, reduction
+from perfdiff.fuzzing import growth, proposals, reduction
 from perfdiff.fuzzing.families import InputFamily, Segment, plain
 from perfdiff.fuzzing.findings import SearchFindings, SlowInput
 from perfdiff.fuzzing.mutations import Mutator
 from perfdiff.fuzzing.search import InputSearch, SearchLimits
 from perfdiff.fuzzing.trials import CorpusEntry, MishapKind, PairedRun, PlaceComparison
+from perfdiff.models.annotation import CostClass
 from perfdiff.outcome import Outcome
 from perfdiff.records.places import Place
 from perfdiff.records.schema import Point, Side
@@ -78,18 +79,26 @@ def worst(oracle: Simulated, *, inputs: int = 400, size: int = 4096, words: tupl
 
 
 def searched(
-    oracle: Simulated, *, inputs: int = 400, size: int = 4096, words: tuple[bytes, ...] = (), seed: int = 1
+    oracle: Simulated,
+    *,
+    inputs: int = 400,
+    size: int = 4096,
+    words: tuple[bytes, ...] = (),
+    attacks: tuple[tuple[Segment, ...], ...] = (),
+    seed: int = 1,
 ) -> tuple[list[CorpusEntry], InputSearch]:
-    search = InputSearch(oracle, SearchLimits(size, 1e9, inputs, seed), words, lambda _: None, 1.05)
+    search = InputSearch(oracle, SearchLimits(size, 1e9, inputs, seed), words, attacks, lambda _: None, 1.05)
     return search.worst_inputs(SEEDS), search
 
 
 def test_a_family_is_the_same_input_in_any_size() -> None:
     family = InputFamily("w", (Segment(b"<"), Segment(b"a=\n", repeats=True, number_at=2), Segment(b">")))
-    assert family.content(3) == b"<a=0\na=1\na=2\n>"
+    assert family.content(3) == b"<a=10\na=11\na=12\n>"
     assert len(family.content(family.times_within(1000))) <= 1000
     falling = InputFamily("w", (Segment(b",", repeats=True, number_at=0, falling=True),))
-    assert falling.content(3) == b"2,1,0,"
+    assert falling.content(3) == b"12,11,10,"
+    lines = InputFamily("w", (Segment(b"\n", repeats=True, number_at=0),)).content(1234).split()
+    assert (sorted(lines), len(set(map(len, lines)))) == (lines, 1), "texts are in the order of their numbers"
     dial = InputFamily("w", dial="n", most=40)
     assert (dial.times_within(7), dial.parameters(9), dial.size(9)) == (40, {"n": 9}, 9)
 
@@ -98,7 +107,7 @@ def test_a_seed_suggests_what_makes_programs_slow() -> None:
     contents = {family.content(3) for family in proposals.proposals(SEEDS[0], (b"strict",))}
     assert b"[[[]]]" in {content.replace(SEEDS[0].content(1), b"") for content in contents}  # nested
     assert b"- one\n- one\n- one\n" in contents  # a line again and again
-    assert any(b"Some0 [link](url) here.\nSome1" in content for content in contents)  # no two alike
+    assert any(b"Some10 [link](url) here.\nSome11" in content for content in contents)  # no two alike
     assert b"- one\n- two\n- one\n- two\n- one\n- two\n" in contents  # in turns
     assert any(b"(url)(url)(url)" in content for content in contents)  # a stretch of tokens
     assert any(b"strict here.\n" not in content and b"strict" in content for content in contents)
@@ -183,7 +192,7 @@ def test_a_dial_is_turned_up() -> None:
         return int(values["n"]), 0
 
     oracle = Simulated(linear, squared)
-    search = InputSearch(oracle, SearchLimits(4096, 1e9, 50), (), lambda _: None, 1.05)
+    search = InputSearch(oracle, SearchLimits(4096, 1e9, 50), (), (), lambda _: None, 1.05)
     (entry,) = search.worst_inputs([InputFamily("w", dial="n", most=400)])
     assert (entry.times, entry.ratio > 100) == (400, True)
 
@@ -192,6 +201,40 @@ def test_a_reduced_input_has_nothing_to_spare() -> None:
     family = InputFamily("w", (Segment(b"some [words] here "), Segment(b"a, b; ", repeats=True), Segment(b"end")))
     small = reduction.reduced(family, lambda smaller: b"[" in smaller.content(5) and smaller.content(5).count(b";") == 5, 100)
     assert small.content(2) == b"[;;"
+
+
+def test_what_repeats_is_one_letter_where_that_shows_as_much() -> None:
+    def by_letters(content: bytes, _: Mapping[str, float | str]) -> tuple[int, int]:
+        longest = max((len(run) for run in content.split() if set(run) <= set(b"abcdefghijklmnopqrstuvwxyz")), default=0)
+        return len(content) + 10, longest * longest
+
+    (entry,) = worst(Simulated(once, by_letters))
+    (repeated,) = (segment.text for segment in entry.family.segments if segment.repeats)
+    assert (len(repeated), entry.times > 1000) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("times", "extra", "factor"),
+    [
+        (range(20, 26), lambda n: 3.0 * 2.0**n, 2.0),
+        (range(20, 26), lambda n: n**3.0, None),
+        (range(4, 10), lambda n: n**4.0, None),
+        (range(20, 26), lambda n: 2.0**n if n > 23 else 0.0, None),  # two sizes
+        (range(20, 26), lambda n: 2.0**n if n < 25 else 2.0**24, None),  # it stops to grow
+    ],
+)
+def test_exponential_growth_is_told_from_powers(times: range, extra: Callable[[float], float], factor: float | None) -> None:
+    x = np.array(times, dtype=np.float64)
+    assert growth.factor(x, np.array([extra(n) for n in x]), 0.0) == (factor and pytest.approx(factor))
+
+
+def test_the_law_of_time_is_that_of_what_head_takes_more_where_clocks_tell_it() -> None:
+    x = np.geomspace(1000, 8000, 8)
+    noise = np.random.default_rng(1).normal(1.0, 0.05, 8)
+    law = growth.of_time("repetitions", x, 5.0 * x**2 * noise, 1e7, seed=1)
+    assert law is not None
+    assert (law.growth, law.n) == (CostClass.QUADRATIC, 6)
+    assert growth.of_time("repetitions", x, np.full(8, 1e6), 1e7, seed=1) is None
 
 
 def test_reduction_asks_no_more_than_it_may() -> None:
@@ -215,7 +258,7 @@ def test_a_parameter_is_tried_beside_round_numbers() -> None:
         return int(values["n"]), 100_000 if values["n"] == 257 else 0
 
     oracle = Simulated(lambda _, values: (int(values["n"]), 0), clashing)
-    search = InputSearch(oracle, SearchLimits(4096, 1e9, 100), (), lambda _: None, 1.05)
+    search = InputSearch(oracle, SearchLimits(4096, 1e9, 100), (), (), lambda _: None, 1.05)
     (entry,) = search.worst_inputs([InputFamily("w", dial="n", most=400)])
     assert entry.times == 257
 

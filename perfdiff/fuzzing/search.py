@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import statistics
 import time
@@ -49,11 +50,12 @@ class SearchLimits:
 
 @dataclass(slots=True)
 class InputSearch:
-    """A search with its corpus; `advance` is told of each input, `words` are those of the program."""
+    """A search with its corpus; `advance` is told of each input, `words` are those of the program, `attacks` parts of inputs to try."""
 
     oracle: Oracle
     limits: SearchLimits
     words: Sequence[bytes]
+    attacks: Sequence[tuple[Segment, ...]]
     advance: Callable[[str], None]
     least_ratio: float
     tried: int = 0
@@ -150,8 +152,11 @@ class InputSearch:
         self._patience_s = max(_LEAST_PATIENCE_S, _PATIENCE * statistics.median(took)) if took else _LEAST_PATIENCE_S
 
     def _suggested(self, seeds: Sequence[InputFamily]) -> Iterator[InputFamily]:
-        """Yield what seeds suggest, in turns, and from when it is met on what those inputs suggest that reached something new."""
-        turns = deque(proposals(seed, self.words) for seed in seeds)
+        """Yield what seeds suggest, in turns, and from when it is met on what those inputs suggest that reached something new.
+
+        Each other one is an attack, as long as there are any.
+        """
+        turns, attacks = deque(proposals(seed, self.words) for seed in seeds), self._attacking(seeds)
         while turns:
             turns.extendleft(proposals(step, self.words) for step in self._steps)
             self._steps.clear()
@@ -160,6 +165,13 @@ class InputSearch:
             if family is not None:
                 turns.append(suggestions)
                 yield family
+            yield from itertools.islice(attacks, 1)
+        yield from attacks
+
+    def _attacking(self, seeds: Sequence[InputFamily]) -> Iterator[InputFamily]:
+        """Yield the attacks, each in all ways to run an input that seeds have."""
+        ways = list({f"{seed.workload} {seed.values}": seed for seed in seeds if not seed.dial}.values())
+        yield from (replace(way, segments=attack) for attack in self.attacks for way in ways)
 
     def _try(self, family: InputFamily, size: int) -> None:
         """Try an input of a size, or the largest below at which it ends, and keep it where it is worth it.
@@ -245,22 +257,26 @@ class InputSearch:
 
     def _reduced(self, entry: CorpusEntry) -> CorpusEntry:
         """Return an input without what is not needed to be as much worse."""
-        smallest = entry
+        smallest, times = entry, entry.times
 
         def shows_as_much(smaller: InputFamily) -> bool:
             nonlocal smallest
             if self._is_over(1.0):
                 return False
-            trial = self._trial(smaller, entry.times)
+            trial = self._trial(smaller, times)
             if not trial.is_whole:
                 return False
             ratio = self.oracle.comparison.ratio(trial)
             slowdown = trial.cpu_ns[Side.HEAD] / trial.cpu_ns[Side.BASE] if entry.slowdown > 1.0 else 1.0
-            reduced = CorpusEntry(smaller, entry.times, trial, ratio, slowdown)
+            reduced = CorpusEntry(smaller, times, trial, ratio, slowdown)
             if reduced.value < _KEPT * entry.value:
                 return False
             smallest = reduced
             return True
 
         reduction.reduced(entry.family, shows_as_much, _REDUCING_TRIALS)
+        for finer, longer in reduction.finer(smallest.family):
+            times = longer * entry.times
+            if shows_as_much(finer):
+                break
         return smallest

@@ -18,6 +18,7 @@ from perfdiff.collect.runs.runfeatures import columns
 from perfdiff.collect.runs.schedule import Slot
 from perfdiff.config import INPUT, WorkloadConfig
 from perfdiff.errors import DiskFilledError, RunFailedError, RunTimeoutError, WorkloadError, store_errors
+from perfdiff.fuzzing import growth
 from perfdiff.fuzzing.families import InputFamily
 from perfdiff.fuzzing.trials import MishapKind, PairedRun, PlaceComparison
 from perfdiff.records.places import PlaceCounts, PlaceExperiment, merged
@@ -34,6 +35,17 @@ class Sized:
 
     counts: PlaceExperiment
     cpu_ns: Mapping[Side, Floats]
+
+    @property
+    def extra_lines(self) -> Floats:
+        """Return how many more lines head executed, (sizes,)."""
+        base, head = (self.counts.sides[side].counts.sum(axis=0) for side in (Side.BASE, Side.HEAD))
+        return np.asarray(head - base)
+
+    @property
+    def extra_ns(self) -> Floats:
+        """Return how much more CPU time head took, (sizes,)."""
+        return self.cpu_ns[Side.HEAD] - self.cpu_ns[Side.BASE]
 
 
 @dataclass(slots=True)
@@ -81,6 +93,11 @@ class InputRuns:
     def revisions(self) -> dict[Side, Revision]:
         """Return what is searched."""
         return {side: (self.pins.base if side is Side.BASE else self.pins.head).revision for side in self.sides}
+
+    @property
+    def sources(self) -> list[Mapping[str, tuple[str, ...]]]:
+        """Return the lines of each side's files, head's last."""
+        return [self._empty[side].sources for side in self.sides]
 
     @property
     def lines(self) -> tuple[list[str], list[str]]:
@@ -148,11 +165,15 @@ class InputRuns:
         return _trial({Side.BASE: part, Side.HEAD: whole}, {Side.BASE: _QUARTER, Side.HEAD: 1})
 
     def over_sizes(self, family: InputFamily, sizes: Sequence[int]) -> Sized | None:
-        """Return what runs of each of some sizes of an input did, by numbers of repetitions; None where one fails."""
+        """Return what runs of each of some sizes of an input did, by numbers of repetitions; None where one fails.
+
+        Repetitions are what sizes are told by, as bytes also grow by the digits of numbers, and by what stands around.
+        """
         counts: dict[Side, list[Ints]] = {side: [] for side in self.sides}
         cpu_ns: dict[Side, list[float]] = {side: [] for side in self.sides}
         features: dict[Side, list[Mapping[str, float]]] = {side: [] for side in self.sides}
         points = [self._point(family, times)[0] for times in sizes]
+        feature = family.dial or growth.REPETITIONS
         for times in sizes:
             for side in self.sides:
                 ran = self._run(side, family, times, np.inf)
@@ -160,7 +181,7 @@ class InputRuns:
                     return None
                 counts[side].append(np.where(self.comparison.steady[side], ran.counts, 0))
                 cpu_ns[side].append(ran.cpu_ns)
-                features[side].append(ran.features)
+                features[side].append({feature: float(times)})
         named = tuple(replace(point, id=number) for number, point in enumerate(points))
         counted = {
             side: replace(
