@@ -50,7 +50,7 @@ _LONG_NS = 100e6  # of CPU time that head takes more in a run which tells time
 _LARGEST = 1 << 20  # bytes of an input that is timed
 _LONGEST_S = 10.0  # that a run of it takes: half of it took less than head may take more
 _MOST_WORDS = 100  # of the program's sources
-_MOST_ATTACKS = 400  # on its patterns
+_MOST_ATTACKS = 200  # on its patterns
 
 
 def search(request: Request, progress: Progress, limits: SearchLimits, folder: Path) -> SearchFindings:

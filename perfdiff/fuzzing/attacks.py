@@ -18,7 +18,7 @@ _LETTERS = frozenset(f"{string.ascii_letters}{string.digits}{string.punctuation}
 _USUAL = "a 1\n"  # letters that are tried first, where they match
 _LEAST_MOST = 10  # repetitions that something may have at most: what has fewer makes nothing slow
 _MOST_BODIES = 6
-_ENDS = ("", "\n", "\n \n", "\0", "!")
+_ENDS = (b"!", b"\n!", b"\n", b"\n \n", b"\0")
 _CATEGORIES: dict[Any, Callable[[str], bool]] = {
     codes.CATEGORY_DIGIT: str.isdigit,
     codes.CATEGORY_SPACE: str.isspace,
@@ -37,15 +37,20 @@ Node = tuple[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Loop:
-    """Something that repeats: a text that leads to it, and texts that it repeats, those first that what follows matches as well."""
+    """Something that repeats: a text that leads to it, and texts that it repeats, those first that what follows matches as well.
+
+    It `is_ambiguous` where there are such, or where a part of it repeats.
+    """
 
     lead: str
     bodies: tuple[str, ...]
+    is_ambiguous: bool
 
 
 def attacks(tree: Any) -> Iterator[tuple[Segment, ...]]:
     """Yield the segments of inputs that a parsed pattern may take long with, the likeliest of each repetition first."""
-    loops = list(dict.fromkeys(_Walk().loops(list(tree), "", ())))
+    loops = list(dict.fromkeys(loop for choice in range(2) for loop in _Walk(choice).loops(list(tree), "", ())))
+    loops.sort(key=lambda loop: not loop.is_ambiguous)
     for kind in range(3):
         for loop in loops:
             for body in loop.bodies:
@@ -61,13 +66,14 @@ def _of(loop: _Loop, body: str, kind: int) -> Iterator[tuple[Segment, ...]]:
             yield (Segment(lead.text + body.encode(), repeats=True),)
             yield Segment(lead.text + body.encode(), repeats=True), repeated
         case 2:
-            yield from ((lead, repeated, Segment(end.encode())) for end in _ENDS[1:])
+            yield from ((lead, repeated, Segment(end)) for end in (_ENDS if body == loop.bodies[0] else _ENDS[:2]))
 
 
 @dataclass(slots=True)
 class _Walk:
-    """A walk through a tree; `groups` are texts that numbered groups have matched so far."""
+    """A walk through a tree by one `choice` of texts; `groups` are those that numbered groups have matched so far."""
 
+    choice: int = 0
     groups: dict[int, str] = field(default_factory=dict)
 
     def loops(self, nodes: Sequence[Node], lead: str, behind: Sequence[Node]) -> Iterator[_Loop]:
@@ -77,12 +83,18 @@ class _Walk:
             if code in _REPEATS:
                 _, most, inner = value
                 if most >= _LEAST_MOST:
-                    yield _Loop(lead, tuple(dict.fromkeys(self._bodies(list(inner), rest)))[:_MOST_BODIES])
+                    bodies = tuple(dict.fromkeys(filter(None, self._bodies(list(inner), rest))))
+                    yield _Loop(lead, bodies[:_MOST_BODIES], self._is_ambiguous(list(inner), rest))
                 yield from self.loops(list(inner), lead, rest)
             else:
                 for inner in _within(code, value):
                     yield from self.loops(inner, lead, rest)
-            lead += self.text([nodes[place]], rest)
+            lead += self.text(nodes[place : place + 1], rest, self.choice, _ahead(nodes[place - 1]) if place else None)
+
+    def _is_ambiguous(self, inner: Sequence[Node], rest: Sequence[Node]) -> bool:
+        if len(inner) == 1 and inner[0][0] in _CHARACTERS:
+            return not _letters_in(inner[0]).isdisjoint(self._first(rest))
+        return any(True for _ in self.loops(inner, "", ()))
 
     def _bodies(self, inner: Sequence[Node], rest: Sequence[Node]) -> Iterator[str]:
         """Yield texts that a repeated part matches, those of single letters by what else matches them."""
@@ -102,6 +114,7 @@ class _Walk:
         own = _letters_in(node)
         yield from sorted(own & self._first(rest), key=_rank)[:3]
         yield from sorted(own, key=_rank)[:3]
+        yield "".join(sorted(own, key=_rank)[:2])
 
     def _first(self, nodes: Sequence[Node]) -> frozenset[str]:
         """Return the letters that a sequence may begin with."""
@@ -117,11 +130,11 @@ class _Walk:
                 return letters.union(*map(self._first, inner))
         return letters
 
-    def text(self, nodes: Sequence[Node], rest: Sequence[Node] = (), choice: int = 0) -> str:
-        """Return a text that a sequence may match; of several ways to match, that of a number."""
+    def text(self, nodes: Sequence[Node], rest: Sequence[Node] = (), choice: int = 0, ahead: frozenset[str] | None = None) -> str:
+        """Return a text that a sequence may match, whose first letter is one of those `ahead`; of several ways, that of a number."""
         whole = ""
         for place, (code, value) in enumerate(nodes):
-            ahead = _ahead(nodes[place - 1]) if place else None
+            ahead = _ahead(nodes[place - 1]) if place else ahead
             whole += self._text(code, value, [*nodes[place + 1 :], *rest], choice, ahead)
         return whole
 

@@ -103,9 +103,13 @@ class InputSearch:
                     self._try(family, size)
 
     def _groups(self, seeds: Sequence[InputFamily], most: int) -> Iterator[list[InputFamily]]:
-        """Yield what seeds suggest, each once, in groups that share a workload and its parameters; what has no text comes alone."""
+        """Yield what seeds suggest, each once, in groups that share a workload and its parameters; what has no text comes alone.
+
+        So do attacks, one after each group: what follows one of them in a text would be the end that it must not have.
+        """
         seen: set[tuple[tuple[Segment, ...], int]] = set()
         groups: dict[str, list[InputFamily]] = defaultdict(list)
+        attacks = self._attacking(seeds)
         for family in self._suggested(seeds):
             if (family.segments, family.most) in seen:
                 continue
@@ -115,7 +119,9 @@ class InputSearch:
             if len(group) == most or family.dial:
                 yield group.copy()
                 group.clear()
+                yield from ([attack] for attack in itertools.islice(attacks, 1))
         yield from filter(None, groups.values())
+        yield from ([attack] for attack in attacks)
 
     def _is_promising(self, group: Sequence[InputFamily], size: int) -> bool:
         """Return whether one of several inputs may be worth a run of its own, by one run of all together (group testing, Dorfman 1943).
@@ -152,11 +158,8 @@ class InputSearch:
         self._patience_s = max(_LEAST_PATIENCE_S, _PATIENCE * statistics.median(took)) if took else _LEAST_PATIENCE_S
 
     def _suggested(self, seeds: Sequence[InputFamily]) -> Iterator[InputFamily]:
-        """Yield what seeds suggest, in turns, and from when it is met on what those inputs suggest that reached something new.
-
-        Each other one is an attack, as long as there are any.
-        """
-        turns, attacks = deque(proposals(seed, self.words) for seed in seeds), self._attacking(seeds)
+        """Yield what seeds suggest, in turns, and from when it is met on what those inputs suggest that reached something new."""
+        turns = deque(proposals(seed, self.words) for seed in seeds)
         while turns:
             turns.extendleft(proposals(step, self.words) for step in self._steps)
             self._steps.clear()
@@ -165,8 +168,6 @@ class InputSearch:
             if family is not None:
                 turns.append(suggestions)
                 yield family
-            yield from itertools.islice(attacks, 1)
-        yield from attacks
 
     def _attacking(self, seeds: Sequence[InputFamily]) -> Iterator[InputFamily]:
         """Yield the attacks, each in all ways to run an input that seeds have."""
