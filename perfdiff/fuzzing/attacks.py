@@ -46,27 +46,33 @@ class _Loop:
     bodies: tuple[str, ...]
     is_ambiguous: bool
 
+    def left_open(self) -> Iterator[tuple[Segment, ...]]:
+        """Yield what leads to it, and no end."""
+        yield from ((Segment(self.lead.encode()), Segment(body.encode(), repeats=True)) for body in self.bodies)
+
+    def failing(self, bodies: Sequence[str], ends: Sequence[bytes]) -> Iterator[tuple[Segment, ...]]:
+        """Yield some of its texts with some ends."""
+        repeated = [Segment(body.encode(), repeats=True) for body in bodies]
+        yield from ((Segment(self.lead.encode()), segment, Segment(end)) for segment in repeated for end in ends)
+
+    def begun_anew(self) -> Iterator[tuple[Segment, ...]]:
+        """Yield what leads to it again and again, with its texts."""
+        for body in self.bodies if self.lead else ():
+            repeated = Segment((self.lead + body).encode(), repeats=True)
+            yield (repeated,)
+            yield repeated, Segment(body.encode(), repeats=True)
+
 
 def attacks(tree: Any) -> Iterator[tuple[Segment, ...]]:
     """Yield the segments of inputs that a parsed pattern may take long with, the likeliest of each repetition first."""
     loops = list(dict.fromkeys(loop for choice in range(2) for loop in _Walk(choice).loops(list(tree), "", ())))
-    loops.sort(key=lambda loop: not loop.is_ambiguous)
-    for kind in range(3):
-        for loop in loops:
-            for body in loop.bodies:
-                yield from _of(loop, body, kind)
-
-
-def _of(loop: _Loop, body: str, kind: int) -> Iterator[tuple[Segment, ...]]:
-    lead, repeated = Segment(loop.lead.encode()), Segment(body.encode(), repeats=True)
-    match kind:
-        case 0:
-            yield lead, repeated
-        case 1 if lead.text:
-            yield (Segment(lead.text + body.encode(), repeats=True),)
-            yield Segment(lead.text + body.encode(), repeats=True), repeated
-        case 2:
-            yield from ((lead, repeated, Segment(end)) for end in (_ENDS if body == loop.bodies[0] else _ENDS[:2]))
+    ambiguous = [loop for loop in loops if loop.is_ambiguous]
+    loops = [*ambiguous, *(loop for loop in loops if not loop.is_ambiguous)]
+    yield from (segments for loop in loops for segments in loop.left_open())
+    yield from (segments for loop in ambiguous for segments in loop.failing(loop.bodies[:1], _ENDS[:2]))
+    yield from (segments for loop in loops for segments in loop.begun_anew())
+    yield from (segments for loop in loops for segments in loop.failing(loop.bodies, _ENDS[:2]))
+    yield from (segments for loop in ambiguous for segments in loop.failing(loop.bodies[:1], _ENDS[2:]))
 
 
 @dataclass(slots=True)
