@@ -25,7 +25,7 @@ from perfdiff.collect.runs.suites import Suites
 from perfdiff.collect.trees.upkeep import Upkeep
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import WorkloadError, store_errors
-from perfdiff.fuzzing import attacks, growth, patterns, proposals
+from perfdiff.fuzzing import attacks, growth, kept, patterns, proposals
 from perfdiff.fuzzing.families import InputFamily, Segment
 from perfdiff.fuzzing.findings import SearchFindings, SlowInput
 from perfdiff.fuzzing.search import InputSearch, SearchLimits
@@ -118,8 +118,11 @@ class _Hunt:
         progress.stage("searching inputs", None)
         least_ratio = _STEEP if self.runs.is_alone else 1 + compare.min_effect
         search = InputSearch(self.runs, limits, self._words, self._attacks, progress.advance, least_ratio)
-        entries = search.worst_inputs(self.seeds.families)
+        earlier, unread = self._earlier()
+        entries = search.worst_inputs(self.seeds.families, earlier)
         shown = tuple(self._shown(entry, number) for number, entry in enumerate(entries, 1))
+        if entries and not unread:
+            kept.add(self.folder, [entry.family for entry in entries])
         mishaps = (
             replace(mishap, file=self._written(mishap.family, mishap.times, f"mishap-{number}"))
             for number, mishap in enumerate(search.mishaps, 1)
@@ -136,14 +139,23 @@ class _Hunt:
             size=limits.size,
             most=max((entry.factor for entry in search.corpus.leading), default=1.0),
             mishaps=tuple(mishaps),
-            notes=(*notes, *_unsteady(unsteady)),
+            notes=(*notes, *_unsteady(unsteady), *unread),
         )
+
+    def _earlier(self) -> tuple[list[InputFamily], tuple[Note, ...]]:
+        """Return what earlier searches kept of the workloads that there are, and a note where that cannot be read."""
+        try:
+            families = kept.families(self.folder)
+        except ValueError as error:
+            return [], (Note("inputs-unread", f"{error}: what earlier searches found was not tried, and this file stays as it is"),)
+        ways = {(seed.workload, seed.dial, *sorted(seed.values)) for seed in self.seeds.families}
+        return [family for family in families if (family.workload, family.dial, *sorted(family.values)) in ways], ()
 
     def _shown(self, entry: CorpusEntry, number: int) -> SlowInput:
         """Return an input with its growth, some of its sizes written to files."""
         compare, family = self.request.config.compare, entry.family
         repetitions = sorted({max(1, times) for times in self._kept_sizes(entry)})
-        files = {times: path for times in repetitions if (path := self._written(family, times, f"{number}-{times}")) is not None}
+        files = {times: path for times in repetitions if (path := self._written(family, times, f"{kept.name(family)}-{times}")) is not None}
         is_by_lines = entry.ratio >= 1 + compare.min_effect
         sized = self._sized(family, entry.times, _SPAN) if is_by_lines else None
         return SlowInput(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import findings
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Verdict
 from perfdiff.cli import exits
 from perfdiff.config import WorkloadConfig
-from perfdiff.fuzzing import growth, proposals, reduction
+from perfdiff.fuzzing import growth, kept, proposals, reduction
 from perfdiff.fuzzing.families import InputFamily, Segment, plain
 from perfdiff.fuzzing.findings import SearchFindings, SlowInput
 from perfdiff.fuzzing.mutations import Mutator
@@ -156,6 +157,28 @@ def test_what_one_word_switches_on_is_reached_by_steps() -> None:
 
     assert worst(Simulated(once, strict), words=(b"strict",), inputs=1000)[0].ratio > 20
     assert worst(Simulated(once, strict), inputs=1000) == []
+
+
+def test_what_earlier_searches_kept_is_tried_first_in_the_largest_size(tmp_path: Path) -> None:
+    family = InputFamily(
+        "w", (Segment(b"\xff["), Segment(b"[x", repeats=True, number_at=1), Segment(b"]", repeats=True)), {"a": 1, "b": "c"}
+    )
+    dial = InputFamily("w", dial="n", most=40)
+    for found in ([family], [dial, family]):
+        kept.add(tmp_path / "new", found)
+    assert kept.families(tmp_path / "new") == (family, dial)
+    assert kept.families(tmp_path) == ()
+    oracle = Simulated(once, by_depth)
+    search = InputSearch(oracle, SearchLimits(4096, 1e9, 5, 1), (), (), lambda _: None, 1.05)
+    assert search.worst_inputs(SEEDS, [family])[0].factor > 30
+    assert family.content(family.times_within(4096)) in oracle.inputs[:5]
+
+
+@pytest.mark.parametrize("text", ["[]", '{"a": 1}', '{"a": {"workload": "w"}}', "{", "\xff"])
+def test_a_damaged_list_of_kept_inputs_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / kept.INDEX).write_text(text, encoding="latin-1")
+    with pytest.raises(ValueError, match=r"Expecting|no list of inputs|codec"):
+        kept.families(tmp_path)
 
 
 def test_work_that_no_line_shows_is_found_by_time_in_larger_inputs() -> None:

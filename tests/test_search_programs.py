@@ -92,9 +92,11 @@ def test_an_input_that_shows_it_is_found_kept_and_timed_though_the_program_refus
     (shown,) = told["inputs"]
     assert (shown["function"], shown["growth"]["head"]["class"], shown["run"]["standing"]) == ("up", "quadratic", "slower")
     assert told["answer"].startswith("Regression on an input that was found:")
-    largest = max((tmp_path / "kept").iterdir(), key=lambda path: path.stat().st_size)
+    largest = max((tmp_path / "kept").glob("*.md"), key=lambda path: path.stat().st_size)
     assert largest.read_bytes().count(b"[") > 1000
     assert Path(shown["workload"]["inputs"][-1]).name == largest.name
+    code, output, errors = search(tmp_path / "project", "v0", "v1", "--inputs", "4", "--size", "16k", "--format", "json")
+    assert (code, document(output)["tried"] < 40) == (ExitCode.REGRESSION, True), errors  # it is replayed
     assert not list((tmp_path / "cache").rglob("last*")), "a search is no comparison that `explain` knows"
 
 

@@ -63,7 +63,7 @@ class InputSearch:
     corpus: Corpus = field(init=False)
     _started: float = field(default_factory=time.monotonic)
     _patience_s: float = _LEAST_PATIENCE_S
-    _seeds_tried: int = 0
+    _are_seeds_tried: bool = False
     _worst_factor: float = 1.0
     _worsened: int = 0  # how many had been tried when that was met
     _steps: list[InputFamily] = field(default_factory=list)
@@ -71,16 +71,18 @@ class InputSearch:
     def __post_init__(self) -> None:
         self.corpus = Corpus(self.oracle.comparison)
 
-    def worst_inputs(self, seeds: Sequence[InputFamily]) -> list[CorpusEntry]:
+    def worst_inputs(self, seeds: Sequence[InputFamily], kept: Sequence[InputFamily] = ()) -> list[CorpusEntry]:
         """Return the inputs on which head does more than base, as small as they can be made, the worst first, each of another function.
 
-        Raises WorkloadError where no seed can be run.
+        Those that earlier searches `kept` are tried first. Raises WorkloadError where no seed can be run.
         """
         self._learn_patience(seeds)
         if not self.corpus.worst:
             raise WorkloadError(
                 "no seed runs to its end, in the same way on both sides: search from inputs that the program takes", slug="no-seeds"
             )
+        for family in kept:
+            self._try(family, self.limits.size)
         for size, share in ((self._small, _SWEEP), (self.limits.size, _SWEEP_AGAIN)):
             self._sweep(seeds, size, share)
         mutator = Mutator(self.words, random.Random(self.limits.seed))
@@ -154,7 +156,7 @@ class InputSearch:
             began = time.monotonic()
             self._try(seed, self.limits.size)
             took.append(time.monotonic() - began)
-        self._seeds_tried = self.tried
+        self._are_seeds_tried = True
         self._patience_s = max(_LEAST_PATIENCE_S, _PATIENCE * statistics.median(took)) if took else _LEAST_PATIENCE_S
 
     def _suggested(self, seeds: Sequence[InputFamily]) -> Iterator[InputFamily]:
@@ -188,7 +190,7 @@ class InputSearch:
         if entry.factor > _WORSE * self._worst_factor:
             self._worst_factor, self._worsened = entry.factor, self.tried
         new = self.corpus.add(entry)
-        if len(new) and not family.dial and self.tried > self._seeds_tried:
+        if len(new) and not family.dial and self._are_seeds_tried:
             self._steps.append(self._step(family, new))
 
     def _step(self, family: InputFamily, new: Ints) -> InputFamily:
