@@ -177,11 +177,11 @@ class _Hunt:
     def _law_of_time(self, family: InputFamily, largest: int) -> Law | None:
         """Return how the CPU time grows that head takes more, by the least of some runs; the largest shows it well."""
         several = [self._sized(family, largest, _SPAN_OF_TIME) for _ in range(_TIMINGS)]
-        told = [sized for sized in several if sized is not None]
-        if len(told) < _TIMINGS or self.runs.is_alone:
+        timed = [sized for sized in several if sized is not None]
+        if len(timed) < _TIMINGS or self.runs.is_alone:
             return None
-        base, head = (np.minimum.reduce([sized.cpu_ns[side] for sized in told]) for side in (Side.BASE, Side.HEAD))
-        ((feature, x),) = told[0].counts.sides[Side.HEAD].features.items()
+        base, head = (np.minimum.reduce([sized.cpu_ns[side] for sized in timed]) for side in (Side.BASE, Side.HEAD))
+        ((feature, x),) = timed[0].counts.sides[Side.HEAD].features.items()
         return growth.of_time(feature, x, head - base, LEAST_EXTRA_NS / 2, seed=self.request.config.compare.seed)
 
     def _factor(self, entry: CorpusEntry, *, is_by_lines: bool) -> float | None:

@@ -126,7 +126,7 @@ def _searched(searched: SearchFindings, private: Callable[[str], str]) -> tuple[
     from perfdiff.report.ticket import INPUTS
 
     inputs: dict[str, bytes] = {}
-    found = []
+    public = []
     for shown in searched.inputs:
         contents = {times: path.read_bytes() for times, path in shown.files.items()}
         texts = {times: content.decode("latin-1") for times, content in contents.items()}
@@ -135,9 +135,9 @@ def _searched(searched: SearchFindings, private: Callable[[str], str]) -> tuple[
         files = {times: Path(INPUTS) / path.name for times, path in open_to_all.items()}
         workload = replace(shown.workload, inputs=tuple(path.as_posix() for path in files.values()))
         entry = replace(shown.entry, family=_without_secrets(shown.entry.family, private))
-        found.append(replace(shown, entry=entry, workload=workload, files=files))
+        public.append(replace(shown, entry=entry, workload=workload, files=files))
     mishaps = (replace(mishap, file=None, family=_without_secrets(mishap.family, private)) for mishap in searched.mishaps)
-    return with_texts(replace(searched, inputs=tuple(found), mishaps=tuple(mishaps)), private), inputs
+    return with_texts(replace(searched, inputs=tuple(public), mishaps=tuple(mishaps)), private), inputs
 
 
 def _without_secrets(family: InputFamily, private: Callable[[str], str]) -> InputFamily:

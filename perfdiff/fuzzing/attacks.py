@@ -65,7 +65,7 @@ class _Loop:
 
 def attacks(tree: Any) -> Iterator[tuple[Segment, ...]]:
     """Yield the segments of inputs that a parsed pattern may take long with, the likeliest of each repetition first."""
-    loops = list(dict.fromkeys(loop for choice in range(2) for loop in _Walk(choice).loops(list(tree), "", ())))
+    loops = list(dict.fromkeys(loop for choice in range(2) for loop in _PatternWalk(choice).loops(list(tree), "", ())))
     ambiguous = [loop for loop in loops if loop.is_ambiguous]
     loops = [*ambiguous, *(loop for loop in loops if not loop.is_ambiguous)]
     yield from (segments for loop in loops for segments in loop.left_open())
@@ -76,7 +76,7 @@ def attacks(tree: Any) -> Iterator[tuple[Segment, ...]]:
 
 
 @dataclass(slots=True)
-class _Walk:
+class _PatternWalk:
     """A walk through a tree by one `choice` of texts; `groups` are those that numbered groups have matched so far."""
 
     choice: int = 0

@@ -38,8 +38,8 @@ def factor(times: Floats, extra: Floats, floor: float) -> float | None:
 
 def of_time(feature: str, x: Floats, extra_ns: Floats, floor_ns: float, *, seed: int) -> Law | None:
     """Return the law of the CPU time that head takes more over a feature `x`, where it is above the floor; None from too few sizes."""
-    told = extra_ns > floor_ns
-    law = trendlines.fit(feature, x[told], extra_ns[told], seed=seed) if told.any() else None
+    is_clear = extra_ns > floor_ns
+    law = trendlines.fit(feature, x[is_clear], extra_ns[is_clear], seed=seed) if is_clear.any() else None
     if law is None:
         return None
     whole = round(law.b)

@@ -34,9 +34,9 @@ def families(folder: Path) -> tuple[InputFamily, ...]:
         raise ValueError(f"{folder / INDEX} is no list of inputs") from error
 
 
-def add(folder: Path, found: Iterable[InputFamily]) -> None:
+def add(folder: Path, others: Iterable[InputFamily]) -> None:
     """Keep families in a folder, beside those that it has; raise StoreError, ValueError."""
-    every = {name(family): _written(family) for family in (*families(folder), *found)}
+    every = {name(family): _written(family) for family in (*families(folder), *others)}
     with store_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / INDEX).write_text(json.dumps(every, indent=1) + "\n", encoding="utf-8")

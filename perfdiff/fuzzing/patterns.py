@@ -57,13 +57,13 @@ def parsed(text: str) -> Parsed | None:
 
 def _patterns(files: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the texts of files that may be patterns."""
-    joined = [_Texts("\n".join(lines)) for lines in files.values()]
+    joined = [_FileTexts("\n".join(lines)) for lines in files.values()]
     names = {name: parts for texts in joined for name, parts in texts.named}
-    texts = (_put_together(parts, names, _DEEPEST) for each in joined for parts in each.parts)
+    texts = (_put_together(parts, names, _DEEPEST) for texts_of_file in joined for parts in texts_of_file.parts)
     return [text for text in texts if len(text) <= _LONGEST and _QUANTIFIER.search(text)]
 
 
-class _Texts:
+class _FileTexts:
     """The texts of a file: `parts` of each, which are texts and names (in brackets that no text has), and those that have names."""
 
     def __init__(self, source: str) -> None:

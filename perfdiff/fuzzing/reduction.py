@@ -41,8 +41,8 @@ def finer(family: InputFamily) -> Iterator[tuple[InputFamily, int]]:
     (place,) = repeating
     text = family.segments[place].text
     for letter in dict.fromkeys(text) if 1 < len(text) <= _LONGEST_WORD else ():
-        one = replace(family.segments[place], text=bytes((letter,)))
-        yield replace(family, segments=(*family.segments[:place], one, *family.segments[place + 1 :])), len(text)
+        single = replace(family.segments[place], text=bytes((letter,)))
+        yield replace(family, segments=(*family.segments[:place], single, *family.segments[place + 1 :])), len(text)
 
 
 def _without(family: InputFamily, place: int, start: int, end: int) -> InputFamily | None:

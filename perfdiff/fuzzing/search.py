@@ -71,17 +71,17 @@ class InputSearch:
     def __post_init__(self) -> None:
         self.corpus = Corpus(self.oracle.comparison)
 
-    def worst_inputs(self, seeds: Sequence[InputFamily], kept: Sequence[InputFamily] = ()) -> list[CorpusEntry]:
+    def worst_inputs(self, seeds: Sequence[InputFamily], earlier: Sequence[InputFamily] = ()) -> list[CorpusEntry]:
         """Return the inputs on which head does more than base, as small as they can be made, the worst first, each of another function.
 
-        Those that earlier searches `kept` are tried first. Raises WorkloadError where no seed can be run.
+        Those that `earlier` searches found are tried first. Raises WorkloadError where no seed can be run.
         """
         self._learn_patience(seeds)
         if not self.corpus.worst:
             raise WorkloadError(
                 "no seed runs to its end, in the same way on both sides: search from inputs that the program takes", slug="no-seeds"
             )
-        for family in kept:
+        for family in earlier:
             self._try(family, self.limits.size)
         for size, share in ((self._small, _SWEEP), (self.limits.size, _SWEEP_AGAIN)):
             self._sweep(seeds, size, share)

@@ -34,7 +34,7 @@ class RunEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ForkedProgram:
     """A command that a server can make runs of: the words that start the server, those of the program, and a file to read."""
 
     server: tuple[str, ...]
@@ -42,7 +42,7 @@ class Program:
     input: str
 
 
-def program_of(command: Command) -> Program | None:
+def program_of(command: Command) -> ForkedProgram | None:
     """Return what a server needs to know of a command, None where there is no server for it, or the shell has more to do."""
     text, _, read = command.text.partition(" < ")
     try:
@@ -58,14 +58,14 @@ def program_of(command: Command) -> Program | None:
         forking = traits.running.forking
         if forking is not None and forking.program.fullmatch(Path(words[0]).name):
             started = (*words[: 1 + options], str(forking.server))
-            return Program(started, tuple(words[1 + options :]), *files or (os.devnull,))
+            return ForkedProgram(started, tuple(words[1 + options :]), *files or (os.devnull,))
     return None
 
 
 class ForkServer:
     """A server that makes runs of one program in one environment, one after the other, until `close`; it `is_gone` when it has failed."""
 
-    def __init__(self, program: Program, command: Command) -> None:
+    def __init__(self, program: ForkedProgram, command: Command) -> None:
         """Start it beside the folder that a run of the command leaves its counts in."""
         self.is_gone = False
         self._environment = {**command.environment}
@@ -85,7 +85,7 @@ class ForkServer:
             self._stack.callback(_closed, pipe)
         self._number = self._answer(_START_S)
 
-    def fork(self, program: Program, command: Command) -> ForkedRun | None:
+    def fork(self, program: ForkedProgram, command: Command) -> ForkedRun | None:
         """Begin a run of the program as a command has it, None where the server is gone."""
         environment = {name: value for name, value in command.environment.items() if self._environment.get(name) != value}
         request = {"words": program.words, "input": program.input, "environment": environment | {FOLDER: str(self._room)}}
