@@ -42,6 +42,10 @@ match sys.argv[1]:
         time.sleep(30)
     case "abort":
         os.abort()
+    case "daemon":
+        if not os.fork():
+            os.setsid()
+            time.sleep(60)
     case "orphan" if not os.path.exists("once"):
         os.mkdir("once")
         os.kill(os.getppid(), signal.SIGKILL)
@@ -116,6 +120,7 @@ def test_a_forked_run_that_fails_hangs_or_leaves_no_server_is_told_as_any_other(
     with pytest.raises(RunFailedError):
         unread.execute(command(tmp_path, f"{start} abort"))
     assert not unread.distrusted
+    unread.execute(command(tmp_path, f"{start} daemon"))
     unread.execute(command(tmp_path, f"{start} orphan"))
     assert unread.distrusted == {tmp_path}
 
@@ -137,6 +142,20 @@ def test_only_plain_commands_of_a_runtime_with_a_server_are_forked(
 ) -> None:
     program = forking.program_of(command(tmp_path, text))
     assert (program and (program.words, program.input)) == (words and (words, read))
+
+
+def test_what_a_server_counted_itself_is_part_of_each_run_once(tmp_path: Path, unread: UnreadExecutor) -> None:
+    counting = 'import os\nopen(f"{os.environ[\'PERFDIFF_PLACES\']}/{os.getpid()}-0.lines", "a").write("x")\n'
+    (tmp_path / "helper.py").write_text(counting)
+    (tmp_path / "program.py").write_text(
+        "import helper, os, signal, sys\n" + counting + "sys.argv[1:] and os.kill(os.getppid(), signal.SIGKILL)\n"
+    )
+    for number in range(3):
+        given = command(tmp_path, f"{sys.executable} program.py", number=number)
+        unread.execute(given)
+        folder = Path(given.environment[forking.FOLDER])
+        left = sorted(path.read_text() for path in folder.glob("*.lines"))
+        assert left == (["x", "x"] if number else ["xx"])
 
 
 @pytest.mark.parametrize(("extra", "is_distrusted"), [(0, False), (1, True)])

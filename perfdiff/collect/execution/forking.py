@@ -9,6 +9,7 @@ import re
 import select
 import shlex
 import subprocess
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from perfdiff.languages.installed import installed
 FOLDER = "PERFDIFF_PLACES"  # the variable that tells a run where to leave its counts
 _OPTION = re.compile(r"-[bBdEIOqsSu]+")  # of an interpreter, without a value
 _START_S = 30.0  # that an interpreter takes to start, and to import what a program does
+_END_S = 5.0  # until a server tells of an end, and imports what the first run did
 _OPERATORS = frozenset("();<>|&`$*?[~#!{}")  # of the shell, all but one `< file`
 
 
@@ -89,7 +91,7 @@ class ForkServer:
         """Begin a run of the program as a command has it, None where the server is gone."""
         environment = {name: value for name, value in command.environment.items() if self._environment.get(name) != value}
         request = {"words": program.words, "input": program.input, "environment": environment | {FOLDER: str(self._room)}}
-        folder, before = Path(command.environment[FOLDER]), self._own_counts()
+        before = self._own_counts()
         assert self._process.stdin is not None, "requests go to a pipe"
         try:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
@@ -99,9 +101,7 @@ class ForkServer:
         leader = self._answer(_START_S)
         if leader is None:
             return None
-        for name, content in before.items():
-            (folder / name).write_bytes(content)
-        return ForkedRun(self, int(leader), folder)
+        return ForkedRun(self, int(leader), Path(command.environment[FOLDER]), before)
 
     @property
     def descriptor(self) -> int:
@@ -111,12 +111,12 @@ class ForkServer:
 
     def ended(self, folder: Path) -> RunEnd | None:
         """Return how the last run ended, what it left moved to its folder; None where the server is gone."""
-        answer = self._answer(_START_S)
+        answer = self._answer(_END_S)
+        if answer is None:
+            return None
         for path in self._room.iterdir():
             if not self._is_own(path):
                 path.rename(folder / path.name)
-        if answer is None:
-            return None
         status, cpu_s, rss_kib = answer.split()
         return RunEnd(int(status), float(cpu_s) * 1e9, float(rss_kib) * 1024.0)
 
@@ -149,11 +149,12 @@ def _closed(pipe: IO[bytes]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ForkedRun:
-    """A run that a server has begun in a process `leader`, and whose counts belong in `folder`."""
+    """A run that a server has begun in a process `leader`, and whose counts belong in `folder`, with those of the server `before` it."""
 
     server: ForkServer
     leader: int
     folder: Path
+    before: Mapping[str, bytes]
 
     @property
     def descriptor(self) -> int:
@@ -162,5 +163,7 @@ class ForkedRun:
 
     def end(self) -> RunEnd | None:
         """Return how it ended, None where the server is gone."""
-        processes.kill_group(self.leader)
-        return self.server.ended(self.folder)
+        end = self.server.ended(self.folder)
+        for name, content in self.before.items() if end else ():
+            (self.folder / name).write_bytes(content)
+        return end

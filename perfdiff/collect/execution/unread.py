@@ -21,6 +21,7 @@ from perfdiff.collect.execution.guard import WATCH_S, Guard, Limits
 from perfdiff.errors import StraysError
 from perfdiff.records.behaviour import Behaviour, Shape
 
+_GONE_S = 2.0  # behind the time of a run that was ended
 _UNREAD = Shape(0, 0, "", "", "")
 
 
@@ -81,8 +82,8 @@ class UnreadExecutor:
                 runs = [stack.enter_context(self._begun(command)) for command in commands]
             guards = [Guard(Limits(command.directory, command.timeout_s), run.leader) for command, run in zip(commands, runs, strict=True)]
             walls_ns = _walls_ns(runs, guards)
-            ends = [run.end() for run in runs]
             left = processes.end_what_is_left(runs[0].leader, others, "")
+            ends = [run.end() for run in runs]
         if None in ends:  # what a server failed to do
             self.distrusted |= {command.directory for command, end in zip(commands, ends, strict=True) if end is None}
             return self.execute_together(commands, cpus)
@@ -148,8 +149,8 @@ def _walls_ns(runs: Sequence[BegunRun], guards: Sequence[Guard]) -> list[float]:
         ends.register(run.descriptor, select.POLLIN)
     while len(walls_ns) < len(runs):
         elapsed_s = (time.perf_counter_ns() - began) / 1e9
-        waiting = [guard for run, guard in zip(runs, guards, strict=True) if run.descriptor not in walls_ns]
-        pause_s = max(0.0, min(WATCH_S, *(guard.limits.timeout_s - elapsed_s for guard in waiting)))
+        left_s = [guard.limits.timeout_s - elapsed_s for guard in guards if not guard.is_over]
+        pause_s = max(0.0, min([WATCH_S, *left_s]))
         for descriptor, _ in ends.poll(math.ceil(1e3 * pause_s)):
             walls_ns[descriptor] = float(time.perf_counter_ns() - began)
             ends.unregister(descriptor)
@@ -157,4 +158,6 @@ def _walls_ns(runs: Sequence[BegunRun], guards: Sequence[Guard]) -> list[float]:
         for run, guard in zip(runs, guards, strict=True):
             if run.descriptor not in walls_ns and not guard.is_over:
                 guard.ends(is_late=elapsed_s >= guard.limits.timeout_s)
+            elif guard.is_over and elapsed_s > guard.limits.timeout_s + _GONE_S:
+                walls_ns[run.descriptor] = 1e9 * elapsed_s  # of a server that tells no more
     return [walls_ns[run.descriptor] for run in runs]

@@ -13,6 +13,7 @@ import gc
 import json
 import os
 import runpy
+import signal
 import sys
 import threading
 from collections.abc import Iterable
@@ -42,6 +43,9 @@ def serve() -> "dict[str, Any] | None":
         print(child, file=answers, flush=True)
         with os.fdopen(source) as names:
             imported = names.read().split() if not is_ready else []
+        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child, signal.SIGKILL)  # what the run has left; its number is still its own
         _, status, usage = os.wait4(child, 0)
         _import(imported, request["words"])
         is_ready = True
