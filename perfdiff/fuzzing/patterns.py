@@ -64,7 +64,7 @@ def _patterns(files: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 class _FileTexts:
-    """The texts of a file: `parts` of each, which are texts and names (in brackets that no text has), and those that have names."""
+    """The texts of a file: `parts` of each, which are texts, or names behind a NUL; `named` are those that have a name themselves."""
 
     def __init__(self, source: str) -> None:
         self.parts: list[list[str]] = []
