@@ -45,7 +45,7 @@ _SIZES = 8  # of an input that is shown, for its growth
 _SPAN = 64  # times, from the smallest to the largest of them
 _SPAN_OF_TIME, _TIMINGS = 8, 3  # the same of sizes that are timed, and how often each is
 _NEIGHBOURS, _FEW = 6, 100  # sizes next to each other, asked of inputs of few repetitions: exponential work allows no more
-_KEPT_SIZES = 3  # that are written to files, each twice the one before; the largest is timed
+_KEPT_SIZES = 3  # that are written to files, each twice the one before, or one more repetition; the largest is timed
 _LONG_NS = 100e6  # of CPU time that head takes more in a run which tells time
 _LARGEST = 1 << 20  # bytes of an input that is timed
 _LONGEST_S = 10.0  # that a run of it takes: half of it took less than head may take more
@@ -154,9 +154,11 @@ class _Hunt:
     def _shown(self, entry: CorpusEntry, number: int) -> SlowInput:
         """Return an input with its growth, some of its sizes written to files."""
         compare, family = self.request.config.compare, entry.family
-        repetitions = sorted({max(1, times) for times in self._kept_sizes(entry)})
-        files = {times: path for times in repetitions if (path := self._written(family, times, f"{kept.name(family)}-{times}")) is not None}
         is_by_lines = entry.ratio >= 1 + compare.min_effect
+        factor = self._factor(entry, is_by_lines=is_by_lines)
+        kept_sizes = (entry.times - step for step in range(_KEPT_SIZES)) if factor else self._kept_sizes(entry)
+        repetitions = sorted({max(1, times) for times in kept_sizes})
+        files = {times: path for times in repetitions if (path := self._written(family, times, f"{kept.name(family)}-{times}")) is not None}
         sized = self._sized(family, entry.times, _SPAN) if is_by_lines else None
         return SlowInput(
             entry=entry,
@@ -164,7 +166,7 @@ class _Hunt:
             files=files,
             trends=analyse(sized.counts, min_effect=compare.min_effect, seed=compare.seed) if sized else None,
             by_time=None if is_by_lines else self._law_of_time(family, repetitions[-1]),
-            factor=self._factor(entry, is_by_lines=is_by_lines),
+            factor=factor,
             changed=None if is_by_lines else self.runs.comparison.changed_most(entry.trial),
         )
 
