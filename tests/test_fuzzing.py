@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -191,6 +192,22 @@ def test_work_that_no_line_shows_is_found_by_time_in_larger_inputs() -> None:
 def test_a_single_slow_run_is_no_finding() -> None:
     hiccups = iter([1e9, *[0.0] * 100_000])
     assert worst(Simulated(once, once, extra_ns=lambda _: next(hiccups))) == []
+
+
+def test_an_input_that_is_slow_by_time_is_made_smaller_by_several_runs() -> None:
+    """Each other run takes long by chance, and only what has both words does so always."""
+    calls = itertools.count()
+
+    def extra_ns(content: bytes) -> float:
+        is_slow = b"link" in content and content.count(b"- one") > 50
+        return 1e9 if is_slow or (content.count(b"- ") > 50 and next(calls) % 2) else 0.0
+
+    oracle = Simulated(once, once, extra_ns=extra_ns)
+    search = InputSearch(oracle, SearchLimits(4096, 1e9, 400), (), (), lambda _: None, 1.05)
+    family = InputFamily("w", (Segment(b"a [link] b"), Segment(b"- one c\n", repeats=True)))
+    (entry,) = search.worst_inputs(SEEDS, [family])
+    content = entry.family.content(entry.times)
+    assert (b"link" in content, content.count(b"- one") > 50) == (True, True)
 
 
 def test_an_input_that_hangs_is_tried_smaller() -> None:

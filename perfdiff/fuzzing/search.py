@@ -270,7 +270,7 @@ class InputSearch:
             if not trial.is_whole:
                 return False
             ratio = self.oracle.comparison.ratio(trial)
-            slowdown = trial.cpu_ns[Side.HEAD] / trial.cpu_ns[Side.BASE] if entry.slowdown > 1.0 else 1.0
+            slowdown = self._slowdown(smaller, times, trial) if entry.slowdown > 1.0 and trial.seems_slower else 1.0
             reduced = CorpusEntry(smaller, times, trial, ratio, slowdown)
             if reduced.value < _KEPT * entry.value:
                 return False
