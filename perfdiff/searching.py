@@ -154,7 +154,7 @@ class _Hunt:
     def _shown(self, entry: CorpusEntry, number: int) -> SlowInput:
         """Return an input with its growth, some of its sizes written to files."""
         compare, family = self.request.config.compare, entry.family
-        is_by_lines = entry.ratio >= max(entry.slowdown, 1 + compare.min_effect)
+        is_by_lines = entry.is_told_by_lines(1 + compare.min_effect)
         factor = self._factor(entry, is_by_lines=is_by_lines)
         kept_sizes = (entry.times - step for step in range(_KEPT_SIZES)) if factor else self._kept_sizes(entry)
         repetitions = sorted({max(1, times) for times in kept_sizes})

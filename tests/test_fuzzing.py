@@ -210,6 +210,14 @@ def test_an_input_that_is_slow_by_time_is_made_smaller_by_several_runs() -> None
     assert (b"link" in content, content.count(b"- one") > 50) == (True, True)
 
 
+@pytest.mark.parametrize(
+    ("ratio", "slowdown", "is_by_lines"), [(75.0, 90.0, True), (1.1, 4.0, False), (1.02, 1.0, False), (1.3, 1.0, True)]
+)
+def test_time_tells_of_an_input_where_lines_show_little_of_it(ratio: float, slowdown: float, *, is_by_lines: bool) -> None:
+    trial = Simulated(once, by_depth).trial(SEEDS[0], 1, 1.0)
+    assert CorpusEntry(SEEDS[0], 1, trial, ratio, slowdown).is_told_by_lines(1.05) is is_by_lines
+
+
 def test_an_input_that_hangs_is_tried_smaller() -> None:
     (entry,) = worst(Simulated(once, by_depth, hangs_from=100_000))
     assert 20_000 < entry.trial.counts[Side.HEAD].sum() <= 100_000
