@@ -158,17 +158,20 @@ def test_what_a_server_counted_itself_is_part_of_each_run_once(tmp_path: Path, u
         assert left == (["x", "x"] if number else ["xx"])
 
 
-@pytest.mark.parametrize(("extra", "is_distrusted"), [(0, False), (1, True)])
-def test_servers_whose_runs_count_something_else_are_not_asked_again(tmp_path: Path, extra: int, is_distrusted: bool) -> None:
+@pytest.mark.parametrize(("others", "is_distrusted"), [(0, False), (1, False), (3, True)])
+def test_servers_whose_runs_count_something_else_are_not_asked_again(tmp_path: Path, others: int, *, is_distrusted: bool) -> None:
     unread = UnreadExecutor()
-    place = Place("read", "a.c", 1, "for (;;)")
-    target = Target(tmp_path, None, places=cast(Any, SimpleNamespace(places=(place,), sources={})))
+    places = tuple(Place("read", "a.c", line, "for (;;)") for line in range(100))
+    target = Target(tmp_path, None, places=cast(Any, SimpleNamespace(places=places, sources={})))
 
     def count_places(_slots: object) -> list[PlacesOfRun]:
-        return [PlacesOfRun(np.array([5 if unread._are_whole else 5 + extra]), {}, 0, 1.0, 0)]
+        counts = np.full(100, 5)
+        counts[:others] += not unread._are_whole
+        return [PlacesOfRun(counts, {}, 0, 1.0, 0)]
 
     collector = SimpleNamespace(targets={(Phase.PLACED, Side.BASE): target}, count_places=count_places)
     workload = WorkloadConfig("w", command="read {input}")
     runs = InputRuns(cast(Any, collector), cast(Any, None), {"w": workload}, {"w": ""}, tmp_path, unread)
     assert runs.require_steady([plain("w", b"text", {})]) == 0.0
     assert (unread.distrusted == {tmp_path}) is is_distrusted
+    assert (~runs.comparison.steady[Side.BASE]).sum() == (0 if is_distrusted else others), "what differs is left out"
