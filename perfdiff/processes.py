@@ -116,7 +116,7 @@ def end_what_is_left(leader: int, others: Collection[int], mark: str) -> Left:
     """
 
     def orphans() -> set[int]:
-        return {child for child in _children() - {leader, *others} if _mark(child) == mark}
+        return {child for child in _children().difference((leader, *others), _leaders) if _mark(child) == mark}
 
     names: dict[int, str] = {}
     if not holds(lambda: not any(map(_is_running, orphans())), _GRACE_S, _LOOK_S):

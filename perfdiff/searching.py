@@ -9,28 +9,30 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import islice, zip_longest
 from pathlib import Path
 
-from perfdiff import pipeline, storage
+import numpy as np
+
+from perfdiff import pipeline, storage, temporary
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.trends.trending import analyse
 from perfdiff.build.cache import BuildCache
 from perfdiff.collect.built.workshop import Workshop
-from perfdiff.collect.execution.executor import ProcessExecutor
+from perfdiff.collect.execution.unread import UnreadExecutor
 from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.suites import Suites
 from perfdiff.collect.trees.upkeep import Upkeep
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import WorkloadError, store_errors
-from perfdiff.fuzzing import proposals
-from perfdiff.fuzzing.families import InputFamily
+from perfdiff.fuzzing import attacks, growth, kept, patterns, proposals
+from perfdiff.fuzzing.families import InputFamily, Segment
 from perfdiff.fuzzing.findings import SearchFindings, SlowInput
 from perfdiff.fuzzing.search import InputSearch, SearchLimits
-from perfdiff.fuzzing.trials import CorpusEntry
+from perfdiff.fuzzing.trials import LEAST_EXTRA_NS, CorpusEntry
 from perfdiff.measuring import seeds as seeding
 from perfdiff.measuring.inputruns import InputRuns, Sized
 from perfdiff.measuring.seeds import Seeds
-from perfdiff.models import trendlines
 from perfdiff.models.trend import Law
 from perfdiff.progress import Progress, Within
 from perfdiff.records.schema import Note, Phase, Side
@@ -41,12 +43,14 @@ from perfdiff.revisions.repository import find_repository
 _STEEP = 1.5  # times what linear growth from a quarter would be, of a lone revision; n log n is less from 64 repetitions on
 _SIZES = 8  # of an input that is shown, for its growth
 _SPAN = 64  # times, from the smallest to the largest of them
-_SIZE = "bytes"  # of an input file, as runs name this feature
-_KEPT_SIZES = 3  # that are written to files, each twice the one before; the largest is timed
+_SPAN_OF_TIME, _TIMINGS = 8, 3  # the same of sizes that are timed, and how often each is
+_NEIGHBOURS, _FEW = 6, 100  # sizes next to each other, asked of inputs of few repetitions: exponential work allows no more
+_KEPT_SIZES = 3  # that are written to files, each twice the one before, or one more repetition; the largest is timed
 _LONG_NS = 100e6  # of CPU time that head takes more in a run which tells time
 _LARGEST = 1 << 20  # bytes of an input that is timed
-_LONGEST_S = 60.0  # that a run of it takes
+_LONGEST_S = 10.0  # that a run of it takes: half of it took less than head may take more
 _MOST_WORDS = 100  # of the program's sources
+_MOST_ATTACKS = 200  # on its patterns
 
 
 def search(request: Request, progress: Progress, limits: SearchLimits, folder: Path) -> SearchFindings:
@@ -75,27 +79,26 @@ def _searched(  # noqa: PLR0913, PLR0917 (what is asked, and all that it is done
     limits: SearchLimits,
     folder: Path,
 ) -> SearchFindings:
-    config, executor = request.config, ProcessExecutor()
+    config, unread = request.config, UnreadExecutor()
     workshop = Workshop(sides, config.build, request.environment, builds, request.cache, room, request.packs, progress)
     plain = workshop.plain()
     built = workshop.placed(plain)
-    own = room / "inputs"
-    own.mkdir()
-    with closing(Upkeep()) as upkeep, closing(request.services) as services:
+    in_memory = temporary.folder(within=temporary.memory() or room)
+    with closing(Upkeep()) as upkeep, closing(request.services) as services, in_memory as own, closing(unread):
         targets = {side: target for (_, side), target in workshop.targets(Phase.PLAIN, plain, {}, {}).items()}
-        configs, notes = Suites(targets, request.inherited, room, upkeep).expanded(config.workloads, executor, once=True)
+        configs, notes = Suites(targets, request.inherited, room, upkeep).expanded(config.workloads, unread.thorough, once=True)
         starts = seeding.seeds(configs, request.repository, targets[Side.BASE].directory)
         collector = Collector(
             targets=workshop.counting_lines(built),
             workloads=starts.workloads,
             environment=request.inherited,
-            executor=executor,
-            room=room,
+            executor=unread,
+            room=own,
             seed=config.compare.seed,
             upkeep=upkeep,
             services=services,
         )
-        hunt = _Hunt(request, InputRuns(collector, pins, starts.workloads, starts.suffixes, own), starts, folder)
+        hunt = _Hunt(request, InputRuns(collector, pins, starts.workloads, starts.suffixes, own, unread), starts, folder)
         return hunt.findings(limits, progress, (*pins.notes, *notes))
 
 
@@ -111,11 +114,15 @@ class _Hunt:
     def findings(self, limits: SearchLimits, progress: Progress, notes: Sequence[Note]) -> SearchFindings:
         """Search, and return what was found; no whole runs were made of it. Raises WorkloadError where no seed can be run."""
         began, compare = time.monotonic(), self.request.config.compare
-        unsteady = self.runs.require_steady(self.seeds.families[0])
+        unsteady = self.runs.require_steady(self.seeds.families)
         progress.stage("searching inputs", None)
-        search = InputSearch(self.runs, limits, self._words, progress.advance, _STEEP if self.runs.is_alone else 1 + compare.min_effect)
-        entries = search.worst_inputs(self.seeds.families)
+        least_ratio = _STEEP if self.runs.is_alone else 1 + compare.min_effect
+        search = InputSearch(self.runs, limits, self._words, self._attacks, progress.advance, least_ratio)
+        earlier, unread = self._earlier()
+        entries = search.worst_inputs(self.seeds.families, earlier)
         shown = tuple(self._shown(entry, number) for number, entry in enumerate(entries, 1))
+        if entries and not unread:
+            kept.add(self.folder, [entry.family for entry in entries])
         mishaps = (
             replace(mishap, file=self._written(mishap.family, mishap.times, f"mishap-{number}"))
             for number, mishap in enumerate(search.mishaps, 1)
@@ -132,26 +139,64 @@ class _Hunt:
             size=limits.size,
             most=max((entry.factor for entry in search.corpus.leading), default=1.0),
             mishaps=tuple(mishaps),
-            notes=(*notes, *_unsteady(unsteady)),
+            notes=(*notes, *_unsteady(unsteady), *unread),
         )
+
+    def _earlier(self) -> tuple[list[InputFamily], tuple[Note, ...]]:
+        """Return what earlier searches kept of the workloads that there are, and a note where that cannot be read."""
+        try:
+            families = kept.families(self.folder)
+        except ValueError as error:
+            return [], (Note("inputs-unread", f"{error}: what earlier searches found was not tried, and this file stays as it is"),)
+        ways = {(seed.workload, seed.dial, *sorted(seed.values)) for seed in self.seeds.families}
+        return [family for family in families if (family.workload, family.dial, *sorted(family.values)) in ways], ()
 
     def _shown(self, entry: CorpusEntry, number: int) -> SlowInput:
         """Return an input with its growth, some of its sizes written to files."""
         compare, family = self.request.config.compare, entry.family
-        smallest = max(1, entry.times // _SPAN)
-        sizes = sorted({round(smallest * (entry.times / smallest) ** (step / (_SIZES - 1))) for step in range(_SIZES)})
-        sized = self.runs.over_sizes(family, sizes) if family.grows and len(sizes) > 1 else None
-        repetitions = sorted({max(1, times) for times in self._kept_sizes(entry)})
-        files = {times: path for times in repetitions if (path := self._written(family, times, f"{number}-{times}")) is not None}
-        is_by_lines = entry.ratio >= 1 + compare.min_effect
+        is_by_lines = entry.is_told_by_lines(1 + compare.min_effect)
+        factor = self._factor(entry, is_by_lines=is_by_lines)
+        kept_sizes = (entry.times - step for step in range(_KEPT_SIZES)) if factor else self._kept_sizes(entry)
+        repetitions = sorted({max(1, times) for times in kept_sizes})
+        files = {times: path for times in repetitions if (path := self._written(family, times, f"{kept.name(family)}-{times}")) is not None}
+        sized = self._sized(family, entry.times, _SPAN) if is_by_lines else None
         return SlowInput(
             entry=entry,
             workload=self._workload(entry, number, repetitions, files),
             files=files,
-            trends=analyse(sized.counts, min_effect=compare.min_effect, seed=compare.seed) if sized and is_by_lines else None,
-            laws=_laws_of_time(sized, compare.seed) if sized and not is_by_lines else {},
+            trends=analyse(sized.counts, min_effect=compare.min_effect, seed=compare.seed) if sized else None,
+            by_time=None if is_by_lines else self._law_of_time(family, repetitions[-1]),
+            factor=factor,
             changed=None if is_by_lines else self.runs.comparison.changed_most(entry.trial),
         )
+
+    def _sized(self, family: InputFamily, largest: int, span: int) -> Sized | None:
+        """Return runs of an input in sizes up to the `largest`, the smallest so many times smaller; None where there is one size."""
+        smallest = max(1, largest // span)
+        sizes = sorted({round(smallest * (largest / smallest) ** (step / (_SIZES - 1))) for step in range(_SIZES)})
+        return self.runs.over_sizes(family, sizes) if family.grows and len(sizes) > 1 else None
+
+    def _law_of_time(self, family: InputFamily, largest: int) -> Law | None:
+        """Return how the CPU time grows that head takes more, by the least of some runs; the largest shows it well."""
+        several = [self._sized(family, largest, _SPAN_OF_TIME) for _ in range(_TIMINGS)]
+        timed = [sized for sized in several if sized is not None]
+        if len(timed) < _TIMINGS or self.runs.is_alone:
+            return None
+        base, head = (np.minimum.reduce([sized.cpu_ns[side] for sized in timed]) for side in (Side.BASE, Side.HEAD))
+        ((feature, x),) = timed[0].counts.sides[Side.HEAD].features.items()
+        return growth.of_time(feature, x, head - base, LEAST_EXTRA_NS / 2, seed=self.request.config.compare.seed)
+
+    def _factor(self, entry: CorpusEntry, *, is_by_lines: bool) -> float | None:
+        """Return by how much each repetition multiplies what head does more, asked of neighbouring sizes where there are few."""
+        times, family = entry.times, entry.family
+        if self.runs.is_alone or family.dial or not family.grows or not _NEIGHBOURS <= times <= _FEW:
+            return None
+        sizes = range(times - _NEIGHBOURS + 1, times + 1)
+        sized = self.runs.over_sizes(family, sizes)
+        if sized is None:
+            return None
+        extra, floor = (sized.extra_lines, 0.0) if is_by_lines else (sized.extra_ns, LEAST_EXTRA_NS / 2)
+        return growth.factor(np.array(sizes, dtype=np.float64), extra, floor)
 
     def _kept_sizes(self, entry: CorpusEntry) -> Iterator[int]:
         """Yield numbers of repetitions up to where head takes so much longer that whole runs show it."""
@@ -196,17 +241,12 @@ class _Hunt:
         words = (*proposals.words_of(changed), *proposals.marks_of(changed), *proposals.words_of(lines))
         return tuple(dict.fromkeys(words))[:_MOST_WORDS]
 
-
-def _laws_of_time(sized: Sized, seed: int) -> Mapping[Side, Law]:
-    """Return how the CPU time of runs grows with the input, by side, as far as it does."""
-    laws: dict[Side, Law] = {}
-    for side, cpu_ns in sized.cpu_ns.items():
-        features = sized.counts.sides[side].features
-        name = _SIZE if _SIZE in features else next(iter(features))
-        law = trendlines.fit(name, features[name], cpu_ns, seed=seed)
-        if law is not None:
-            laws[side] = law
-    return laws
+    @property
+    def _attacks(self) -> tuple[tuple[Segment, ...], ...]:
+        """Return what may make changed patterns try much, of several patterns in turns; of a lone revision all patterns count."""
+        of_patterns = [attacks.attacks(tree) for tree in patterns.changed(self.runs.sources)]
+        in_turns = (attack for turn in zip_longest(*of_patterns) for attack in turn if attack is not None)
+        return tuple(islice(dict.fromkeys(in_turns), _MOST_ATTACKS))
 
 
 def _named(path: Path, project: Path) -> str:

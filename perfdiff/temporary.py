@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import secrets
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +12,8 @@ from pathlib import Path
 
 from perfdiff import watchdog
 
+_MEMORY = Path("/dev/shm")
+_MEMORY_BYTES = 1 << 28  # free there, so that what many short runs leave has room
 _RANDOM_BYTES = 4  # of a name, written as 8 digits
 
 
@@ -21,6 +25,15 @@ def folder(prefix: str = "perfdiff-", *, within: Path | None = None) -> Iterator
         yield path
     finally:
         remove(path)
+
+
+def memory() -> Path | None:
+    """Return where files lie in memory, which are made and removed in microseconds, None where there is too little room for them."""
+    try:
+        has_room = shutil.disk_usage(_MEMORY).free >= _MEMORY_BYTES and os.access(_MEMORY, os.W_OK)
+    except OSError:
+        return None
+    return _MEMORY if has_room else None
 
 
 def make(prefix: str = "perfdiff-", *, within: Path | None = None) -> Path:

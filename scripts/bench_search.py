@@ -66,10 +66,10 @@ class _Answer:
         """Return the class of head's growth, by lines or by CPU time."""
         if self.shown is None:
             return ""
-        if self.shown.trends and self.shown.trends.differences:
-            law = self.shown.trends.differences[0].head
-            return law.growth.value if law else ""
-        law = next((law for side, law in self.shown.laws.items() if side == "head"), None)
+        if self.shown.factor:
+            return "exponential"
+        differences = self.shown.trends.differences if self.shown.trends else ()
+        law = differences[0].head if differences else self.shown.by_time
         return law.growth.value if law else ""
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,12 +15,13 @@ import findings
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Verdict
 from perfdiff.cli import consequences
 from perfdiff.config import WorkloadConfig
-from perfdiff.fuzzing import proposals, reduction
+from perfdiff.fuzzing import growth, kept, proposals, reduction
 from perfdiff.fuzzing.families import InputFamily, Segment, plain
 from perfdiff.fuzzing.findings import SearchFindings, SlowInput
 from perfdiff.fuzzing.mutations import Mutator
 from perfdiff.fuzzing.search import InputSearch, SearchLimits
 from perfdiff.fuzzing.trials import CorpusEntry, MishapKind, PairedRun, PlaceComparison
+from perfdiff.models.annotation import CostClass
 from perfdiff.outcome import Outcome
 from perfdiff.records.places import Place
 from perfdiff.records.schema import Point, Side
@@ -78,18 +81,26 @@ def worst(oracle: Simulated, *, inputs: int = 400, size: int = 4096, words: tupl
 
 
 def searched(
-    oracle: Simulated, *, inputs: int = 400, size: int = 4096, words: tuple[bytes, ...] = (), seed: int = 1
+    oracle: Simulated,
+    *,
+    inputs: int = 400,
+    size: int = 4096,
+    words: tuple[bytes, ...] = (),
+    attacks: tuple[tuple[Segment, ...], ...] = (),
+    seed: int = 1,
 ) -> tuple[list[CorpusEntry], InputSearch]:
-    search = InputSearch(oracle, SearchLimits(size, 1e9, inputs, seed), words, lambda _: None, 1.05)
+    search = InputSearch(oracle, SearchLimits(size, 1e9, inputs, seed), words, attacks, lambda _: None, 1.05)
     return search.worst_inputs(SEEDS), search
 
 
 def test_a_family_is_the_same_input_in_any_size() -> None:
     family = InputFamily("w", (Segment(b"<"), Segment(b"a=\n", repeats=True, number_at=2), Segment(b">")))
-    assert family.content(3) == b"<a=0\na=1\na=2\n>"
+    assert family.content(3) == b"<a=10\na=11\na=12\n>"
     assert len(family.content(family.times_within(1000))) <= 1000
     falling = InputFamily("w", (Segment(b",", repeats=True, number_at=0, falling=True),))
-    assert falling.content(3) == b"2,1,0,"
+    assert falling.content(3) == b"12,11,10,"
+    lines = InputFamily("w", (Segment(b"\n", repeats=True, number_at=0),)).content(1234).split()
+    assert (sorted(lines), len(set(map(len, lines)))) == (lines, 1), "texts are in the order of their numbers"
     dial = InputFamily("w", dial="n", most=40)
     assert (dial.times_within(7), dial.parameters(9), dial.size(9)) == (40, {"n": 9}, 9)
 
@@ -98,7 +109,7 @@ def test_a_seed_suggests_what_makes_programs_slow() -> None:
     contents = {family.content(3) for family in proposals.proposals(SEEDS[0], (b"strict",))}
     assert b"[[[]]]" in {content.replace(SEEDS[0].content(1), b"") for content in contents}  # nested
     assert b"- one\n- one\n- one\n" in contents  # a line again and again
-    assert any(b"Some0 [link](url) here.\nSome1" in content for content in contents)  # no two alike
+    assert any(b"Some10 [link](url) here.\nSome11" in content for content in contents)  # no two alike
     assert b"- one\n- two\n- one\n- two\n- one\n- two\n" in contents  # in turns
     assert any(b"(url)(url)(url)" in content for content in contents)  # a stretch of tokens
     assert any(b"strict here.\n" not in content and b"strict" in content for content in contents)
@@ -149,6 +160,28 @@ def test_what_one_word_switches_on_is_reached_by_steps() -> None:
     assert worst(Simulated(once, strict), inputs=1000) == []
 
 
+def test_what_earlier_searches_kept_is_tried_first_in_the_largest_size(tmp_path: Path) -> None:
+    family = InputFamily(
+        "w", (Segment(b"\xff["), Segment(b"[x", repeats=True, number_at=1), Segment(b"]", repeats=True)), {"a": 1, "b": "c"}
+    )
+    dial = InputFamily("w", dial="n", most=40)
+    for found in ([family], [dial, family]):
+        kept.add(tmp_path / "new", found)
+    assert kept.families(tmp_path / "new") == (family, dial)
+    assert kept.families(tmp_path) == ()
+    oracle = Simulated(once, by_depth)
+    search = InputSearch(oracle, SearchLimits(4096, 1e9, 5, 1), (), (), lambda _: None, 1.05)
+    assert search.worst_inputs(SEEDS, [family])[0].factor > 30
+    assert family.content(family.times_within(4096)) in oracle.inputs[:5]
+
+
+@pytest.mark.parametrize("text", ["[]", '{"a": 1}', '{"a": {"workload": "w"}}', "{", "\xff"])
+def test_a_damaged_list_of_kept_inputs_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / kept.INDEX).write_text(text, encoding="latin-1")
+    with pytest.raises(ValueError, match=r"Expecting|no list of inputs|codec"):
+        kept.families(tmp_path)
+
+
 def test_work_that_no_line_shows_is_found_by_time_in_larger_inputs() -> None:
     oracle = Simulated(once, once, extra_ns=lambda content: 20.0 * content.count(b"- ") ** 2)
     (entry,) = worst(oracle, size=65536)
@@ -159,6 +192,30 @@ def test_work_that_no_line_shows_is_found_by_time_in_larger_inputs() -> None:
 def test_a_single_slow_run_is_no_finding() -> None:
     hiccups = iter([1e9, *[0.0] * 100_000])
     assert worst(Simulated(once, once, extra_ns=lambda _: next(hiccups))) == []
+
+
+def test_an_input_that_is_slow_by_time_is_made_smaller_by_several_runs() -> None:
+    """Each other run takes long by chance, and only what has both words does so always."""
+    calls = itertools.count()
+
+    def extra_ns(content: bytes) -> float:
+        is_slow = b"link" in content and content.count(b"- one") > 50
+        return 1e9 if is_slow or (content.count(b"- ") > 50 and next(calls) % 2) else 0.0
+
+    oracle = Simulated(once, once, extra_ns=extra_ns)
+    search = InputSearch(oracle, SearchLimits(4096, 1e9, 400), (), (), lambda _: None, 1.05)
+    family = InputFamily("w", (Segment(b"a [link] b"), Segment(b"- one c\n", repeats=True)))
+    (entry,) = search.worst_inputs(SEEDS, [family])
+    content = entry.family.content(entry.times)
+    assert (b"link" in content, content.count(b"- one") > 50) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "slowdown", "is_by_lines"), [(75.0, 90.0, True), (1.1, 4.0, False), (1.02, 1.0, False), (1.3, 1.0, True)]
+)
+def test_time_tells_of_an_input_where_lines_show_little_of_it(ratio: float, slowdown: float, *, is_by_lines: bool) -> None:
+    trial = Simulated(once, by_depth).trial(SEEDS[0], 1, 1.0)
+    assert CorpusEntry(SEEDS[0], 1, trial, ratio, slowdown).is_told_by_lines(1.05) is is_by_lines
 
 
 def test_an_input_that_hangs_is_tried_smaller() -> None:
@@ -183,7 +240,7 @@ def test_a_dial_is_turned_up() -> None:
         return int(values["n"]), 0
 
     oracle = Simulated(linear, squared)
-    search = InputSearch(oracle, SearchLimits(4096, 1e9, 50), (), lambda _: None, 1.05)
+    search = InputSearch(oracle, SearchLimits(4096, 1e9, 50), (), (), lambda _: None, 1.05)
     (entry,) = search.worst_inputs([InputFamily("w", dial="n", most=400)])
     assert (entry.times, entry.ratio > 100) == (400, True)
 
@@ -192,6 +249,40 @@ def test_a_reduced_input_has_nothing_to_spare() -> None:
     family = InputFamily("w", (Segment(b"some [words] here "), Segment(b"a, b; ", repeats=True), Segment(b"end")))
     small = reduction.reduced(family, lambda smaller: b"[" in smaller.content(5) and smaller.content(5).count(b";") == 5, 100)
     assert small.content(2) == b"[;;"
+
+
+def test_what_repeats_is_one_letter_where_that_shows_as_much() -> None:
+    def by_letters(content: bytes, _: Mapping[str, float | str]) -> tuple[int, int]:
+        longest = max((len(run) for run in content.split() if set(run) <= set(b"abcdefghijklmnopqrstuvwxyz")), default=0)
+        return len(content) + 10, longest * longest
+
+    (entry,) = worst(Simulated(once, by_letters))
+    (repeated,) = (segment.text for segment in entry.family.segments if segment.repeats)
+    assert (len(repeated), entry.times > 1000) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("times", "extra", "factor"),
+    [
+        (range(20, 26), lambda n: 3.0 * 2.0**n, 2.0),
+        (range(20, 26), lambda n: n**3.0, None),
+        (range(4, 10), lambda n: n**4.0, None),
+        (range(20, 26), lambda n: 2.0**n if n > 23 else 0.0, None),  # two sizes
+        (range(20, 26), lambda n: 2.0**n if n < 25 else 2.0**24, None),  # it stops to grow
+    ],
+)
+def test_exponential_growth_is_told_from_powers(times: range, extra: Callable[[float], float], factor: float | None) -> None:
+    x = np.array(times, dtype=np.float64)
+    assert growth.factor(x, np.array([extra(n) for n in x]), 0.0) == (factor and pytest.approx(factor))
+
+
+def test_the_law_of_time_is_that_of_what_head_takes_more_where_clocks_tell_it() -> None:
+    x = np.geomspace(1000, 8000, 8)
+    noise = np.random.default_rng(1).normal(1.0, 0.05, 8)
+    law = growth.of_time("repetitions", x, 5.0 * x**2 * noise, 1e7, seed=1)
+    assert law is not None
+    assert (law.growth, law.n) == (CostClass.QUADRATIC, 6)
+    assert growth.of_time("repetitions", x, np.full(8, 1e6), 1e7, seed=1) is None
 
 
 def test_reduction_asks_no_more_than_it_may() -> None:
@@ -215,7 +306,7 @@ def test_a_parameter_is_tried_beside_round_numbers() -> None:
         return int(values["n"]), 100_000 if values["n"] == 257 else 0
 
     oracle = Simulated(lambda _, values: (int(values["n"]), 0), clashing)
-    search = InputSearch(oracle, SearchLimits(4096, 1e9, 100), (), lambda _: None, 1.05)
+    search = InputSearch(oracle, SearchLimits(4096, 1e9, 100), (), (), lambda _: None, 1.05)
     (entry,) = search.worst_inputs([InputFamily("w", dial="n", most=400)])
     assert entry.times == 257
 

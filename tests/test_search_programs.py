@@ -92,10 +92,35 @@ def test_an_input_that_shows_it_is_found_kept_and_timed_though_the_program_refus
     (shown,) = told["inputs"]
     assert (shown["function"], shown["growth"]["head"]["class"], shown["run"]["standing"]) == ("up", "quadratic", "slower")
     assert told["answer"].startswith("Regression on an input that was found:")
-    largest = max((tmp_path / "kept").iterdir(), key=lambda path: path.stat().st_size)
+    largest = max((tmp_path / "kept").glob("*.md"), key=lambda path: path.stat().st_size)
     assert largest.read_bytes().count(b"[") > 1000
     assert Path(shown["workload"]["inputs"][-1]).name == largest.name
+    code, output, errors = search(tmp_path / "project", "v0", "v1", "--inputs", "4", "--size", "16k", "--format", "json")
+    assert (code, document(output)["tried"] < 40) == (ExitCode.REGRESSION, True), errors  # it is replayed
     assert not list((tmp_path / "cache").rglob("last*")), "a search is no comparison that `explain` knows"
+
+
+MATCHES = """
+import re, sys
+WORDS = re.compile(r"{pattern}")
+print(sum(WORDS.match(line) is not None for line in open(sys.argv[1], encoding="latin-1")))
+"""
+
+
+@pytest.mark.integration
+def test_a_pattern_that_divides_words_in_all_ways_is_attacked_and_its_growth_is_exponential(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    config = '[[workload]]\nname = "match"\ncommand = "python match.py {input}"\ninputs = ["samples/*"]\n'
+    patterns = (r"\w+(?: \w+)*;$", r"(?:\w+ ?)+;$")
+    committed(
+        folder, [{"match.py": MATCHES.format(pattern=each), "perfdiff.toml": config, "samples/a.txt": "a few;\n"} for each in patterns]
+    )
+    code, output, errors = search(folder, "v0", "v1", "--inputs", "60", "--size", "1k", "--format", "json")
+    assert code == ExitCode.REGRESSION, errors
+    (shown, *_) = document(output)["inputs"]
+    assert 1.5 < shown["factor"] < 4
+    sizes = [file["times"] for file in shown["files"]]
+    assert sizes == [*range(shown["times"] - 2, shown["times"] + 1)]
 
 
 @pytest.mark.integration

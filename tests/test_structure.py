@@ -191,6 +191,7 @@ STANDS_ALONE = {
     "languages/python/scripts/compiling.py",
     "languages/python/scripts/counted_lines.py",
     "languages/python/scripts/describing.py",
+    "languages/python/scripts/fork_server.py",
 }
 HEAVY = {"distributed", "dask", "torch", "sklearn", "matplotlib", "scipy"}
 

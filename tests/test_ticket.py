@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pytest
 from hypothesis import given
 
@@ -25,8 +26,11 @@ from perfdiff import cli, pipeline
 from perfdiff.analysis.findings import Findings, Ratio, Verdict
 from perfdiff.analysis.telling.minimal import cheapest
 from perfdiff.cli import ticket as folder_of
-from perfdiff.config import BuildConfig, Config
+from perfdiff.config import BuildConfig, Config, WorkloadConfig
 from perfdiff.errors import UsageError
+from perfdiff.fuzzing.families import plain
+from perfdiff.fuzzing.findings import SearchFindings, SlowInput
+from perfdiff.fuzzing.trials import CorpusEntry, PairedRun
 from perfdiff.outcome import Outcome
 from perfdiff.progress import Progress
 from perfdiff.records.differences import Skipped
@@ -250,6 +254,35 @@ def test_a_secret_that_one_text_shows_stands_in_no_file(run: Callable[..., int],
     for name, content in everything(checkout / "t").items():
         assert b"anted-22" not in content, name
     assert json.loads((checkout / "t" / "report.json").read_text())["sentence"] == "sent …"
+
+
+def test_inputs_that_a_search_found_go_with_the_ticket_but_for_what_is_private(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SERVICE_TOKEN", PLANTED)
+    found = made.findings()
+    searched = searched_inputs(checkout, {"a-1.md": b"[[[]]]", "a-2.md": f"[{PLANTED}]".encode()})
+    monkeypatch.setattr(pipeline, "compare", lambda *_: Outcome(found, made.Samples(found), inputs=searched))
+    with pytest.raises(SystemExit):
+        cli.main(["-q", "a", "b", "--ticket", "t", "--", "./a"])
+    files = everything(checkout / "t")
+    assert files["inputs/a-1.md"] == b"[[[]]]"
+    assert b"inputs/a-1.md" in files["ticket.md"]
+    (shown,) = json.loads(files["report.json"])["search"]["inputs"]
+    assert [file["file"] for file in shown["files"]] == ["inputs/a-1.md"]
+    for name, content in files.items():
+        assert PLANTED.encode() not in content, name
+        assert str(checkout).encode() not in content, name
+
+
+def searched_inputs(folder: Path, contents: dict[str, bytes]) -> SearchFindings:
+    """Return what a search found in files of a folder."""
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+    counts = {side: np.array([4], dtype=np.int64) for side in Side}
+    trial = PairedRun(counts, dict.fromkeys(Side, 1.0), dict.fromkeys(Side, 0), {})
+    entry = CorpusEntry(plain("w", f"[{PLANTED}]".encode(), {}), 1, trial, 2.0)
+    files = dict(enumerate((folder / name for name in contents), 1))
+    shown = SlowInput(entry, WorkloadConfig("w", inputs=tuple(map(str, files.values()))), files, None)
+    return SearchFindings({}, (shown,), Verdict.REGRESSION, 10, 1.0, 2, 1.0, 3, 4096, 2.0)
 
 
 def test_the_folder_is_no_part_of_a_file_that_was_asked_for_as_well(

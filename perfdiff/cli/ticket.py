@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,8 @@ from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
     from perfdiff.config import Config
+    from perfdiff.fuzzing.families import InputFamily
+    from perfdiff.fuzzing.findings import SearchFindings
     from perfdiff.outcome import Outcome
     from perfdiff.progress import Progress
     from perfdiff.report.privacy import Privacy
@@ -103,6 +105,7 @@ def _ticket(outcome: Outcome, asked: Request, uncommitted: Changes | None) -> Ti
         missing=with_texts(tuple(_missing(uncommitted)), private) if uncommitted else (),
     )
     shown, drawn = cheapest(findings), outcome.drawn
+    searched, inputs = _searched(outcome.inputs, private) if outcome.inputs else (None, {})
     return Ticket(
         findings=findings,
         samples=lambda function, side: with_texts(drawn(function, side), private),
@@ -112,7 +115,34 @@ def _ticket(outcome: Outcome, asked: Request, uncommitted: Changes | None) -> Ti
         at_point=reproduction.at_point(again, shown.point) if shown else None,
         patch=patch,
         consequences=with_texts(outcome.consequences, private),
+        searched=searched,
+        inputs=inputs,
     )
+
+
+def _searched(searched: SearchFindings, private: Callable[[str], str]) -> tuple[SearchFindings, dict[str, bytes]]:
+    """Return what a search found, its files as they lie in the ticket, and their contents; files that hold what is private stay out."""
+    from perfdiff.report.printable import with_texts
+    from perfdiff.report.ticket import INPUTS
+
+    inputs: dict[str, bytes] = {}
+    public = []
+    for shown in searched.inputs:
+        contents = {times: path.read_bytes() for times, path in shown.files.items()}
+        texts = {times: content.decode("latin-1") for times, content in contents.items()}
+        open_to_all = {times: path for times, path in shown.files.items() if private(texts[times]) == texts[times]}
+        inputs |= {path.name: contents[times] for times, path in open_to_all.items()}
+        files = {times: Path(INPUTS) / path.name for times, path in open_to_all.items()}
+        workload = replace(shown.workload, inputs=tuple(path.as_posix() for path in files.values()))
+        entry = replace(shown.entry, family=_without_secrets(shown.entry.family, private))
+        public.append(replace(shown, entry=entry, workload=workload, files=files))
+    mishaps = (replace(mishap, file=None, family=_without_secrets(mishap.family, private)) for mishap in searched.mishaps)
+    return with_texts(replace(searched, inputs=tuple(public), mishaps=tuple(mishaps)), private), inputs
+
+
+def _without_secrets(family: InputFamily, private: Callable[[str], str]) -> InputFamily:
+    segments = (replace(segment, text=private(segment.text.decode("latin-1")).encode("latin-1", "replace")) for segment in family.segments)
+    return replace(family, segments=tuple(segments))
 
 
 def _missing(uncommitted: Changes) -> Iterator[str]:

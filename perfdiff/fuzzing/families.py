@@ -14,7 +14,7 @@ _MOST_DIGITS = 7  # of the number of a repetition, so that a size can be told be
 class Segment:
     """A part of an input. Where it `repeats`, the number of each repetition is written at `number_at` of its text, None for nowhere.
 
-    Numbers rise from 0 on, or fall to it where they are `falling`.
+    Numbers rise by 1, or fall where they are `falling`. All have as many digits, so that they are in order as texts, too.
     """
 
     text: bytes
@@ -29,7 +29,8 @@ class Segment:
         if self.number_at is None:
             return self.text * times
         before, behind = self.text[: self.number_at], self.text[self.number_at :]
-        numbers = range(times - 1, -1, -1) if self.falling else range(times)
+        first = _first(times)
+        numbers = range(first + times - 1, first - 1, -1) if self.falling else range(first, first + times)
         return b"".join(b"%b%d%b" % (before, number, behind) for number in numbers)
 
     @property
@@ -76,6 +77,14 @@ class InputFamily:
     def size(self, times: int) -> int:
         """Return the bytes of its input with so many repetitions, or the value of its dial."""
         return times if self.dial else len(self.content(times))
+
+
+def _first(times: int) -> int:
+    """Return the least power of ten from which on so many numbers have as many digits."""
+    first = 10
+    while first + times > 10 * first:
+        first *= 10
+    return first
 
 
 def joined(families: Sequence[InputFamily]) -> InputFamily:

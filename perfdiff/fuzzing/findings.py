@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Verdict
@@ -20,8 +20,9 @@ class SlowInput:
     """An input on which head does more than base, in sizes of which `entry` has the one that the search met.
 
     `workload` runs it, as the configuration may have it from now on; `files` are its contents by number of repetitions, none of a
-    parameter. `trends` are counts of lines over its sizes; where these do not show why it is slower, `laws` are of the CPU time of runs
-    over them, and `changed` is the changed line that ran most. `run` is of whole runs of the plain builds in the largest size, None where
+    parameter. `trends` are counts of lines over its sizes; where these do not show why it is slower, `by_time` is the law of the CPU time
+    that head takes more, and `changed` is the changed line that ran most. By `factor` each repetition multiplies what head does more, where
+    that is so. `run` is of whole runs of the plain builds in the largest size, None where
     there are none, as of a lone revision.
     """
 
@@ -29,7 +30,8 @@ class SlowInput:
     workload: WorkloadConfig
     files: Mapping[int, Path]
     trends: TrendFindings | None
-    laws: Mapping[Side, Law] = field(default_factory=dict)
+    by_time: Law | None = None
+    factor: float | None = None
     changed: Place | None = None
     run: EndToEnd | None = None
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from perfdiff.fuzzing.families import InputFamily
 from perfdiff.fuzzing.proposals import tokens
+
+_LONGEST_WORD = 16  # that may be as well one of its letters
 
 
 def reduced(family: InputFamily, is_kept: Callable[[InputFamily], bool], trials: int) -> InputFamily:
@@ -29,6 +31,18 @@ def reduced(family: InputFamily, is_kept: Callable[[InputFamily], bool], trials:
                 family = smaller if is_kept(smaller) else family
         length //= 2
     return family
+
+
+def finer(family: InputFamily) -> Iterator[tuple[InputFamily, int]]:
+    """Yield a family in which one letter of the only part that repeats does so, with how many are as long: its sizes lie closer."""
+    repeating = [place for place, segment in enumerate(family.segments) if segment.repeats]
+    if len(repeating) != 1 or family.segments[repeating[0]].number_at is not None:
+        return
+    (place,) = repeating
+    text = family.segments[place].text
+    for letter in dict.fromkeys(text) if 1 < len(text) <= _LONGEST_WORD else ():
+        single = replace(family.segments[place], text=bytes((letter,)))
+        yield replace(family, segments=(*family.segments[:place], single, *family.segments[place + 1 :])), len(text)
 
 
 def _without(family: InputFamily, place: int, start: int, end: int) -> InputFamily | None:

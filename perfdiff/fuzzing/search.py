@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import statistics
 import time
@@ -49,11 +50,12 @@ class SearchLimits:
 
 @dataclass(slots=True)
 class InputSearch:
-    """A search with its corpus; `advance` is told of each input, `words` are those of the program."""
+    """A search with its corpus; `advance` is told of each input, `words` are those of the program, `attacks` parts of inputs to try."""
 
     oracle: Oracle
     limits: SearchLimits
     words: Sequence[bytes]
+    attacks: Sequence[tuple[Segment, ...]]
     advance: Callable[[str], None]
     least_ratio: float
     tried: int = 0
@@ -61,7 +63,7 @@ class InputSearch:
     corpus: Corpus = field(init=False)
     _started: float = field(default_factory=time.monotonic)
     _patience_s: float = _LEAST_PATIENCE_S
-    _seeds_tried: int = 0
+    _are_seeds_tried: bool = False
     _worst_factor: float = 1.0
     _worsened: int = 0  # how many had been tried when that was met
     _steps: list[InputFamily] = field(default_factory=list)
@@ -69,16 +71,18 @@ class InputSearch:
     def __post_init__(self) -> None:
         self.corpus = Corpus(self.oracle.comparison)
 
-    def worst_inputs(self, seeds: Sequence[InputFamily]) -> list[CorpusEntry]:
+    def worst_inputs(self, seeds: Sequence[InputFamily], earlier: Sequence[InputFamily] = ()) -> list[CorpusEntry]:
         """Return the inputs on which head does more than base, as small as they can be made, the worst first, each of another function.
 
-        Raises WorkloadError where no seed can be run.
+        Those that `earlier` searches found are tried first. Raises WorkloadError where no seed can be run.
         """
         self._learn_patience(seeds)
         if not self.corpus.worst:
             raise WorkloadError(
                 "no seed runs to its end, in the same way on both sides: search from inputs that the program takes", slug="no-seeds"
             )
+        for family in earlier:
+            self._try(family, self.limits.size)
         for size, share in ((self._small, _SWEEP), (self.limits.size, _SWEEP_AGAIN)):
             self._sweep(seeds, size, share)
         mutator = Mutator(self.words, random.Random(self.limits.seed))
@@ -101,9 +105,13 @@ class InputSearch:
                     self._try(family, size)
 
     def _groups(self, seeds: Sequence[InputFamily], most: int) -> Iterator[list[InputFamily]]:
-        """Yield what seeds suggest, each once, in groups that share a workload and its parameters; what has no text comes alone."""
+        """Yield what seeds suggest, each once, in groups that share a workload and its parameters; what has no text comes alone.
+
+        So do attacks, one after each group: what follows one of them in a text would be the end that it must not have.
+        """
         seen: set[tuple[tuple[Segment, ...], int]] = set()
         groups: dict[str, list[InputFamily]] = defaultdict(list)
+        attacks = self._attacking(seeds)
         for family in self._suggested(seeds):
             if (family.segments, family.most) in seen:
                 continue
@@ -113,7 +121,9 @@ class InputSearch:
             if len(group) == most or family.dial:
                 yield group.copy()
                 group.clear()
+                yield from ([attack] for attack in itertools.islice(attacks, 1))
         yield from filter(None, groups.values())
+        yield from ([attack] for attack in attacks)
 
     def _is_promising(self, group: Sequence[InputFamily], size: int) -> bool:
         """Return whether one of several inputs may be worth a run of its own, by one run of all together (group testing, Dorfman 1943).
@@ -146,7 +156,7 @@ class InputSearch:
             began = time.monotonic()
             self._try(seed, self.limits.size)
             took.append(time.monotonic() - began)
-        self._seeds_tried = self.tried
+        self._are_seeds_tried = True
         self._patience_s = max(_LEAST_PATIENCE_S, _PATIENCE * statistics.median(took)) if took else _LEAST_PATIENCE_S
 
     def _suggested(self, seeds: Sequence[InputFamily]) -> Iterator[InputFamily]:
@@ -160,6 +170,11 @@ class InputSearch:
             if family is not None:
                 turns.append(suggestions)
                 yield family
+
+    def _attacking(self, seeds: Sequence[InputFamily]) -> Iterator[InputFamily]:
+        """Yield the attacks, each in all ways to run an input that seeds have."""
+        ways = list({f"{seed.workload} {seed.values}": seed for seed in seeds if not seed.dial}.values())
+        yield from (replace(way, segments=attack) for attack in self.attacks for way in ways)
 
     def _try(self, family: InputFamily, size: int) -> None:
         """Try an input of a size, or the largest below at which it ends, and keep it where it is worth it.
@@ -175,7 +190,7 @@ class InputSearch:
         if entry.factor > _WORSE * self._worst_factor:
             self._worst_factor, self._worsened = entry.factor, self.tried
         new = self.corpus.add(entry)
-        if len(new) and not family.dial and self.tried > self._seeds_tried:
+        if len(new) and not family.dial and self._are_seeds_tried:
             self._steps.append(self._step(family, new))
 
     def _step(self, family: InputFamily, new: Ints) -> InputFamily:
@@ -245,22 +260,26 @@ class InputSearch:
 
     def _reduced(self, entry: CorpusEntry) -> CorpusEntry:
         """Return an input without what is not needed to be as much worse."""
-        smallest = entry
+        smallest, times = entry, entry.times
 
         def shows_as_much(smaller: InputFamily) -> bool:
             nonlocal smallest
             if self._is_over(1.0):
                 return False
-            trial = self._trial(smaller, entry.times)
+            trial = self._trial(smaller, times)
             if not trial.is_whole:
                 return False
             ratio = self.oracle.comparison.ratio(trial)
-            slowdown = trial.cpu_ns[Side.HEAD] / trial.cpu_ns[Side.BASE] if entry.slowdown > 1.0 else 1.0
-            reduced = CorpusEntry(smaller, entry.times, trial, ratio, slowdown)
+            slowdown = self._slowdown(smaller, times, trial) if entry.slowdown > 1.0 and trial.seems_slower else 1.0
+            reduced = CorpusEntry(smaller, times, trial, ratio, slowdown)
             if reduced.value < _KEPT * entry.value:
                 return False
             smallest = reduced
             return True
 
         reduction.reduced(entry.family, shows_as_much, _REDUCING_TRIALS)
+        for finer, longer in reduction.finer(smallest.family):
+            times = longer * entry.times
+            if shows_as_much(finer):
+                break
         return smallest

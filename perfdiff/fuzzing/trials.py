@@ -136,6 +136,10 @@ class CorpusEntry:
         """Return how many times as much head does, by lines or by CPU time."""
         return max(self.ratio, self.slowdown)
 
+    def is_told_by_lines(self, least: float) -> bool:
+        """Return whether lines show a ratio of at least so much, and half of what CPU time shows, by its logarithm."""
+        return self.ratio >= least and self.ratio**2 >= self.slowdown
+
     @property
     def value(self) -> float:
         """Return the logarithm of that."""

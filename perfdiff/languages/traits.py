@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from types import MappingProxyType
 
 from perfdiff.languages.holding import Holding
@@ -130,6 +131,14 @@ class Building:
 
 
 @dataclass(frozen=True, slots=True)
+class Forking:
+    """How a runtime is kept ready: `server` is a script for the `program`, a pattern of names, that forks for each run (see there)."""
+
+    program: re.Pattern[str]
+    server: Path
+
+
+@dataclass(frozen=True, slots=True)
 class Running:
     """What the language has to do with runs: `variables` that its runtime reads, what it prints where a file is not there, complaints.
 
@@ -141,6 +150,7 @@ class Running:
     absent_file: str | None = None
     own_threads: tuple[str, ...] = ()
     complaint: Callable[[str], Complaint | None] | None = None
+    forking: Forking | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from perfdiff.collect.counts import counterparts
+from perfdiff.collect.execution.unread import UnreadExecutor
 from perfdiff.collect.runs import workloads
 from perfdiff.collect.runs.collector import Collector, PlacesOfRun
 from perfdiff.collect.runs.inputs import InputFiles
@@ -17,6 +18,7 @@ from perfdiff.collect.runs.runfeatures import columns
 from perfdiff.collect.runs.schedule import Slot
 from perfdiff.config import INPUT, WorkloadConfig
 from perfdiff.errors import DiskFilledError, RunFailedError, RunTimeoutError, WorkloadError, store_errors
+from perfdiff.fuzzing import growth
 from perfdiff.fuzzing.families import InputFamily
 from perfdiff.fuzzing.trials import MishapKind, PairedRun, PlaceComparison
 from perfdiff.records.places import PlaceCounts, PlaceExperiment, merged
@@ -24,6 +26,7 @@ from perfdiff.records.schema import Floats, Ints, Phase, Point, Revision, Side
 from perfdiff.revisions.pins import PinnedPair
 
 _ANY_EXIT = tuple(range(126))  # of a program that may refuse an input; above are those of the shell, and of signals
+_MOST_OTHER = 0.02  # of the places that ran, which may count another thing where a server forks
 _QUARTER = 4  # of a lone revision's input: four of them take as much as the whole where growth is linear
 
 
@@ -34,16 +37,31 @@ class Sized:
     counts: PlaceExperiment
     cpu_ns: Mapping[Side, Floats]
 
+    @property
+    def extra_lines(self) -> Floats:
+        """Return how many more lines head executed, (sizes,)."""
+        base, head = (self.counts.sides[side].counts.sum(axis=0) for side in (Side.BASE, Side.HEAD))
+        return np.asarray(head - base)
+
+    @property
+    def extra_ns(self) -> Floats:
+        """Return how much more CPU time head took, (sizes,)."""
+        return self.cpu_ns[Side.HEAD] - self.cpu_ns[Side.BASE]
+
 
 @dataclass(slots=True)
 class InputRuns:
-    """Tries inputs of workloads, `configs` by name, each in a file in `room` with the suffix that its seeds have; none has a setup."""
+    """Tries inputs of workloads, `configs` by name, each in a file in `room` with the suffix that its seeds have; none has a setup.
+
+    `unread` is what the collector runs them with.
+    """
 
     collector: Collector
     pins: PinnedPair
     configs: Mapping[str, WorkloadConfig]
     suffixes: Mapping[str, str]
     room: Path
+    unread: UnreadExecutor
     comparison: PlaceComparison = field(init=False)
     _rows: Mapping[Side, Ints] = field(init=False)
     _empty: Mapping[Side, PlaceCounts] = field(init=False)
@@ -78,23 +96,42 @@ class InputRuns:
         return {side: (self.pins.base if side is Side.BASE else self.pins.head).revision for side in self.sides}
 
     @property
+    def sources(self) -> list[Mapping[str, tuple[str, ...]]]:
+        """Return the lines of each side's files, head's last."""
+        return [self._empty[side].sources for side in self.sides]
+
+    @property
     def lines(self) -> tuple[list[str], list[str]]:
         """Return the lines that one side's sources have and the other's have not, and all of head's; of a lone revision only the latter."""
         texts = [{line for lines in self._empty[side].sources.values() for line in lines} for side in (Side.BASE, self.sides[-1])]
         head = [line for lines in self._empty[self.sides[-1]].sources.values() for line in lines]
         return sorted(texts[0] ^ texts[1]), head
 
-    def require_steady(self, seed: InputFamily) -> float:
-        """Leave places out of the comparison that run another number of times when a seed is run again; return their share."""
-        first, again = ({side: self._run(side, seed, 1, np.inf) for side in self.sides} for _ in range(2))
-        shares = [0.0]
-        for side in Side:
-            own = side if side in first else Side.BASE
-            before, after = first[own], again[own]
-            if not isinstance(before, MishapKind) and not isinstance(after, MishapKind):
-                self.comparison.steady[side][:] = before.counts == after.counts
-                shares.append(float((before.counts != after.counts).sum()) / max(1, int((before.counts > 0).sum())))
-        return max(shares)
+    def require_steady(self, seeds: Sequence[InputFamily]) -> float:
+        """Leave places out of the comparison that run another number of times when a seed is run again; return their share.
+
+        The first seed of each workload is asked. Runs that a server forks are only made where nearly all they count is what processes do;
+        the rest, as what a first import runs, is left out as well.
+        """
+        firsts = {seed.workload: seed for seed in reversed(seeds)}
+        return max(self._unsteady(seed, side) for seed in firsts.values() for side in self.sides)
+
+    def _unsteady(self, seed: InputFamily, side: Side) -> float:
+        with self.unread.as_processes():
+            first, again = (self._run(side, seed, 1, np.inf) for _ in range(2))
+        if isinstance(first, MishapKind) or isinstance(again, MishapKind):
+            return 0.0
+        is_steady = first.counts == again.counts
+        forked = [self._run(side, seed, 1, np.inf) for _ in range(2)]  # a server is ready once it has made a run
+        is_same = is_steady.copy()
+        for run in forked:
+            is_same &= not isinstance(run, MishapKind) and run.exit_code == first.exit_code and run.counts == first.counts
+        if (is_steady & ~is_same).sum() > _MOST_OTHER * (first.counts > 0).sum():
+            self.unread.distrusted.add(self.collector.targets[Phase.PLACED, side].directory)
+            is_same = is_steady
+        for own in (side, *((Side.HEAD,) if self.is_alone else ())):
+            self.comparison.steady[own][:] &= is_same
+        return float((~is_steady).sum()) / max(1, int((first.counts > 0).sum()))
 
     def trial(self, family: InputFamily, times: int, limit_s: float) -> PairedRun:
         """Return what both sides do with an input; raise PerfdiffError where that says nothing of the input."""
@@ -133,11 +170,15 @@ class InputRuns:
         return _trial({Side.BASE: part, Side.HEAD: whole}, {Side.BASE: _QUARTER, Side.HEAD: 1})
 
     def over_sizes(self, family: InputFamily, sizes: Sequence[int]) -> Sized | None:
-        """Return what runs of each of some sizes of an input did, by numbers of repetitions; None where one fails."""
+        """Return what runs of each of some sizes of an input did, by numbers of repetitions; None where one fails.
+
+        Repetitions are what sizes are told by, as bytes also grow by the digits of numbers, and by what stands around.
+        """
         counts: dict[Side, list[Ints]] = {side: [] for side in self.sides}
         cpu_ns: dict[Side, list[float]] = {side: [] for side in self.sides}
         features: dict[Side, list[Mapping[str, float]]] = {side: [] for side in self.sides}
         points = [self._point(family, times)[0] for times in sizes]
+        feature = family.dial or growth.REPETITIONS
         for times in sizes:
             for side in self.sides:
                 ran = self._run(side, family, times, np.inf)
@@ -145,7 +186,7 @@ class InputRuns:
                     return None
                 counts[side].append(np.where(self.comparison.steady[side], ran.counts, 0))
                 cpu_ns[side].append(ran.cpu_ns)
-                features[side].append(ran.features)
+                features[side].append({feature: float(times)})
         named = tuple(replace(point, id=number) for number, point in enumerate(points))
         counted = {
             side: replace(

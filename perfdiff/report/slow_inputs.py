@@ -125,7 +125,7 @@ def _culprit(shown: SlowInput) -> str | None:
     if shown.trends is None:
         return _by_time(shown)
     if shown.trends.differences:
-        return _difference(shown.trends.differences[0])
+        return "; ".join(filter(None, (_difference(shown.trends.differences[0]), _exponential(shown))))
     if Side.HEAD in shown.trends.sides:
         return None
     steepest = growth.steepest(shown.trends.sides[Side.BASE])
@@ -137,12 +137,17 @@ def _culprit(shown: SlowInput) -> str | None:
 
 def _by_time(shown: SlowInput) -> str | None:
     """Say how the CPU time of runs grows, and which changed line ran most, where what lines do shows nothing."""
-    grown = [f"{law.growth.value} in {side}" for side, law in sorted(shown.laws.items())]
-    said = [f"CPU time is {' and '.join(grown)} over {next(iter(shown.laws.values())).feature}"] if grown else []
+    law = shown.by_time
+    said = [f"head takes {law.says} ns of CPU time more, exponent {growth.exponent(law)}"] if law and not shown.factor else []
+    said += filter(None, [_exponential(shown)])
     if shown.changed is not None:
         where = printable(growth.where(shown.changed))
         said.append(f"no line runs more often; of changed ones that of `{printable(shown.changed.function)}` ({where}) ran most")
     return "; ".join(said) or None
+
+
+def _exponential(shown: SlowInput) -> str | None:
+    return f"each repetition multiplies what head does more by {shown.factor:.2g}: exponential" if shown.factor else None
 
 
 def _difference(difference: Difference) -> str:
@@ -234,6 +239,8 @@ def _input(shown: SlowInput) -> dict[str, Any]:
         "growth": {side.value: _growth(law) for side, law in ((Side.BASE, difference.base), (Side.HEAD, difference.head))}
         if difference
         else None,
+        "growth_of_time": _growth(shown.by_time),
+        "factor": shown.factor,
         "run": _run(shown.run) if shown.run else None,
         "workload": {"name": shown.workload.name, "command": shown.workload.command, "inputs": list(shown.workload.inputs)},
     }

@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from perfdiff import units
 from perfdiff.analysis.annotations.consequences import Consequences
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.analysis.telling.minimal import Shown, telling
+from perfdiff.fuzzing.findings import SearchFindings
 from perfdiff.report import document, html, json_report, markdown, wording
 from perfdiff.report.blocks import Plot
 from perfdiff.report.document import Document, SampleLoader
 from perfdiff.report.drawing import draw
 
 TEXT, PAGE, DATA, SCRIPT, PATCH, PLOTS = "ticket.md", "report.html", "report.json", "reproduce.sh", "changes.patch", "plots"
-NAMES = frozenset((TEXT, PAGE, DATA, SCRIPT, PATCH, PLOTS))
+INPUTS = "inputs"
+NAMES = frozenset((TEXT, PAGE, DATA, SCRIPT, PATCH, PLOTS, INPUTS))
 
 _MOST_DRAWN = 10  # functions; each takes half a second, and nobody looks at more
 _LONGEST_NAME = 80  # of a function in the name of a file
@@ -28,7 +30,8 @@ class Ticket:
     """What a ticket is written from; homes and known forms of secrets are taken out of it already.
 
     `script` compares again; `shown` is the cheapest point that shows the difference, and `at_point` the command that compares there.
-    `variables` are those of the environment that builds depend on; `patch` is what the script applies, "" where that is nothing.
+    `variables` are those of the environment that builds depend on; `patch` is what the script applies, "" where that is nothing. What a
+    search found, `searched`, has its files in the folder `INPUTS`; their contents by name are `inputs`.
     """
 
     findings: Findings
@@ -39,16 +42,19 @@ class Ticket:
     at_point: str | None = None
     patch: str = ""
     consequences: Consequences | None = None
+    searched: SearchFindings | None = None
+    inputs: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def files(ticket: Ticket) -> Iterator[tuple[str, bytes]]:
     """Yield the path of each file in the ticket's folder with its content."""
-    report = document.build(ticket.findings, ticket.samples, ticket.consequences)
+    report = document.build(ticket.findings, ticket.samples, ticket.consequences, ticket.searched)
     yield DATA, json_report.render(report).encode()
     yield PAGE, html.render(report).encode()
     yield SCRIPT, ticket.script.encode(errors="surrogateescape")
     if ticket.patch:
         yield PATCH, ticket.patch.encode(errors="surrogateescape")
+    yield from ((f"{INPUTS}/{name}", content) for name, content in ticket.inputs.items())
     names = []
     for name, plot in _plots(report):
         picture = draw(plot)
@@ -80,6 +86,7 @@ def _lead(ticket: Ticket, plots: list[str]) -> Iterator[str]:
         rows = [f"- {markdown.code(name)}: {markdown.code(value)}" for name, value in ticket.variables.items()]
         yield "\n".join(["Variables of the environment that the builds depend on:", "", *rows])
     attached = [PAGE, DATA, *([SCRIPT, PATCH] if ticket.patch else []), *(f"{PLOTS}/{name}.png" for name in plots)]
+    attached += [f"{INPUTS}/{name}" for name in ticket.inputs]
     yield f"Attached: {', '.join(markdown.code(name) for name in attached)}; plots also as SVG."
 
 

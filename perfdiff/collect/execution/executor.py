@@ -299,7 +299,7 @@ def _executions(runs: Sequence[_Running], machine: tuple[int, int, int] | None) 
         for printed in run.printed_on:
             printed.reader.join()
     for run in runs:
-        _require_success(run.command, run.process.returncode, run.guard, run.complaint)
+        require_success(run.command, run.process.returncode, run.guard, run.complaint)
     elapsed_ns, cpu_ns = max(run.elapsed_ns for run in runs), sum(run.cpu_ns for run in runs)
     load, steal = kernel.foreign_load(machine, kernel.machine_ticks(), elapsed_ns, cpu_ns)
     return [_execution(run, load, steal) for run in runs]
@@ -382,8 +382,8 @@ def _complaint(tail: str) -> Complaint | None:
     return next(filter(None, (read(tail) for read in readers)), None)
 
 
-def _require_success(command: Command, status: int, guard: Guard, tail: str) -> None:
-    """Raise WorkloadError where a run did not end as it should; `status` is below 0 for a signal."""
+def require_success(command: Command, status: int, guard: Guard, tail: str) -> None:
+    """Raise WorkloadError where a run did not end as it should; `status` is below 0 for a signal, `tail` what it printed last."""
     what = f"'{command.text}'"
     by_hand = command.by_hand
     if guard.expired:

@@ -62,12 +62,22 @@ class Guard:
             if tasks is not None:
                 tasks.look(now - before)
             before, pause_s = now, min(2 * pause_s, WATCH_S)
-            self.expired = now >= deadline
-            self.filled = bool(missing_bytes(self.limits.folder))
-            self.forsaken = self.limits.needs is not None and not self.limits.needs()
-            if self.expired or self.filled or self.forsaken:
-                processes.kill_group(self.group)
+            if self.ends(is_late=now >= deadline):
                 return
+
+    def ends(self, *, is_late: bool) -> bool:
+        """End the command where there is a reason to; return whether there was one."""
+        self.expired = is_late
+        self.filled = bool(missing_bytes(self.limits.folder))
+        self.forsaken = self.limits.needs is not None and not self.limits.needs()
+        if self.is_over:
+            processes.kill_group(self.group)
+        return self.is_over
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether there was a reason to end it."""
+        return self.expired or self.filled or self.forsaken
 
 
 def missing_bytes(folder: Path) -> int:

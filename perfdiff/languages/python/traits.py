@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from perfdiff.languages.holding import DRAFT, Holding, parsed
-from perfdiff.languages.traits import BuildCause, Building, Files, Key, KeyKind, Price, Queries, Traits, Wording
+from perfdiff.languages.traits import BuildCause, Building, Files, Forking, Key, KeyKind, Price, Queries, Running, Traits, Wording
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,4 +91,5 @@ TRAITS = Traits(
     building=Building(
         vague_causes=_VAGUE_CAUSES, holdings=_HOLDINGS, packages={"PIP_CACHE_DIR": ".cache/pip", "UV_CACHE_DIR": ".cache/uv"}
     ),
+    running=Running(forking=Forking(re.compile(r"python[\d.]*"), Path(__file__).parent / "scripts" / "fork_server.py")),
 )
