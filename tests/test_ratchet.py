@@ -14,7 +14,7 @@ MOST = {
     "class names that occur twice": 112,
     "functions with vague names": 1633,
     "numbers beside the policy": 131,
-    "longest chain of imports": 20,
+    "longest chain of imports": 22,
 }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import tempfile
 import time
 from collections.abc import Iterable, Set
 from contextlib import ExitStack
@@ -26,6 +27,7 @@ from perfdiff.measuring.site import Site
 from perfdiff.records.schema import Phase, Point, Run, Side
 
 _ASIDE = ".perfdiff"  # ends the name of a file that is out of the way for two runs
+_TEMPORARY = ("/tmp/", "/var/tmp/", "/dev/shm/")
 _OF_GIT = ".git/"  # a tree borrows the checkout's objects
 LONGEST_S = 10.0  # whose shortest runs take longer are not run again for this
 
@@ -69,27 +71,30 @@ def read_outside(bench: Bench, site: Site, made: list[Run]) -> tuple[tuple[str, 
 def _written_by_one_side(bench: Bench, site: Site, point: Point, paths: Set[str]) -> set[str]:
     """Return which files, written since the builds, only one side's run makes anew where they are missing, as a cache that both read.
 
-    They are put back as they were.
+    Only those are moved that lie where programs keep what may be lost; they are put back as they were.
     """
-    made: dict[Side, set[str]] = {}
+    rewritten: dict[Side, set[str]] = {}
     with ExitStack() as stack:
+        moved = set[str]()
         for path in paths:
             with contextlib.suppress(OSError):
-                Path(path).rename(f"{path}{_ASIDE}")
-                stack.callback(os.replace, f"{path}{_ASIDE}", path)
-        for side in Side if paths else ():
+                if Path(path).is_relative_to(tempfile.gettempdir()) or path.startswith(_TEMPORARY):
+                    Path(path).rename(f"{path}{_ASIDE}")
+                    stack.callback(os.replace, f"{path}{_ASIDE}", path)
+                    moved.add(path)
+        for side in Side if moved else ():
             try:
                 took_ns(bench, site, Slot(Phase.PLAIN, point, side, 0))
             except DiskFilledError:
                 raise
             except WorkloadError:
-                made[side] = set()
+                rewritten[side] = set()
                 continue
-            made[side] = {path for path in paths if os.path.lexists(path)}
-            for path in made[side]:
+            rewritten[side] = {path for path in moved if os.path.lexists(path)}
+            for path in rewritten[side]:
                 with contextlib.suppress(OSError):
                     Path(path).unlink()
-    return made[Side.BASE] ^ made[Side.HEAD] if made else set()
+    return rewritten[Side.BASE] ^ rewritten[Side.HEAD] if rewritten else set()
 
 
 def _of_the_checkout(paths: Iterable[str], bench: Bench, site: Site, workload: str) -> frozenset[str]:

@@ -53,7 +53,7 @@ class _ShellRun:
     def end(self) -> RunEnd:
         _, status, usage = os.wait4(self.process.pid, 0)
         self.process.returncode = os.waitstatus_to_exitcode(status)
-        return RunEnd(status, (usage.ru_utime + usage.ru_stime) * 1e9, usage.ru_maxrss * 1024.0)
+        return RunEnd(status, (usage.ru_utime + usage.ru_stime) * 1e9, math.nan)  # the shell's memory is no program's
 
 
 @dataclass(slots=True)
