@@ -174,8 +174,12 @@ def asking(asks: str, then: str = "work(900000)") -> str:
 @pytest.mark.integration
 @pytest.mark.parametrize(
     "asks",
-    ["sys.stdout.isatty()", "not any(name.startswith(('PERFDIFF', 'PYTHONHASH')) for name in os.environ)"],
-    ids=["a terminal", "nothing of perfdiff's"],
+    [
+        "sys.stdout.isatty()",
+        "not __import__('select').select([0], [], [], 0.2)[0]",
+        "not any(name.startswith(('PERFDIFF', 'PYTHONHASH')) for name in os.environ)",
+    ],
+    ids=["a terminal", "a wait for a key", "nothing of perfdiff's"],
 )
 def test_what_head_does_in_a_users_hands_alone_is_not_called_harmless(tmp_path: Path, asks: str) -> None:
     verdict, text = answered(tmp_path, asking("None"), asking(asks), "job")

@@ -30,6 +30,7 @@ from perfdiff.collect.counts import counting
 from perfdiff.collect.execution import kernel, printed
 from perfdiff.collect.execution.executor import TAIL_BYTES, Command, Execution, ProcessExecutor
 from perfdiff.collect.execution.outputs import shape_of
+from perfdiff.collect.execution.terminals import Keyboard
 from perfdiff.collect.recordings import assembly
 from perfdiff.collect.runs import caveats, schedule, workloads
 from perfdiff.collect.runs.collector import Collector
@@ -242,7 +243,7 @@ def test_the_memory_of_a_run_is_its_programs_and_not_that_of_who_starts_it(comma
 
 def test_a_run_on_a_terminal_prints_there_alone_and_all_of_it_is_read(command: Callable[..., Command]) -> None:
     on_both = command("test -t 1 && test -t 2 && stty size && cat && seq 2000 >&2")
-    printed = ProcessExecutor().execute(replace(on_both, on_terminal=True)).behaviour
+    printed = ProcessExecutor().execute(replace(on_both, keyboard=Keyboard.ENDS)).behaviour
     assert printed is not None
     assert printed.output == shape_of(b"".join(f"{line}\r\n".encode() for line in ("24 80", *range(1, 2001))))
     assert printed.errors == shape_of(b"")

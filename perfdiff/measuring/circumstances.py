@@ -16,6 +16,7 @@ from operator import itemgetter
 import numpy as np
 
 from perfdiff.analysis.verdicts.succession import points_slower_in_turn
+from perfdiff.collect.execution.terminals import Keyboard
 from perfdiff.collect.runs.schedule import Slot
 from perfdiff.collect.runs.targets import Targets
 from perfdiff.errors import DiskFilledError, WorkloadError
@@ -31,16 +32,20 @@ _BY_HAND = 8  # of these: what differs there does so in each run, and few are en
 _SERIES = 2
 _WANTED = 8  # rounds for which the longest point of a workload is taken that allows so many
 LONGEST_S = 10.0  # whose runs take longer are not made to follow each other
-_HANGS, _HANGS_S = 20.0, 2.0  # runs by hand that take so many times as long as others, and so many seconds more, wait for a key
+_HANGS, _HANGS_S = 5.0, 1.0  # runs by hand that take so many times as long as others, and so many seconds more, wait for a key
 
 
 @dataclass(frozen=True, slots=True)
 class Circumstance:
-    """Workloads whose runs take longer in head in some circumstance, how many times as long, and those whose runs fail there alone."""
+    """Workloads whose runs take longer in head in some circumstance, how many times as long, and those whose runs fail there alone.
+
+    `is_stuck`: runs of both sides fail, which tells nothing.
+    """
 
     slower: tuple[str, ...] = ()
     ratio: float = 1.0
     failing: tuple[str, ...] = ()
+    is_stuck: bool = False
 
 
 def followed(bench: Bench, site: Site, runs: Sequence[Run]) -> Circumstance:
@@ -59,8 +64,14 @@ def by_hand(bench: Bench, site: Site, runs: Sequence[Run]) -> Circumstance:
         replace(workload, plain_timeout_s=min(workload.plain_timeout_s, limits_s.get(workload.name, math.inf)))
         for workload in bench.request.config.workloads
     )
-    alone = {place: replace(target, by_hand=True) for place, target in site.targets.items()}
-    return _seen(_Setting(bench.for_workloads(limited), site, points, alone, _BY_HAND_S, _BY_HAND, stays=False), "making runs as by hand")
+    seen = Circumstance()
+    for keyboard in Keyboard:
+        targets = {place: replace(target, keyboard=keyboard) for place, target in site.targets.items()}
+        setting = _Setting(bench.for_workloads(limited), site, points, targets, _BY_HAND_S, _BY_HAND, stays=False)
+        seen = _seen(setting, "making runs as by hand")
+        if not seen.is_stuck:
+            break
+    return seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +99,9 @@ def _seen(setting: _Setting, stage: str) -> Circumstance:
     config, judged, names = bench.request.config.compare, list[list[Run]](), frozenset[str]()
     slower: dict[int, float] = {}
     for series in range(_SERIES):
-        later, failing = _series(setting, series)
+        later, failing, sides = _series(setting, series)
+        if len(sides) == len(Side):
+            return Circumstance(is_stuck=True)
         judged.append(later)
         slower = points_slower_in_turn(points, judged, config, compiled)
         names = failing if not series else names & failing
@@ -130,8 +143,11 @@ def _took_s(point: Point, runs: Sequence[Run]) -> float:
     return float(np.median(took_ns)) / 1e9 if took_ns else math.inf
 
 
-def _series(setting: _Setting, series: int) -> tuple[list[Run], frozenset[str]]:
-    """Return the runs of both sides, those behind others where trees stay, and the workload that fails in head alone, which ends them."""
+def _series(setting: _Setting, series: int) -> tuple[list[Run], frozenset[str], set[Side]]:
+    """Return the runs of both sides, those behind others where trees stay; the workload that fails in head alone; the sides that fail.
+
+    The first failure ends them.
+    """
     bench, points = setting.bench, setting.points
     collector = bench.collector(setting.targets)
     judged: list[Run] = []
@@ -155,5 +171,5 @@ def _series(setting: _Setting, series: int) -> tuple[list[Run], frozenset[str]]:
                         spent_ns += run.wall_ns
                         judged += [run] if block or point is not points[0] or not setting.stays else []
                 if failing:
-                    return judged, frozenset([point.workload] if failing == {Side.HEAD} else [])
-    return judged, frozenset()
+                    return judged, frozenset([point.workload] if failing == {Side.HEAD} else []), failing
+    return judged, frozenset(), set()

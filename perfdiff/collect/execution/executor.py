@@ -27,7 +27,7 @@ from perfdiff.collect.execution.guard import Guard, Limits, missing_bytes
 from perfdiff.collect.execution.outputs import Stream
 from perfdiff.collect.execution.printed import Patterns, PrintedNumbers
 from perfdiff.collect.execution.tasks import TaskCounter
-from perfdiff.collect.execution.terminals import KIND, chunk_of, terminal
+from perfdiff.collect.execution.terminals import KIND, Keyboard, chunk_of, terminal
 from perfdiff.config import TEMPLATE_COMMAND
 from perfdiff.errors import DiskFilledError, RunFailedError, RunTimeoutError, StoreError, StraysError, WorkloadError
 from perfdiff.languages.installed import installed
@@ -65,8 +65,8 @@ class Command:
     output: only where there are any is it looked at, as that takes time on which a program that prints may wait. It is ended where what it
     `needs` is gone, and bound to `cpus` where some are given. What it prints on standard output is kept in the file `kept_output`, where
     one is given, and what it reads on standard input comes from the file `input`, where one is given, else there is nothing to read. `own`
-    is the folder of its build, whose path does not count in what it prints, and `echoes` is what shows no work there. With `on_terminal`,
-    its standard streams are one, but for such a file.
+    is the folder of its build, whose path does not count in what it prints, and `echoes` is what shows no work there. With a `keyboard`,
+    its standard streams are a terminal, but for such a file.
     """
 
     text: str
@@ -84,7 +84,7 @@ class Command:
     input: Path | None = None
     own: Path | None = None
     echoes: Echoes = NO_ECHOES
-    on_terminal: bool = False
+    keyboard: Keyboard | None = None
 
     @property
     def by_hand(self) -> str:
@@ -267,7 +267,7 @@ def _running(command: Command) -> Iterator[_Running]:
     with ExitStack() as stack:
         others = processes.children()
         own = stack.enter_context(ExitStack())  # what the program alone holds once it has been started
-        screen = own.enter_context(terminal()) if command.on_terminal else None
+        screen = own.enter_context(terminal(command.keyboard)) if command.keyboard else None
         reading, printing = (subprocess.DEVNULL, subprocess.PIPE) if screen is None else (screen.descriptor, screen.descriptor)
         if command.input is not None:
             reading = own.enter_context(command.input.open("rb")).fileno()

@@ -8,12 +8,20 @@ import termios
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import IO
 
 _SIZE = (24, 80)  # lines and columns
 _LOCAL = 3  # the place of the local modes among a terminal's settings
 _ENDS = b"\x04" * 256  # each ends one reading
 KIND = "xterm-256color"  # where the user's environment names none, as in a job
+
+
+class Keyboard(StrEnum):
+    """What is typed at a terminal."""
+
+    SILENT = "silent"  # nothing, so that who reads waits
+    ENDS = "ends"  # that there is nothing more, so that who reads goes on
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +33,16 @@ class Screen:
 
 
 @contextmanager
-def terminal() -> Iterator[Screen]:
-    """Open a terminal that controls no process, and at which nobody types: who reads finds an end. `shown` is left to who reads it."""
+def terminal(keyboard: Keyboard) -> Iterator[Screen]:
+    """Open a terminal that controls no process; `shown` is left to who reads it."""
     reading, printing = os.openpty()
     try:
         termios.tcsetwinsize(printing, _SIZE)
         settings = termios.tcgetattr(printing)
         settings[_LOCAL] &= ~termios.ECHO
         termios.tcsetattr(printing, termios.TCSANOW, settings)
-        os.write(reading, _ENDS)
+        if keyboard is Keyboard.ENDS:
+            os.write(reading, _ENDS)
         yield Screen(printing, os.fdopen(reading, "rb"))
     finally:
         os.close(printing)

@@ -350,7 +350,7 @@ class Collector:
             exit_codes=workload.exit_codes,
             where=f"{slot.side}{slot.phase.build}, {slot.point.label}",
             fixed_layout=target.fixed_layout,
-            on_terminal=target.by_hand,
+            keyboard=target.keyboard,
             kept_output=folder / _OUTPUT if workload.check else None,
             features=printed.patterns(workload.features) if slot.phase is Phase.PLACED else {},
             own=target.tree.parent if target.tree is not None else None,

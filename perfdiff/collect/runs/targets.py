@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from perfdiff.build import userhome
+from perfdiff.collect.execution.terminals import Keyboard
 from perfdiff.collect.runs.schedule import Slot
 from perfdiff.languages.protocol import PlaceReader
 from perfdiff.records.schema import Phase, Side
@@ -28,7 +29,7 @@ class Target:
     runs of a placed build leave. `variables` are those that its workloads need in any case; of those in `draws`, each pair of runs gets a
     number of its own. With `calm`, threads of the runtime's own, such as those that compile, work while the program waits for them; nothing
     where it has none. Of the `byte_code` in the tree, which was compiled for it, a run finds what earlier runs left by themselves. Runs
-    `by_hand` are on a terminal, and without what only measuring needs.
+    with a `keyboard` are as by hand: on a terminal, and without what only measuring needs.
     """
 
     directory: Path
@@ -42,19 +43,19 @@ class Target:
     draws: tuple[str, ...] = ()
     calm: Mapping[str, str] = field(default_factory=dict)
     byte_code: tuple[str, ...] = ()
-    by_hand: bool = False
+    keyboard: Keyboard | None = None
 
     def surroundings(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the environment of its commands in that of the user."""
         home = userhome.variables(self.home, environment) if self.home is not None else {}
-        needed = {name: value for name, value in self.variables.items() if not (self.by_hand and name in self.draws)}
+        needed = {name: value for name, value in self.variables.items() if not (self.keyboard and name in self.draws)}
         return {**environment, **home, **needed}
 
     def drawn(self, slot: Slot, seed: str) -> dict[str, str]:
         """Return the variables that differ from run to run so that no single order of things, or place of the stack, decides: none of runs
         by hand, which draw these themselves.
         """
-        if self.by_hand:
+        if self.keyboard is not None:
             return {}
         if slot.phase not in _DRAWN:
             return dict.fromkeys(self.draws, "0")
