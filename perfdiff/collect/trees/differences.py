@@ -13,7 +13,7 @@ from perfdiff.languages.protocol import PlainBuild
 from perfdiff.languages.tree_files import all_differing
 from perfdiff.records.schema import Side
 
-_NOT_ON_DISK = ("/proc/", "/sys/", "/dev/")
+_NOT_ON_DISK = ("/proc/", "/sys/")
 
 
 @dataclass(frozen=True, slots=True)

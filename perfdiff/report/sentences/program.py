@@ -151,8 +151,8 @@ WORDINGS: Mapping[str, Wording] = {
     ),
     "uncompared-repeated": "{names:few} fails in head where earlier runs were made in the same tree, and does not in base",
     "uncompared-by-hand": (
-        "runs of {names:few} that print on a terminal, on all CPUs and without variables that perfdiff sets, take {ratio:ratio} as long in "
-        "head: in a user's hands it is slower, and runs that are compared print into pipes"
+        "runs of {names:few} on a terminal, on all CPUs and without variables that perfdiff sets take {ratio:ratio} as long in "
+        "head: in a user's hands it is slower, and runs that are compared have pipes instead"
     ),
     "uncompared-failing-by-hand": "{names:few} fails in head where it prints on a terminal, and does not in base",
     "uncompared-setup": (
