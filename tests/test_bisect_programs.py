@@ -55,7 +55,7 @@ def test_a_culprit_among_harmless_and_broken_commits_is_found_by_counts_and_anot
     before = builds(cache)
     with pytest.raises(UsageError) as told:
         bisecting.bisect(replace(question(folder, cache, "scramble"), metric="blocks"), Silent())  # what time says, noise decides
-    assert told.value.slug == "ends-alike"
+    assert told.value.slug in ("ends-alike", "unknown-function")  # a call of it may be too short to be looked at
     again, _ = bisecting.bisect(replace(question(folder, cache, "checksum"), metric="loads"), Silent())
     assert [each.commit for each in again.suspects] == [each.commit for each in found.suspects]
     assert builds(cache) == before

@@ -252,7 +252,7 @@ def test_one_pair_that_is_clearly_longer_is_enough_to_doubt_a_proof(sums: Reques
     assert (steady.verdict, steady.rung) == (Verdict.UNCHANGED, Rung.CODE)
     assert ", and the few whole runs that there was time for agree (" in say(steady.sentence)
     assert longer.verdict is Verdict.REGRESSION
-    assert "proof-contradicted" in {note.slug for note in longer.notes}
+    assert "proof-contradicted" in {note.slug for note in map(noted, longer.notes)}
 
 
 def test_whole_runs_that_contradict_a_proof_are_a_regression(sums: Request) -> None:
