@@ -32,7 +32,7 @@ _SAME_WORDS = {DifferenceKind.OTHER_NUMBERS, DifferenceKind.OTHER_ORDER}
 def behaviours(experiment: Experiment, work: Work | None, config: CompareConfig) -> tuple[PointBehaviour, ...]:
     """Return what whole runs did at each point that both sides have some of, and how that differs.
 
-    `work` is what exact counts say, None where nothing was counted.
+    `work` is what exact counts say, None where nothing was counted; a library that is called less shows in the time that runs take.
     """
     checked = {workload.name for workload in experiment.workloads if workload.checked}
     runs = {point.id: [_witnesses(experiment.runs, point.id, side) for side in Side] for point in experiment.points}
@@ -42,10 +42,11 @@ def behaviours(experiment: Experiment, work: Work | None, config: CompareConfig)
         base, head = sides[point.id]
         least = config.at(point.min_effect).min_effect
         differences = (*_of_inputs(experiment.runs, point.id), *_differences(base, head, least))
-        part = work.parts.get(point.id, 1.0) if work else head.cpu_ns / max(base.cpu_ns, 1.0)
+        counted, taken = work.parts.get(point.id, 1.0) if work else math.inf, head.cpu_ns / max(base.cpu_ns, 1.0)
+        part = min(counted, taken)
         others = [each for each in experiment.points if each.workload == point.workload and each.id in sides and each is not point]
         if part <= POLICY.small_part and not _shows_work(base, [sides[other.id][0] for other in others], least):
-            differences += (Difference(DifferenceKind.LESS_WORK, claim("executes-less" if work else "takes-less", part=part)),)
+            differences += (Difference(DifferenceKind.LESS_WORK, claim("executes-less" if part == counted else "takes-less", part=part)),)
         witnessed.append(PointBehaviour(point, base.all, head.all, differences, point.workload in checked))
     return tuple(witnessed)
 
