@@ -81,10 +81,21 @@ def test_growth_over_a_parameter_is_told_by_what_each_unit_adds() -> None:
     assert says.startswith("Peak memory ×1.17 [1.17, 1.17] at build n=4000, 44.8 MB → 52.4 MB, 1.2 kB → 3.1 kB for each unit of n")
 
 
-def test_memory_that_nobody_knows_is_no_finding() -> None:
-    unknown = [replace(run, max_rss_bytes=float("nan")) for run in runs((40e6,) * 3, (90e6,) * 3)]
-    assert memory_finding(POINTS, unknown, (), None, ASKED) is None
-    assert memory_finding(POINTS, runs((40e6,) * 3, (90e6,) * 3, pairs=3), (), None, ASKED) is None
+@pytest.mark.parametrize(
+    "measured",
+    [
+        [replace(run, max_rss_bytes=float("nan")) for run in runs((40e6,) * 3, (90e6,) * 3)],
+        runs((40e6,) * 3, (90e6,) * 3, pairs=3),
+        [run for run in runs((40e6,) * 3, (40e6,) * 3) if run.point or run.block < 3],
+    ],
+    ids=["nobody knows", "few runs", "few at one point"],
+)
+def test_memory_that_is_not_known_is_open_where_it_is_asked_and_else_not_told(measured: list[Run]) -> None:
+    asked = judged(measured)
+    assert asked.standing is MemoryStanding.OPEN
+    assert "build n=1000" in (peak_memory.answer(asked) or "")
+    told = memory_finding(POINTS, measured, (), None, CompareConfig())
+    assert told is None or peak_memory.answer(told) is None
 
 
 PROGRAM = """

@@ -14,7 +14,7 @@ from perfdiff.analysis.compare.study import described, study_all
 from perfdiff.analysis.compare.trend import RunCounts, over_runs
 from perfdiff.analysis.counts.anomaly import moved, with_anomalies
 from perfdiff.analysis.counts.growth import Counted, with_counted_growth, without_bends
-from perfdiff.analysis.findings import RUN, Findings, FunctionFinding, MetricFinding, Verdict
+from perfdiff.analysis.findings import RUN, Findings, FunctionFinding, MetricFinding, Rung, Verdict
 from perfdiff.analysis.gathering import Gathered, at_usual_pace, by_machine, compared, concluded, gathered, known
 from perfdiff.analysis.sums.calls import call_graph
 from perfdiff.analysis.sums.ledger import Ledger
@@ -80,6 +80,8 @@ def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and
     findings = concluded(experiment, functions, found.evidence, config)
     judging = {end.point.id for end in found.evidence.runs.ends}
     runs, ends = experiment.runs, found.runs.ends
+    # Where nothing that runs differs, runs of a single point confirm it, and the others are as they were.
+    judged_in_runs = [end.point for end in ends] if findings.rung is Rung.CODE else experiment.points
     notes: tuple[Note | Claim, ...] = (
         *told_of_the_clock(ledger, experiment.notes),
         *at_one_pace.notes,
@@ -107,7 +109,7 @@ def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and
         calls=call_graph(experiment, ledger),
         requests=request_findings(experiment, config),
         machines=at_one_pace.parts,
-        memory=memory_finding(experiment.points, runs, functions, found.counted or ledger, config),
+        memory=memory_finding(judged_in_runs, runs, functions, found.counted or ledger, config),
     )
 
 

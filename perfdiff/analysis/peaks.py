@@ -63,7 +63,8 @@ class Allocating:
 class MemoryFinding:
     """Peak memory at all points, its growth over inputs, and who asks for more of it; more by the share `threshold` is of interest.
 
-    `decides`: the user asked for that, so that more memory is a regression.
+    `decides`: the user asked for that, so that more memory is a regression. At the points `unknown`, by their labels, runs are too few, or
+    nobody knows their peaks.
     """
 
     peaks: tuple[PeakMemory, ...]
@@ -71,6 +72,7 @@ class MemoryFinding:
     allocating: tuple[Allocating, ...]
     threshold: float
     decides: bool
+    unknown: tuple[str, ...] = ()
 
     @property
     def worst(self) -> PeakMemory | None:
@@ -79,7 +81,7 @@ class MemoryFinding:
 
     @property
     def standing(self) -> MemoryStanding:
-        """Return what all points say together: more at one is more, and one that is open leaves all open."""
-        standings = {peak.standing for peak in self.peaks}
+        """Return what all points say together: more at one is more, and one that is open or not known leaves all open."""
+        standings = {*(peak.standing for peak in self.peaks), *([MemoryStanding.OPEN] if self.unknown else [])}
         order = (MemoryStanding.MORE, MemoryStanding.OPEN, MemoryStanding.LESS, MemoryStanding.NOT_MORE)
         return next((standing for standing in order if standing in standings), MemoryStanding.OPEN)

@@ -39,7 +39,7 @@ _HANGS, _HANGS_S = 5.0, 1.0  # runs by hand that take so many times as long as o
 class Circumstance:
     """Workloads whose runs take longer in head in some circumstance, how many times as long, and those whose runs fail there alone.
 
-    `is_stuck`: runs of both sides fail, which tells nothing.
+    `is_stuck`: runs of both sides fail though no earlier ones were left in their trees, which tells nothing.
     """
 
     slower: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ def _seen(setting: _Setting, stage: str) -> Circumstance:
     slower: dict[int, float] = {}
     for series in range(_SERIES):
         later, failing, sides = _series(setting, series)
-        if len(sides) == len(Side):
+        if len(sides) == len(Side) and not setting.stays:
             return Circumstance(is_stuck=True)
         judged.append(later)
         slower = points_slower_in_turn(points, judged, config, compiled)

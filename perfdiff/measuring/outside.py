@@ -80,7 +80,7 @@ def _written_by_one_side(bench: Bench, site: Site, point: Point, paths: Set[str]
             with contextlib.suppress(OSError):
                 if Path(path).is_relative_to(tempfile.gettempdir()) or path.startswith(_TEMPORARY):
                     Path(path).rename(f"{path}{_ASIDE}")
-                    stack.callback(os.replace, f"{path}{_ASIDE}", path)
+                    stack.callback(_put_back, path)
                     moved.add(path)
         for side in Side if moved else ():
             try:
@@ -95,6 +95,11 @@ def _written_by_one_side(bench: Bench, site: Site, point: Point, paths: Set[str]
                 with contextlib.suppress(OSError):
                     Path(path).unlink()
     return rewritten[Side.BASE] ^ rewritten[Side.HEAD] if rewritten else set()
+
+
+def _put_back(path: str) -> None:
+    with contextlib.suppress(OSError):  # what lies among temporary files may be taken away by others
+        Path(f"{path}{_ASIDE}").replace(path)
 
 
 def _of_the_checkout(paths: Iterable[str], bench: Bench, site: Site, workload: str) -> frozenset[str]:

@@ -13,6 +13,7 @@ from perfdiff.report.printable import printable
 _COLUMNS = (
     Column("point"), Column("base", right=True), Column("head", right=True), Column("ratio", right=True), Column("standing")
 )  # fmt: skip
+_SHOWN = 3  # points that a sentence lists before it only counts
 _TONES = {
     MemoryStanding.MORE: Tone.REGRESSION,
     MemoryStanding.LESS: Tone.IMPROVEMENT,
@@ -29,10 +30,13 @@ def answer(memory: MemoryFinding) -> str | None:
         behind = f": {asking}" if asking else ""
         line = next((f", {_grows(line)}" for line in memory.lines if line.workload == worst.point.workload), "")
         return f"Peak memory {_ratio(worst)} at {printable(worst.point.label)}, {_sizes(worst)}{line}{behind}."
-    if memory.decides and memory.standing is MemoryStanding.OPEN:
-        widest = max((peak for peak in memory.peaks if peak.standing is MemoryStanding.OPEN), key=lambda peak: peak.high)
-        return f"Peak memory is open: {_ratio(widest)} at {printable(widest.point.label)}, so that more runs would have to decide."
-    return None
+    if not memory.decides or memory.standing is not MemoryStanding.OPEN:
+        return None
+    if memory.unknown:
+        points = units.listed([printable(label) for label in memory.unknown], _SHOWN)
+        return f"Peak memory is open: it is not known at {points}, where runs are too few."
+    widest = max((peak for peak in memory.peaks if peak.standing is MemoryStanding.OPEN), key=lambda peak: peak.high)
+    return f"Peak memory is open: {_ratio(widest)} at {printable(widest.point.label)}, so that more runs would have to decide."
 
 
 def blocks(memory: MemoryFinding) -> Iterator[Block]:
@@ -40,6 +44,7 @@ def blocks(memory: MemoryFinding) -> Iterator[Block]:
     says = answer(memory)
     if says is not None:
         yield Sentence(says, _TONES[memory.standing])
+    if says is not None and memory.peaks:
         yield Table("Peak memory", _COLUMNS, tuple(map(_row, memory.peaks)))
 
 
@@ -49,6 +54,7 @@ def json_document(memory: MemoryFinding) -> dict[str, Any]:
         "standing": memory.standing.value,
         "threshold": memory.threshold,
         "decides": memory.decides,
+        "unknown": list(memory.unknown),
         "points": [
             {
                 "point": peak.point.label,

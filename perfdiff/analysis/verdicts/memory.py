@@ -22,12 +22,16 @@ _ALLOCATED = ("alloc_bytes", "heap_bytes")  # counts of what a function asks for
 def memory_finding(
     points: Sequence[Point], runs: Sequence[Run], functions: Sequence[FunctionFinding], ledger: Ledger | None, config: CompareConfig
 ) -> MemoryFinding | None:
-    """Return what plain runs show of peak memory, None where none do; `ledger` has exact sums of what functions ask for, where counted."""
+    """Return what plain runs show of peak memory, None where none do and nobody asked.
+
+    `ledger` has exact sums of what functions ask for, None where nothing was counted.
+    """
     judge = _Judge(POLICY.memory if config.memory is None else config.memory, config.confidence, len(points))
     peaks = tuple(peak for point in points if (peak := judge.peak(point, *(_of(runs, point, side) for side in Side))) is not None)
-    if not peaks:
+    unknown = tuple(point.label for point in points if point not in [peak.point for peak in peaks])
+    finding = MemoryFinding(peaks, tuple(_lines(peaks)), (), judge.threshold, config.memory is not None, unknown)
+    if not peaks and not finding.decides:
         return None
-    finding = MemoryFinding(peaks, tuple(_lines(peaks)), (), judge.threshold, config.memory is not None)
     worst = finding.worst
     return replace(finding, allocating=tuple(_allocating(worst, functions, ledger))) if worst and ledger else finding
 
