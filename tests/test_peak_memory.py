@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from perfdiff import pipeline
-from perfdiff.analysis.findings import Verdict
+from perfdiff.analysis.findings import Rung, Verdict
 from perfdiff.analysis.peaks import MemoryFinding, MemoryStanding
 from perfdiff.analysis.verdicts.memory import memory_finding
 from perfdiff.cli import consequences
@@ -139,3 +139,11 @@ def test_a_head_that_holds_more_is_told_with_who_asks_for_it(tmp_path: Path) -> 
     for decides, code in ((True, ExitCode.REGRESSION), (False, ExitCode.FINE)):
         findings = replace(alone, memory=replace(memory, decides=decides))
         assert consequences.exit_code(replace(outcome, findings=findings), strict=True) == code
+
+
+@pytest.mark.integration
+def test_memory_of_what_does_not_differ_is_not_open(tmp_path: Path) -> None:
+    files = {"main.c": PROGRAM.replace("WIDTH", "1"), "perfdiff.toml": TOML}
+    outcome = pipeline.compare(first_two(tmp_path, (files, {"main.c": f"{files['main.c']}// the same\n"})), Silent())
+    assert (outcome.findings.verdict, outcome.findings.rung) == (Verdict.UNCHANGED, Rung.CODE)
+    assert consequences.exit_code(outcome, strict=True) == ExitCode.FINE

@@ -80,8 +80,8 @@ def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and
     findings = concluded(experiment, functions, found.evidence, config)
     judging = {end.point.id for end in found.evidence.runs.ends}
     runs, ends = experiment.runs, found.runs.ends
-    # Where nothing that runs differs, runs of a single point confirm it, and the others are as they were.
-    judged_in_runs = [end.point for end in ends] if findings.rung is Rung.CODE else experiment.points
+    # Where nothing that runs differs, pairs of a single point confirm it, and the others are as they were.
+    judged_in_runs = [end.point for end in ends if end.ratio] if findings.rung is Rung.CODE else experiment.points
     notes: tuple[Note | Claim, ...] = (
         *told_of_the_clock(ledger, experiment.notes),
         *at_one_pace.notes,

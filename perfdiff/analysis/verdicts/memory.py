@@ -30,7 +30,7 @@ def memory_finding(
     peaks = tuple(peak for point in points if (peak := judge.peak(point, *(_of(runs, point, side) for side in Side))) is not None)
     unknown = tuple(point.label for point in points if point not in [peak.point for peak in peaks])
     finding = MemoryFinding(peaks, tuple(_lines(peaks)), (), judge.threshold, config.memory is not None, unknown)
-    if not peaks and not finding.decides:
+    if not peaks and not (unknown and finding.decides):
         return None
     worst = finding.worst
     return replace(finding, allocating=tuple(_allocating(worst, functions, ledger))) if worst and ledger else finding
