@@ -20,8 +20,8 @@ NOTHING = "-"
 
 
 def guilty(case: Case) -> list[str]:
-    """Return the names of the functions that may be the guilty one, without parameters; none where nothing got slower."""
-    found = case.expected.get("guilty", [])
+    """Return the names of the functions that may be the guilty one, or that got faster, without parameters; none where nothing changed."""
+    found = case.expected.get("guilty", case.expected.get("function", []))
     return [found] if isinstance(found, str) else list(found)
 
 
@@ -44,7 +44,8 @@ def is_right(case: Case, findings: Findings) -> bool:
     expected, told = case.expected, growth(case, findings)
     is_found = "guilty" not in expected or rank(case, findings) == "1"
     is_growing = all(told.get(side) == known for side, known in expected.get("class", {}).items())
-    return findings.verdict == expected["verdict"] and is_found and is_growing and tells_cause(case, findings)
+    is_decided = findings.verdict == expected["verdict"] if "verdict" in expected else findings.verdict is not Verdict.REGRESSION
+    return is_decided and is_found and is_growing and tells_cause(case, findings)
 
 
 def tells_cause(case: Case, findings: Findings) -> bool:
@@ -54,8 +55,10 @@ def tells_cause(case: Case, findings: Findings) -> bool:
     return wanted is None or any(cause.name == wanted and says in say(cause.says) for cause in causes)
 
 
-def _name(found: FunctionFinding) -> str:
-    return found.info.name.partition("(")[0]
+def _name(finding: FunctionFinding) -> str:
+    """Return a function's name as expectations have it: without parameters and, in C++, without its scope and template."""
+    plain = finding.info.name.partition("(")[0]
+    return plain.partition("<")[0].rpartition("::")[2] if "::" in plain else plain
 
 
 def compare(description: str, title: str, folder: Path, language: str) -> None:
@@ -78,5 +81,5 @@ def compare(description: str, title: str, folder: Path, language: str) -> None:
             grows, should = (" → ".join(each.get(side, NOTHING) for side in ("base", "head")) for each in (told, expected.get("class", {})))
             names, place = " or ".join(guilty(case)) or NOTHING, rank(case, findings)
             seconds = f"{sum(findings.stages.values()):.0f}"
-            table.add(case.name, expected["verdict"], findings.verdict, findings.rung, names, place, grows, should, seconds, cost)
+            table.add(case.name, expected.get("verdict", NOTHING), findings.verdict, findings.rung, names, place, grows, should, seconds, cost)
         table.remarks.append(f"Verdict, guilty function first and growth right: {right} of {len(chosen)}.")

@@ -113,3 +113,14 @@ def test_who_fetches_lines_of_other_threads_is_told_with_these_before_all_else()
     assert named([elsewhere], (count, read, rewritten), (work,), {7: of_count, 8: of_read})[0].info.name == "print"
     of_others = named([host], (count,), (work,))[0]
     assert [cause.name for cause in of_others.causes] == ["true-sharing", "more-work", DEPENDENCY]
+
+
+@pytest.mark.parametrize(("misses", "causes"), [(77.0, ["locality"]), (500_000.0, ["more-work", "locality"])])
+def test_what_a_folded_function_counts_more_is_a_cause_only_if_it_may_be_a_material_part_of_the_cost(
+    misses: float, causes: list[str]
+) -> None:
+    place = made.plain(9, "slot", Verdict.UNCHANGED, Change.CHANGED, ratio=None, reason="").info
+    host = replace(caller(1, "total", 10e6), causes=(Cause("locality", made.worded("it misses more")),))
+    work = ExtraWork(9, "slot", (0,), np.array([5.0 * misses]), np.array([60.0 * misses]), {"l2_misses": (0.0, misses)}, repeats=True)
+    first = named([host], (Folded(place, (1,), {0: 5.0}, {0: 5.0}, 2.0, 0.5),), (work,))[0]
+    assert (first.info.name, [each.name for each in first.causes]) == ("slot", causes)

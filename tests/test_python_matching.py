@@ -149,6 +149,7 @@ def test_a_changed_function_says_what_of_it_changed(compare: Compare, base: str,
 @pytest.mark.parametrize(
     ("base", "head", "function", "reasons"),
     [
+        ("A = 1", "from __future__ import annotations\nA = 1", "a.<module>", ("body changed", "now imports `__future__`")),
         ("import re\nA = 1", "import re, secrets\nA = 1", "a.<module>", ("body changed", "now imports `secrets`")),
         (
             "A = 1",

@@ -87,6 +87,7 @@ def _apart(
     finding: FunctionFinding, folded: Sequence[Folded], works: Mapping[int, ExtraWork], sharing: Sharing
 ) -> Iterator[FunctionFinding]:
     is_guilty = finding.rank is not None and finding.verdict is Verdict.REGRESSION
+    works = {function: work for function, work in works.items() if _explains(work, finding)}
     waiting = _waiting_behind(finding, folded, sharing) if is_guilty else []
     guilty = waiting or (_behind(finding, folded, works) if is_guilty else [])
     if not guilty:
@@ -110,6 +111,11 @@ def _apart(
         happened=claim("happened", name=finding.info.name, reason=reason),
         also=(),
     )
+
+
+def _explains(work: ExtraWork, host: FunctionFinding) -> bool:
+    """Return whether what a function counts more may take a material part of its caller's extra cost, at its dearest."""
+    return float(work.dearest_ns.sum()) >= POLICY.material * host.extra_ns
 
 
 def _told(host: FunctionFinding, guilty: Folded, work: ExtraWork | None, waiting: MemoryEvidence | None, part: float) -> FunctionFinding:

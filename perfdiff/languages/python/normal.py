@@ -49,8 +49,6 @@ def _is_nothing(statement: ast.AST) -> bool:
     match statement:
         case ast.Pass() | ast.Expr(value=ast.Constant()):
             return True
-        case ast.ImportFrom(module="__future__"):
-            return all(alias.name == "annotations" for alias in statement.names)
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             return any(last_name(decorator) == "overload" for decorator in statement.decorator_list)
     return _TYPE_ALIAS is not None and isinstance(statement, _TYPE_ALIAS)
