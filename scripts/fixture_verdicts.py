@@ -81,5 +81,6 @@ def compare(description: str, title: str, folder: Path, language: str) -> None:
             grows, should = (" → ".join(each.get(side, NOTHING) for side in ("base", "head")) for each in (told, expected.get("class", {})))
             names, place = " or ".join(guilty(case)) or NOTHING, rank(case, findings)
             seconds = f"{sum(findings.stages.values()):.0f}"
-            table.add(case.name, expected.get("verdict", NOTHING), findings.verdict, findings.rung, names, place, grows, should, seconds, cost)
+            verdict = expected.get("verdict", NOTHING)
+            table.add(case.name, verdict, findings.verdict, findings.rung, names, place, grows, should, seconds, cost)
         table.remarks.append(f"Verdict, guilty function first and growth right: {right} of {len(chosen)}.")
