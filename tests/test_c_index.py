@@ -770,3 +770,28 @@ def test_signal_within_a_callback_of_libclang_is_not_lost(tmp_path: Path, monkey
             program(tmp_path, {"a.c": "int a(int n) { return n; }\n"})
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def test_atomic_operations_of_c_are_read_whole_and_calls_within_them_are_seen(tmp_path: Path) -> None:
+    text = """
+        #include <stdatomic.h>
+        static _Atomic int count;
+        static atomic_bool open = 1;
+        static atomic_flag lock = ATOMIC_FLAG_INIT;
+        static int amount(void) { return 3; }
+        int work(void) {
+            int expected = atomic_load(&count);
+            atomic_init(&count, 0);
+            while (atomic_flag_test_and_set(&lock)) ;
+            atomic_store_explicit(&open, 0, memory_order_release);
+            while (!atomic_compare_exchange_weak(&count, &expected, expected + 1)) ;
+            atomic_compare_exchange_strong_explicit(&count, &expected, 2, memory_order_acq_rel, memory_order_relaxed);
+            atomic_thread_fence(memory_order_seq_cst);
+            atomic_flag_clear(&lock);
+            return atomic_fetch_add(&count, amount()) + atomic_exchange(&count, 1)
+                + atomic_fetch_xor_explicit(&count, 1, memory_order_relaxed);
+        }
+    """
+    indexed = program(tmp_path, {"a.c": text})
+    assert indexed.problems == ()
+    assert callees(indexed, "work") == {"amount"}

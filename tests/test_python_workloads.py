@@ -510,6 +510,19 @@ def test_what_does_not_end_is_listed_with_the_time_that_it_had_where_base_needs_
     assert [note.slug for note in listed.notes] == (["case-does-not-end"] if endless else ["benchmarks-left-out"] * (len(names) == 1))
 
 
+@pytest.mark.parametrize(
+    ("guessed", "says"), [(False, "'list' found no benchmark of suite that runs in any revision"), (True, "none was seen")]
+)
+def test_who_named_a_suite_is_told_to_correct_it_and_who_did_not_is_shown_no_command(tmp_path: Path, *, guessed: bool, says: str) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    suites = Suites({side: Target(tree, None, tree=tree) for side in Side}, {}, tmp_path)
+    config = WorkloadConfig("suite", "list", suite=Suite("asv", "", guessed=guessed))
+    with pytest.raises(WorkloadError, match=says) as raised:
+        suites.cases(config, Told({side: listing({}) for side in Side}), limit_s=1.0)
+    assert ("list" in str(raised.value)) is not guessed
+
+
 def test_revisions_without_a_common_benchmark_cannot_be_compared(tmp_path: Path) -> None:
     with pytest.raises(WorkloadError, match="no benchmark of suite in common") as raised:
         expanded(tmp_path, listing({"a": {(1,): 1.0}}), listing({"b": {(1,): 1.0}}, {"a": "ImportError: gone"}))

@@ -344,6 +344,7 @@ def test_probes_in_a_header_are_in_all_units_that_include_it(builds: Builds, tmp
 
 EACH = "for unit in *.c; do gcc -c $unit; done"
 GCH = "gcc -x c-header size.h -o size.h.gch && $EACH && gcc *.o -o prog"
+TRIED = "echo 'int main(void) { return 0; }' > t.c && gcc t.c -o t && rm t && gcc -O2 t.c -o t && rm t t.c"
 TEXTS = {
     "hexadecimal": "', '.join(map(hex, code))",
     "decimal": "','.join(map(str, code))",
@@ -370,6 +371,8 @@ UNREPEATABLE = [
     pytest.param("echo 'int x;' > x.c && gcc *.c -o prog && rm x.c", "prog was made of x.c, which is gone", id="source gone"),
     pytest.param("$EACH && gcc *.o -o prog && echo >> size.h", "size.h was written again", id="header written again"),
     pytest.param("$EACH && gcc -DX -c same.c && gcc *.o -o prog", "same.o was made twice, and not in the same way", id="compiled twice"),
+    pytest.param(f"{TRIED} && $EACH && gcc *.o -o prog", "", id="tried twice, and gone"),
+    pytest.param("gcc -O2 -c same.c -o t && mv t u && gcc -c same.c -o t && rm t; $EACH && gcc *.o -o prog", "u was made by", id="moved"),
     pytest.param("$EACH && nm main.o > names && gcc *.o -o prog", "nm was asked about main.o", id="looked into"),
     pytest.param("$EACH && xxd -i < main.o | wc -c > size; gcc *.o -o prog", "xxd was asked about main.o", id="made a text of"),
     pytest.param("gcc -S same.c && gcc main.c twice.c same.s -o prog", "same.c was compiled to assembler text", id="assembled"),

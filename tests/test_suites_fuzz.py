@@ -161,6 +161,26 @@ def test_the_words_of_links_and_of_the_nearest_compile_are_taken(tmp_path: Path)
 
 
 @integration
+def test_headers_and_sources_that_the_targets_own_build_would_name_are_found_in_the_tree(tmp_path: Path) -> None:
+    helper = '#include "own/deep.h"\n#include "helper.h"\nint least(int sum) { return sum < DEEP ? DEEP : sum; }\n'
+    target = '#include "helper.h"\n' + TARGET.replace("parse(data, size))", "least(parse(data, size)))")
+    files = {
+        "fuzz/helper.c": helper,
+        "fuzz/common/helper.h": "int least(int sum);\n",
+        "lib/far/own/deep.h": "#define DEEP 500\n",
+        "fuzz/broken.c": "?",
+        "fuzz/other.c": "int other(void) { int nobody(void); return nobody(); }\n",
+        "fuzz/program.c": "int main(void) { return least(); }\n",
+        "fuzz/parse_fuzzer.c": target,
+    }
+    fuzzed = project(tmp_path, {**PROJECT, **files})
+    fuzzed.build(ARCHIVE)
+    listing = fuzzed.listed()
+    assert listing.failures == {}
+    assert fuzzed.printed(listing, "parse_fuzzer", "fuzz/corpus/parse/small", 1) == ["1 1 500"]
+
+
+@integration
 def test_an_object_with_a_main_of_its_own_gives_what_else_it_has(tmp_path: Path) -> None:
     fuzzed = project(tmp_path, {**PROJECT, "parse.c": LIBRARY["parse.c"] + "int main(void) { return 9; }\n"})
     fuzzed.build("gcc -c parse.c -o program.o && gcc program.o -o program")

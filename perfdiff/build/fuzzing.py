@@ -44,6 +44,8 @@ _LARGEST_SEED = 64 << 20  # bytes
 _UNSAFE = re.compile(r"[^\w.-]")
 _LONGEST_NAME = 64
 _UNDEFINED = re.compile(r"undefined (?:reference to|symbol:?) .*")
+_MISSING = re.compile(r"fatal error: '?(?P<header>[^':\n]+)'?(?: file not found|: No such file or directory)")  # clang's words, and gcc's
+_ENTRY = re.compile(rb"\b(?:LLVMFuzzerTestOneInput|main)\s*\(")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,14 @@ class CompilerCall:
 
 class _FailedError(Exception):
     """A fuzz target cannot be linked, with the reason in a line."""
+
+
+class _MissingHeaderError(_FailedError):
+    """A `header` was not found where the compiler looks."""
+
+    def __init__(self, says: str, header: str) -> None:
+        super().__init__(says)
+        self.header = header
 
 
 def compiled(folder: Path) -> tuple[CompilerCall, ...]:
@@ -132,17 +142,53 @@ class TargetLinker:
         objects = [output.with_name(f"{output.name}-main.o"), output.with_name(f"{output.name}.o")]
         both = [word for word in like.spoken("c") if word.startswith(_BOTH)]
         _run([_compiler(like.name, "c"), *both, "-w", "-c", str(_MAIN), "-o", str(objects[0])], like.directory)
-        folders = [word for name in _USUAL_FOLDERS for word in ("-idirafter", str(Path(name).absolute()))]
-        headers = [*folders, *_headers_of_fuzzing(source)]
-        _run(
-            [_compiler(like.name, language), *like.spoken(language), *headers, "-w", "-c", str(source), "-o", str(objects[1])],
-            like.directory,
-        )
+        self._compile(source, like, objects[1])
         languages = {language, *(kind for call in self.calls for _, kind in call.sources)}
-        whole = ["-Wl,--start-group", *map(str, self.archives), "-Wl,--end-group", "-Wl,--as-needed", *self.libraries, "-lm"]
         linker = _compiler(like.name, "c++" if "c++" in languages else "c")
-        # Members of an archive that have a main of their own come behind ours.
-        _run([linker, *both, *map(str, objects), "-Wl,-z,muldefs", *whole, "-o", str(output)], Path.cwd())
+
+        def linking(archives: Sequence[Path]) -> list[str]:
+            whole = ["-Wl,--start-group", *map(str, archives), "-Wl,--end-group", "-Wl,--as-needed", *self.libraries, "-lm"]
+            # Members of an archive that have a main of their own come behind ours.
+            return [linker, *both, *map(str, objects), "-Wl,-z,muldefs", *whole, "-o", str(output)]
+
+        try:
+            _run(linking(self.archives), Path.cwd())
+        except _FailedError:
+            helpers = self._helpers(source, like, output)
+            if not helpers:
+                raise
+            beside = output.with_name(f"{output.name}.a")
+            _run(["ar", "qc", str(beside), *map(str, helpers)], Path.cwd())
+            _run(linking([beside, *self.archives]), Path.cwd())
+
+    def _compile(self, source: Path, like: CompilerCall, output: Path) -> None:
+        """Compile a source to an object; headers that are not found are taken from the nearest folder of the tree that has them."""
+        language = _language(source)
+        compiling = [_compiler(like.name, language), *like.spoken(language), *_headers_of_fuzzing(source), "-w", "-c", str(source)]
+        folders = [str(Path(name).absolute()) for name in _USUAL_FOLDERS]
+        while True:
+            headers = [word for folder in folders for word in ("-idirafter", folder)]
+            try:
+                _run([*compiling, *headers, "-o", str(output)], like.directory)
+            except _MissingHeaderError as error:
+                folder = _folder_of(error.header, source)
+                if folder is None or folder in folders:
+                    raise
+                folders.append(folder)
+            else:
+                return
+
+    def _helpers(self, source: Path, like: CompilerCall, output: Path) -> list[Path]:
+        """Compile what lies beside a target and is neither a target nor a program; return the objects of what compiles."""
+        objects = []
+        for beside in sorted(source.parent.iterdir()):
+            if beside.suffix in SOURCES and beside.is_file() and not _ENTRY.search(beside.read_bytes()):
+                objects.append(output.with_name(f"{output.name}-{beside.name}.o"))
+                try:
+                    self._compile(beside, like, objects[-1])
+                except _FailedError:
+                    objects.pop()
+        return objects
 
     def _like(self, source: Path) -> CompilerCall:
         """Return the call whose flags a target takes: its own, else that of the nearest source, in its language where there is one."""
@@ -232,6 +278,13 @@ def _seeds(words: Sequence[str], output: Path) -> tuple[str, ...]:
     return tuple(path.relative_to(Path.cwd()).as_posix() for path in taken.values())
 
 
+def _folder_of(header: str, source: Path) -> str | None:
+    """Return the folder of the tree, nearest to a source, that a header is found from, None where the tree has none."""
+    parts = Path(header).parts
+    places = [path for path in Path.cwd().rglob(parts[-1]) if path.is_file() and path.parts[-len(parts) :] == parts]
+    return str(max(places, key=lambda path: nearness(path, source)).parents[len(parts) - 1]) if places else None
+
+
 def _language(source: Path) -> str:
     return "c" if source.suffix == ".c" else "c++"
 
@@ -260,7 +313,9 @@ def _run(command: Sequence[str], directory: Path) -> None:
     except OSError as error:
         raise _FailedError(f"{command[0]}: {error.strerror}") from error
     if done.returncode:
-        undefined = _UNDEFINED.search(done.stderr)
+        undefined, missing = _UNDEFINED.search(done.stderr), _MISSING.search(done.stderr)
+        if missing:
+            raise _MissingHeaderError(f"it does not compile: {reason(done.stderr)}", missing["header"])
         raise _FailedError(f"it does not link: {undefined[0]}" if undefined else f"it does not compile: {reason(done.stderr)}")
 
 

@@ -93,10 +93,10 @@ def _recipe(build: Path, tree: Path) -> BuildRecipe:
     ending = _Ending(tree, read_steps(build), _files(tree), began_ns)
     ending.check_kinds()
     steps = ending.steps_that_matter()
-    compiles = [step for step in steps if step.files or step.is_compile]
-    if not compiles:
+    if not any(step.files or step.is_compile for step in steps):
         raise UnrepeatableError("no compile that makes something in the tree was seen")
-    copies = ending.copies(steps, min(step.started_ns for step in compiles) - _TICK_NS)
+    first_ns = min(step.started_ns for step in ending.steps if step.files or step.is_compile)
+    copies = ending.copies(steps, first_ns - _TICK_NS)
     steps = [step for step in steps if step.output in ending.files or step.output in copies]
     ending.check(steps)
     ending.check_looks(build / "looks", steps)
@@ -143,7 +143,8 @@ class _Ending:
                 continue
             if output in self.files and not is_same(output, steps[-1].size, steps[-1].digest):
                 raise UnrepeatableError(f"{output.name} was changed after it was made (stripped, or given another rpath)")
-            last += _from_its_beginning(steps)
+            is_kept = output in self.files or steps[-1].is_archive
+            last += _from_its_beginning(steps) if is_kept else steps[-1:]  # what a configuration tries again and again is gone
         return last
 
     def copies(self, steps: Sequence[BuildStep], first_ns: int) -> dict[Path, tuple[Path, ...]]:

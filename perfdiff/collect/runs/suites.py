@@ -355,6 +355,8 @@ def _nothing(config: WorkloadConfig, listings: Mapping[Side, Listing]) -> str:
     where = "any revision" if len(listings) > 1 else next(iter(listings))
     if any(listing.benchmarks for listing in listings.values()):
         return f"the revisions have no benchmark of {config.name} in common that runs in both; an overlay gives both the same ones"
+    if config.suite is not None and config.suite.guessed:
+        return f"none was seen that runs in {where}"
     return f"'{config.command}' found no benchmark of {config.name} that runs in {where}; correct what it selects"
 
 

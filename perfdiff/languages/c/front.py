@@ -60,6 +60,7 @@ _SETTINGS = tuple(
     )
 )
 
+_HEADERS = Path(__file__).parent / "headers"  # in place of those of gcc that libclang cannot read
 _SEARCH_LIST = re.compile(r"#include <\.\.\.> search starts here:\n(.*?)End of search list\.", re.DOTALL)
 _TARGET = re.compile(r"^Target: (\S+)$", re.MULTILINE)
 _KEEP_GOING = 0x200  # CXTranslationUnit_KeepGoing, not named by the bindings
@@ -141,6 +142,8 @@ def unit(command: CompileCommand) -> Unit:
     head = [*(("-x", "c++") if command.cplusplus else ("-x", "c")), "-w", "-ferror-limit=0", f"-working-directory={command.directory}"]
     if target is not None:
         head.append(f"--target={target}")
+    if folders and not command.cplusplus:
+        folders = (str(_HEADERS), *folders)
     tail = ["-nostdinc", *(word for folder in folders for word in ("-isystem", folder))] if folders else []
 
     def arguments(chosen: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
