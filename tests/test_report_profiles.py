@@ -162,7 +162,7 @@ def test_thousands_of_ways_to_a_function_end() -> None:
 
 def test_the_sums_of_stacks_hold_what_stands_below_them() -> None:
     found = call_stacks(compared({1: (5.0, 6.0), 2: (7.0, 9.0)}, (None, 1, 1, 50.0), (1, 2, 1, 20.0)), ALL)
-    assert found.together[:, 0].tolist() == [[12.0, 15.0], [7.0, 9.0]]
+    assert found.added_up(found.own)[:, 0].tolist() == [[12.0, 15.0], [7.0, 9.0]]
 
 
 # The formats, each read by a reader that refuses what its format does not allow.

@@ -49,6 +49,11 @@ class StackFrame:
     line: int = 0
     function: int | None = None
 
+    @property
+    def place(self) -> str:
+        """Return where a function stands, "" for all else."""
+        return f"{self.file}:{self.line}" if self.file else ""
+
 
 @dataclass(frozen=True, slots=True)
 class StackCosts:
@@ -95,10 +100,9 @@ class Stacks:
             place = self.above[place]
         return frames[::-1]
 
-    @property
-    def together(self) -> Floats:
-        """Return what is spent in each stack and all below it: (stacks, quantities, 2)."""
-        sums = self.own.copy()
+    def added_up(self, costs: Floats) -> Floats:
+        """Return costs of stacks (stacks, …) each with those of all stacks below it."""
+        sums = costs.copy()
         for stack in range(len(sums) - 1, -1, -1):
             above = self.above[stack]
             if above is not None:
@@ -127,10 +131,10 @@ def call_stacks(findings: Findings, detail: Detail) -> Stacks:
     calls = findings.calls or CallGraph({}, ())
     spent = _Spent(calls)
     growth = _StackGrowth(findings, spent, detail)
+    growth.grow()
     outside = _outside(findings, calls, spent)
     if outside.any():
         growth.add(StackFrame(OUTSIDE), None, outside)
-    growth.grow()
     return growth.stacks()
 
 
