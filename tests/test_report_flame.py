@@ -15,7 +15,7 @@ import pytest
 import findings as made
 from browsing import in_browser, opened, saved
 from perfdiff.analysis.callgraph import CallGraph, OwnCounts
-from perfdiff.analysis.findings import CountFinding, Findings, Ratio
+from perfdiff.analysis.findings import CountFinding, Findings, Ratio, Verdict
 from perfdiff.records.schema import Point
 from perfdiff.report import html
 from perfdiff.report.document import build
@@ -277,10 +277,28 @@ def test_a_search_marks_frames_and_says_their_part_of_both_sides(page: Page) -> 
 @pytest.mark.browser
 @in_browser
 def test_names_that_do_not_fit_are_cut(browser: Browser, tmp_path: Path) -> None:
-    page, _ = opened(browser, saved(tmp_path, html.render(build(whole()))), width=200)
-    assert all(
-        page.evaluate("""() => [...document.querySelectorAll("#flame svg.frame > text")]
+    page, _ = opened(browser, saved(tmp_path, html.render(build(whole()))), width=420)
+    page.locator("[data-by=base]").click()
+    shown = page.locator("#flame svg.frame > text").evaluate_all("""(all) => all
         .filter((each) => each.getAttribute("display") !== "none")
-        .map((each) => each.getComputedTextLength() <= each.parentNode.width.baseVal.value)""")
+        .map((each) => [each.textContent, each.getComputedTextLength() <= each.parentNode.width.baseVal.value])""")
+    assert [name for name, fits in shown if not fits] == []
+    assert any(re.fullmatch("▲ in[a-z]*…", name) for name, _ in shown), shown
+    page.context.close()
+
+
+@pytest.mark.browser
+@in_browser
+def test_lines_of_a_function_that_is_folded_away_are_reached(browser: Browser, tmp_path: Path) -> None:
+    findings = whole()
+    folded = replace(findings.functions[0], verdict=Verdict.UNCHANGED, rank=None)
+    page, _ = opened(
+        browser, saved(tmp_path, html.render(build(replace(findings, functions=(folded, *findings.functions[1:]))))), width=1300
     )
+    assert page.locator("#function-1-lines").is_hidden()
+    page.locator("#flame .flames").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.locator("#flame .chosen a").last.click()
+    assert page.locator("#function-1-lines").is_visible()
     page.context.close()

@@ -77,6 +77,12 @@ def test_own_cost_is_divided_among_callers_in_proportion_to_what_their_calls_tak
     assert [quantity.says for quantity in found.quantities] == ["time", "calls", "basic blocks executed"]
 
 
+def test_calls_too_short_for_the_clock_are_weighed_by_their_number() -> None:
+    calls = ((None, 1, 1, 9.0), (None, 2, 1, 9.0), (1, 3, 3, 0.0), (2, 3, 1, 0.0))
+    found = call_stacks(compared({1: (9.0, 9.0), 2: (9.0, 9.0), 3: (4.0, 8.0)}, *calls), ALL)
+    assert spent(found) == {"f1": (9, 9), "f2": (9, 9), "f1;f3": (3, 6), "f2;f3": (1, 2)}
+
+
 def test_counts_that_vary_between_runs_are_said_to_be_medians() -> None:
     findings = compared({1: (5.0, 5.0)}, (None, 1, 1, 5.0), counts={"blocks": OwnCounts({1: (4.0, 4.0)}, exact=False)})
     assert [quantity.says for quantity in call_stacks(findings, ALL).quantities] == ["time", "calls", "basic blocks executed, medians"]

@@ -459,10 +459,9 @@
     document.querySelector("output[for=filter]").textContent = wanted ? `${left} of ${rows.length}` : "";
   });
 
-  // A link to a function that is folded away opens it, also one to its lines.
+  // A link to a function that is folded away opens it; one to its lines does by itself.
   const reveal = () => {
-    const target = document.getElementById(location.hash.slice(1));
-    const details = target?.querySelector(":scope > details") ?? target?.closest("details");
+    const details = document.getElementById(location.hash.slice(1))?.querySelector(":scope > details");
     if (details) details.open = true;
   };
   addEventListener("hashchange", reveal);
