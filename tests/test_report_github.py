@@ -116,7 +116,7 @@ def test_other_formats_leave_the_summary_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], chosen: options.Format
 ) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
-    destinations.deliver(outcome(), destinations.chosen(chosen, None))
+    destinations.deliver(outcome(), destinations.chosen(chosen, [tmp_path / "report"]))
     assert not (tmp_path / "summary").exists()
 
 

@@ -106,7 +106,7 @@ def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and
         end_to_end=tuple(replace(end, judges=end.point.id in judging) for end in ends),
         notes=notes,
         overhead=overhead(experiment.runs),
-        calls=call_graph(experiment, ledger),
+        calls=call_graph(experiment, ledger, found.counted),
         requests=request_findings(experiment, config),
         machines=at_one_pace.parts,
         memory=memory_finding(judged_in_runs, runs, functions, found.counted or ledger, config),

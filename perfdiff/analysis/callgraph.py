@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,25 @@ class CallEdge:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnCounts:
+    """What functions count themselves, without probed callees, in one run of each counted point: base and head by function.
+
+    These are medians over runs, added up over the points; `exact` if all runs of a side counted the same.
+    """
+
+    by_function: Mapping[int, tuple[float, float]]
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
 class CallGraph:
-    """Who calls whom, at what cost on both sides; functions by their ids."""
+    """Who calls whom, at what cost on both sides; functions by their ids.
+
+    `runs_ns` is what the same runs take as a whole in base and head, functions without probes included, None where nothing was timed.
+    `counts` are of work, by counter.
+    """
 
     costs: Mapping[int, CallCost]
     edges: tuple[CallEdge, ...]
+    runs_ns: tuple[float, float] | None = None
+    counts: Mapping[str, OwnCounts] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from perfdiff.cli import options, output
 from perfdiff.cli.options import Format
+from perfdiff.errors import UsageError
 
 if TYPE_CHECKING:
     from perfdiff.outcome import Outcome
@@ -29,6 +30,8 @@ def chosen(form: Format | None, files: Sequence[Path] | None, *, full: bool = Fa
     forms = [(options.report_format(form, file, options.SUFFIXES), file) for file in files or (None,)]
     found = tuple(Destination(form, file, full or file is not None) for form, file in forms)
     for destination in found:
+        if destination.form is Format.PPROF and destination.file is None:
+            raise UsageError("a profile for pprof is no text; name a file with -o, such as perf.pb.gz", slug="format-unknown")
         summary = output.step_summary() if destination.form is Format.GITHUB else None
         for written in filter(None, (destination.file, summary)):
             output.check(written)
@@ -45,7 +48,7 @@ def deliver(outcome: Outcome, places: Iterable[Destination], search: tuple[Block
     for place in places:
         output.write(rendered(outcome, place, search), place.file)
         if place.form is Format.GITHUB and (summary := output.step_summary()):
-            output.append(rendered(outcome, Destination(Format.MARKDOWN, summary), search), summary)
+            output.append(str(rendered(outcome, Destination(Format.MARKDOWN, summary), search)), summary)
 
 
 def headline(outcome: Outcome) -> str:
@@ -55,7 +58,7 @@ def headline(outcome: Outcome) -> str:
     return document.headline(outcome.findings, outcome.consequences, outcome.inputs)
 
 
-def rendered(outcome: Outcome, place: Destination, search: tuple[Block, ...] = ()) -> str:
+def rendered(outcome: Outcome, place: Destination, search: tuple[Block, ...] = ()) -> str | bytes:
     """Return the report of a comparison, with the `search` that led to it; in colour where it is text for a terminal that wants it."""
     from perfdiff.report import document, renderers, terminal
 

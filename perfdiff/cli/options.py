@@ -51,6 +51,12 @@ class Format(StrEnum):
     JUNIT = "junit"
     GITHUB = "github"
     OPENMETRICS = "openmetrics"
+    FOLDED = "folded"
+    FOLDED_BASE = "folded-base"
+    FOLDED_HEAD = "folded-head"
+    SPEEDSCOPE = "speedscope"
+    PPROF = "pprof"
+    FIREFOX = "firefox"
 
 
 SUFFIXES = {
@@ -63,6 +69,12 @@ SUFFIXES = {
     ".sarif": Format.SARIF,
     ".xml": Format.JUNIT,
     ".prom": Format.OPENMETRICS,
+    ".folded": Format.FOLDED,
+    ".base.folded": Format.FOLDED_BASE,
+    ".head.folded": Format.FOLDED_HEAD,
+    ".speedscope.json": Format.SPEEDSCOPE,
+    ".pb.gz": Format.PPROF,
+    ".firefox.json": Format.FIREFOX,
 }
 
 Repository = Annotated[
@@ -168,14 +180,15 @@ def cache_folder(given: Path | None) -> Path:
 
 
 def report_format(given: FormT | None, output: Path | None, suffixes: Mapping[str, FormT]) -> FormT:
-    """Return the format asked for, or the one that the output's suffix names, text without either; `UsageError` where it names none."""
+    """Return the format asked for, or the one that the output's longest suffix names, text without either; `UsageError` where none does."""
     if given or output is None:
         return given or suffixes[".txt"]
-    if output.suffix.lower() not in suffixes:
+    endings = [suffix for suffix in suffixes if output.name.lower().endswith(suffix)]
+    if not endings:
         raise UsageError(
             f"'{output}' does not say which format it wants: give --format or one of {', '.join(suffixes)}", slug="format-unknown"
         )
-    return suffixes[output.suffix.lower()]
+    return suffixes[max(endings, key=len)]
 
 
 def parameters(given: list[str] | None) -> dict[str, tuple[float | str, ...]]:

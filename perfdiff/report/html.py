@@ -12,8 +12,10 @@ from perfdiff.report import wording
 from perfdiff.report.blocks import Diff, DiffLine, Fact, Facts, Items, Listing, Plot, Sentence, Table
 from perfdiff.report.chart import forest
 from perfdiff.report.document import Document, headline
+from perfdiff.report.flame import ROW, flame
 from perfdiff.report.function import shows_elsewhere
 from perfdiff.report.page import asset, environment, policy
+from perfdiff.report.profiles.stacks import METHOD
 from perfdiff.report.sentences.catalogue import say
 from perfdiff.report.tree import CallTree, Extra
 
@@ -48,6 +50,9 @@ def render(document: Document) -> str:
             shown={section.id for section in sections},
             filtered=len(document.functions) >= FILTERED_FROM,
             forest=forest([section.span for section in document.functions]),
+            flame=flame(document.findings, sections),
+            row=ROW,
+            method=METHOD,
             sides=[("base", document.findings.base), ("head", document.findings.head)],
             style=style,
             script=script,

@@ -39,8 +39,8 @@ def _axis(values: Sequence[float], scale: Callable[[bool], Scale], unit: str) ->
 
 def _scale(scale: Scale, unit: str) -> dict[str, Any]:
     return {
-        "low": _short(scale.low, _SCALE_DIGITS),
-        "high": _short(scale.high, _SCALE_DIGITS),
+        "low": short(scale.low, _SCALE_DIGITS),
+        "high": short(scale.high, _SCALE_DIGITS),
         "ticks": [[tick.value, tick.label] for tick in labelled(scale, unit)],
     }
 
@@ -50,16 +50,16 @@ def _series(series: Series, scope: int) -> dict[str, Any]:
         "side": series.side.value,
         "scope": scope,
         "line": series.line,
-        "x": [_short(value) for value in series.x],
-        "y": [_short(value) for value in series.y],
+        "x": [short(value) for value in series.x],
+        "y": [short(value) for value in series.y],
     }
     if series.band is not None:
-        found |= {"low": [_short(value) for value in series.band.low], "high": [_short(value) for value in series.band.high]}
+        found |= {"low": [short(value) for value in series.band.low], "high": [short(value) for value in series.band.high]}
     if series.calls is not None:
         found |= {
             "point": _coded(series.calls.point),
             "inputs": {name: _coded(values) for name, values in series.calls.inputs.items()},
-            "ratio": [None if value is None else _short(value) for value in series.calls.ratio],
+            "ratio": [None if value is None else short(value) for value in series.calls.ratio],
         }
     return found
 
@@ -73,7 +73,8 @@ def _coded(texts: Sequence[str]) -> list[Any]:
     return [distinct, [places[text] for text in texts]]
 
 
-def _short(value: float, digits: int = _DIGITS) -> float | int | None:
+def short(value: float, digits: int = _DIGITS) -> float | int | None:
+    """Return a value with so many digits, None where it is none."""
     if not math.isfinite(value):
         return None
     if value == round(value) and abs(value) < _LARGEST_WHOLE:

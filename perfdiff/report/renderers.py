@@ -7,12 +7,13 @@ from typing import Protocol
 
 from perfdiff.report import github, html, json_report, junit, markdown, openmetrics, sarif, terminal
 from perfdiff.report.document import Document
+from perfdiff.report.profiles import firefox, folded, pprof, speedscope
 
 
 class Renderer(Protocol):
-    """A format: a pure function from the document to text."""
+    """A format: a pure function from the document to text, or to the bytes of a file that is none."""
 
-    def __call__(self, document: Document, /) -> str:
+    def __call__(self, document: Document, /) -> str | bytes:
         """Return the whole report in this format."""
         ...
 
@@ -26,6 +27,12 @@ RENDERERS: Mapping[str, Renderer] = {
     "junit": junit.render,
     "github": github.render,
     "openmetrics": openmetrics.render,
+    "folded": folded.render,
+    "folded-base": folded.render_base,
+    "folded-head": folded.render_head,
+    "speedscope": speedscope.render,
+    "pprof": pprof.render,
+    "firefox": firefox.render,
 }
 
 # Formats that draw plots, and so need the samples when the document is built.

@@ -82,6 +82,12 @@ def call_tree(findings: Findings) -> CallTree | None:
     return CallTree(calls, min(0.0, *extras), max(0.0, *extras)) if calls else None
 
 
+def has_moved(finding: FunctionFinding, metric: str) -> bool:
+    """Return whether the sum of a metric over a run differs by more than runs vary by."""
+    compared = finding.metrics.get(metric)
+    return compared is not None and compared.total is not None and not compared.total.low <= 1 <= compared.total.high
+
+
 @dataclass(slots=True)
 class _Row:
     """A call's place in the tree; `first` where its callee has not been placed before."""
@@ -193,8 +199,7 @@ class _Pruning:
         return Extra(own, self._moved(function, "self_ns")), below
 
     def _moved(self, function: int, metric: str) -> bool:
-        found = self._known[function].metrics.get(metric)
-        return found is not None and found.total is not None and not found.total.low <= 1 <= found.total.high
+        return has_moved(self._known[function], metric)
 
     def _stands_out(self, call: Call) -> bool:
         return call.opened or call.rank is not None or (call.total.clear and abs(call.total.ns) >= self._seen_at_once)

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Set
 
 import numpy as np
 
-from perfdiff.analysis.callgraph import CallCost, CallEdge, CallGraph
+from perfdiff.analysis.callgraph import CallCost, CallEdge, CallGraph, OwnCounts
 from perfdiff.analysis.sums.ledger import Ledger
+from perfdiff.models.workcounter import work_counters
 from perfdiff.records.schema import Edges, Experiment, Floats, Ints, Side
 
 
-def call_graph(experiment: Experiment, ledger: Ledger) -> CallGraph:
-    """Return calls and times of one run of each workload point: medians over runs, added up over the points."""
+def call_graph(experiment: Experiment, ledger: Ledger, counted: Ledger | None = None) -> CallGraph:
+    """Return calls and times of one run of each workload point: medians over runs, added up over the points; work of `counted` runs."""
     times = [ledger.of_a_run(metric, side).tolist() for metric in ("self_ns", "wall_ns") for side in Side]
     costs = {function: CallCost(*each) for function, *each in zip(ledger.ids, *times, strict=True)}
     calls: dict[tuple[int, int], dict[Side, Floats]] = {}
@@ -27,7 +28,18 @@ def call_graph(experiment: Experiment, ledger: Ledger) -> CallGraph:
         for (caller, callee), sums in sorted(calls.items())
         if callee in ledger.place and (caller == 0 or caller in ledger.place)
     ]
-    return CallGraph(costs, tuple(edges))
+    base_ns, head_ns = (sum(ledger.books[point, side].cost_ns for point in ledger.points) for side in Side)
+    return CallGraph(costs, tuple(edges), (base_ns, head_ns) if ledger.points else None, _own_counts(counted) if counted else {})
+
+
+def _own_counts(counted: Ledger) -> dict[str, OwnCounts]:
+    counts = {}
+    for counter in (work.metric for work in work_counters(counted.metrics)):
+        sides = (counted.of_a_run(counter, side).tolist() for side in Side)
+        sums = [runs for book in counted.books.values() if (runs := book.sums(counter)) is not None]
+        exact = all((runs == runs[:1]).all() for runs in sums)
+        counts[counter] = OwnCounts(dict(zip(counted.ids, zip(*sides, strict=True), strict=True)), exact)
+    return counts
 
 
 def _typical_calls(edges: Edges, runs: Ints) -> dict[tuple[int, int], Floats]:

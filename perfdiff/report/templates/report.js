@@ -242,6 +242,198 @@
     }
   }
 
+  /** Frames within frames, each as wide as its share of the frame above. */
+  class FlameGraph {
+    constructor(section) {
+      this.data = JSON.parse(section.querySelector("script").textContent);
+      this.canvas = section.querySelector(".flames");
+      this.tip = section.querySelector(".tip");
+      this.chosen = section.querySelector(".chosen");
+      this.frames = [...section.querySelectorAll("svg.frame")];
+      this.row = this.data.shown;
+      this.by = "both";
+      this.zoomed = this.current = null;
+      for (const title of section.querySelectorAll("title")) title.remove(); // the tip tells more
+    }
+
+    /** Return values each with those of all frames within its frame. */
+    added(values) {
+      const sums = [...values], { above } = this.data;
+      for (let index = sums.length - 1; index >= 0; index--) if (above[index] !== null) sums[above[index]] += sums[index];
+      return sums;
+    }
+
+    /** Return what frames at the starts of threads have in all. */
+    whole(values) {
+      return values.reduce((sum, value, index) => sum + (this.data.above[index] === null ? value : 0), 0);
+    }
+
+    draw() {
+      const { above, frame, clear, own, names, strongest } = this.data;
+      const [base, head] = own[this.row];
+      this.sides = [this.added(base), this.added(head)];
+      this.wholes = this.sides.map((sums) => this.whole(sums));
+      const wide = this.added({ base, head, both: base.map((value, index) => Math.max(value, head[index])) }[this.by]);
+      const path = new Set();
+      for (let index = this.zoomed; index !== null; index = above[index]) path.add(index);
+      const all = this.whole(wide), next = new Map(), within = [];
+      this.pixels = [];
+      this.frames.forEach((element, index) => {
+        const over = above[index];
+        within[index] = this.zoomed === null || (over !== null && (over === this.zoomed || within[over]));
+        const whole = over === null ? all : wide[over];
+        const share = path.has(index) ? 1 : within[index] && whole > 0 ? wide[index] / whole : 0;
+        const start = path.has(index) ? 0 : next.get(over) ?? 0;
+        next.set(over, start + share);
+        this.pixels[index] = share * (over === null ? this.canvas.clientWidth : this.pixels[over]);
+        element.setAttribute("x", `${100 * start}%`);
+        element.setAttribute("width", `${100 * share}%`);
+        element.setAttribute("display", this.pixels[index] < 0.5 ? "none" : "inline");
+        const [box, ...bars] = element.querySelectorAll(":scope > rect");
+        bars.forEach((bar, side) => bar.setAttribute("width", `${clamped((100 * this.sides[side][index]) / (wide[index] || 1), 0, 100)}%`));
+        const more = head[index] - base[index], known = clear[frame[index]];
+        const told = known && known[this.row] && more !== 0;
+        box.setAttribute("class", !known ? "unknown" : !told ? "alike" : more > 0 ? "more" : "less");
+        box.setAttribute("fill-opacity", told ? strongest * Math.sqrt(Math.abs(more) / Math.max(...this.wholes)) : 1);
+        const text = element.querySelector(":scope > text");
+        text.textContent = (told ? (more > 0 ? "▲ " : "▼ ") : "") + names[frame[index]];
+        text.setAttribute("display", this.pixels[index] < 24 ? "none" : "inline");
+      });
+      this.cut();
+    }
+
+    /** Shorten names that do not fit, all measured before any is changed, as each measure after a change takes a layout. */
+    cut() {
+      const texts = this.frames.map((element) => element.querySelector(":scope > text"));
+      const lengths = texts.map((text) => (text.getAttribute("display") === "none" ? 0 : text.getComputedTextLength()));
+      texts.forEach((text, index) => {
+        const room = this.pixels[index] - 8;
+        if (lengths[index] === 0 || lengths[index] <= room) return;
+        text.textContent = `${text.textContent.slice(0, Math.max(Math.floor((text.textContent.length * room) / lengths[index]) - 1, 0))}…`;
+      });
+    }
+
+    /** Return what is known of a frame, as elements. */
+    said(index) {
+      const { names, places, quantities, own, frame } = this.data, { unit } = quantities[this.row];
+      const list = document.createElement("dl");
+      const add = (name, [base, head], share = "") => {
+        const more = head - base, sign = more > 0 ? "+" : "−";
+        const part = document.createElement("div");
+        const differs = more ? ` (${sign}${quantity(Math.abs(more), unit)})` : "";
+        part.append(said("dt", `${name} `), said("dd", `${quantity(base, unit)} → ${quantity(head, unit)}${differs}${share}`));
+        list.append(part);
+      };
+      const both = this.sides.map((sums) => sums[index]);
+      const shares = both.map((value, side) => `${significant((100 * value) / (this.wholes[side] || 1), 3)} %`);
+      add("with callees", both, `, ${shares.join(" → ")} of all`);
+      add("itself", own[this.row].map((values) => values[index]));
+      return [said("strong", names[frame[index]]), said("span", places[frame[index]], "place"), list];
+    }
+
+    /** Make a frame the one that keys start from, and tell of it with links to its function. */
+    choose(index) {
+      for (const element of this.canvas.querySelectorAll(".current")) element.classList.remove("current");
+      this.current = index;
+      this.frames[index].classList.add("current");
+      const { targets, lines, frame } = this.data, target = targets[frame[index]];
+      const link = (name, text) => Object.assign(said("a", text), { href: `#${name}` });
+      const links = target ? [link(target, "in detail"), ...(lines[frame[index]] ? [link(`${target}-lines`, "its lines")] : [])] : [];
+      this.chosen.replaceChildren(...this.said(index), ...links);
+    }
+
+    zoom(index) {
+      this.zoomed = index;
+      this.draw();
+    }
+
+    hover(event) {
+      const index = this.frames.indexOf(event.target.closest?.("svg.frame"));
+      this.tip.hidden = index < 0;
+      if (index < 0) return;
+      this.tip.replaceChildren(...this.said(index));
+      const box = this.canvas.getBoundingClientRect(), x = event.clientX - box.left;
+      const left = x < box.width / 2 ? x + 14 : x - this.tip.offsetWidth - 14;
+      this.tip.style.left = `${clamped(left, 0, Math.max(box.width - this.tip.offsetWidth, 0))}px`;
+      this.tip.style.top = `${event.clientY - box.top + 18}px`;
+    }
+
+    /** Go to another frame that is shown; return whether the key does something here. */
+    step(key) {
+      const { above } = this.data, at = this.current;
+      const beside = this.frames.map((_, index) => index).filter((index) => this.pixels[index] >= 0.5 && above[index] === (at === null ? null : above[at]));
+      const place = beside.indexOf(at);
+      const moves = {
+        ArrowRight: () => beside[place + 1],
+        ArrowLeft: () => beside[place - 1],
+        ArrowDown: () => (at === null ? beside[0] : above.findIndex((over, index) => over === at && this.pixels[index] >= 0.5)),
+        ArrowUp: () => above[at],
+        Home: () => this.frames.findIndex((_, index) => this.pixels[index] >= 0.5),
+      };
+      if (key === "Enter" && at !== null) this.zoom(at);
+      else if (key === "Escape") this.zoom(null);
+      else if (moves[key]) {
+        const to = moves[key]();
+        if (to >= 0) this.choose(to);
+      } else return false;
+      return true;
+    }
+
+    /** Mark the frames whose function or file has a text, and return what they are of both sides, those within each other once. */
+    find(text) {
+      const { names, places, frame, above } = this.data, inside = [];
+      this.canvas.classList.toggle("searched", Boolean(text));
+      const sums = [0, 0];
+      let count = 0;
+      this.frames.forEach((element, index) => {
+        const hit = Boolean(text) && `${names[frame[index]]} ${places[frame[index]]}`.toLowerCase().includes(text);
+        const over = above[index] !== null && inside[above[index]];
+        element.classList.toggle("hit", hit);
+        inside[index] = hit || over;
+        count += hit;
+        if (hit && !over) this.sides.forEach((values, side) => (sums[side] += values[index]));
+      });
+      const shares = sums.map((sum, side) => `${significant((100 * sum) / (this.wholes[side] || 1), 3)} %`);
+      return text ? `${count} of ${this.frames.length} frames, ${shares.join(" → ")} of all` : "";
+    }
+  }
+
+  const flames = document.getElementById("flame");
+  if (flames) {
+    const graph = new FlameGraph(flames), find = document.getElementById("find");
+    const search = () => (flames.querySelector("output[for=find]").textContent = graph.find(find.value.trim().toLowerCase()));
+    const press = (name, value) => {
+      for (const button of flames.querySelectorAll(`[data-${name}]`)) button.setAttribute("aria-pressed", String(button.dataset[name] === value));
+      graph.draw();
+      search();
+      if (graph.current !== null) graph.choose(graph.current);
+    };
+    for (const button of flames.querySelectorAll("[data-by]")) button.addEventListener("click", () => press("by", (graph.by = button.dataset.by)));
+    for (const button of flames.querySelectorAll("[data-quantity]")) {
+      button.addEventListener("click", () => {
+        graph.row = Number(button.dataset.quantity);
+        press("quantity", button.dataset.quantity);
+      });
+    }
+    find.addEventListener("input", search);
+    graph.canvas.tabIndex = 0;
+    graph.canvas.setAttribute("role", "application");
+    graph.canvas.setAttribute("aria-label", "Flame graph; the arrow keys go from one frame to the next, Enter widens one, Escape goes back");
+    graph.canvas.addEventListener("pointermove", (event) => graph.hover(event));
+    graph.canvas.addEventListener("pointerleave", () => (graph.tip.hidden = true));
+    graph.canvas.addEventListener("click", (event) => {
+      const index = graph.frames.indexOf(event.target.closest("svg.frame"));
+      if (index < 0) return;
+      graph.choose(index);
+      graph.zoom(index === graph.zoomed ? null : index);
+    });
+    graph.canvas.addEventListener("keydown", (event) => {
+      if (graph.step(event.key)) event.preventDefault();
+    });
+    new ResizeObserver(() => graph.draw()).observe(graph.canvas);
+    graph.draw();
+  }
+
   for (const button of document.querySelectorAll("[data-open]")) {
     button.setAttribute("aria-pressed", "false");
     const details = document.querySelectorAll(`${button.dataset.open} details`);
@@ -267,7 +459,7 @@
     document.querySelector("output[for=filter]").textContent = wanted ? `${left} of ${rows.length}` : "";
   });
 
-  // A link to a function that is folded away opens it.
+  // A link to a function that is folded away opens it; one to its lines does by itself.
   const reveal = () => {
     const details = document.getElementById(location.hash.slice(1))?.querySelector(":scope > details");
     if (details) details.open = true;
