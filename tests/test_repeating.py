@@ -22,6 +22,7 @@ from perfdiff.build.cache import BuildCache
 from perfdiff.build.holdings import BUILD
 from perfdiff.build.masquerade import FlagKind, Plain
 from perfdiff.build.recording import archive_words, included
+from perfdiff.build.repeatable import read_recipe
 from perfdiff.build.variants import BuildRequest, Instrumentation
 from perfdiff.collect.built.workshop import Workshop
 from perfdiff.config import BuildConfig
@@ -260,6 +261,44 @@ def test_a_variant_is_made_from_the_plain_build_and_is_what_its_own_build_would_
             files_of = [[str(command.file.relative_to(built.tree)) for command in built.commands] for built in (ours[side], theirs[side])]
             assert files_of[0] == files_of[1], phase
     assert (repeated.commands, afresh.commands) == (2, 10)
+
+
+@pytest.mark.parametrize(
+    ("used", "needed"),
+    [
+        ({"prog.copy"}, {"prog", "libtwice.a", "twice.o", "made.o", "main.o", "libsame.so", "out/main2.o"}),
+        ({"libsame.so"}, {"libsame.so", "out/main2.o"}),
+        ({"table", "size.h"}, {"table", "out/main2.o"}),
+        ({"size.h"}, {"prog", "libtwice.a", "twice.o", "made.o", "main.o", "libsame.so", "table", "out/main2.o"}),
+    ],
+)
+def test_what_runs_use_needs_what_it_is_made_of_and_what_nothing_was_seen_to_take(builds: Builds, used: set[str], needed: set[str]) -> None:
+    """An object that was moved away is taken by nobody who was seen."""
+    files = {"Makefile": LIBRARIES.replace("main2.o", "out/main2.o"), "table.c": TABLE}
+    built = builds(files, "make").plain[Side.HEAD]
+    tree, recipe = built.tree.resolve(), read_recipe(built.beside / BUILD)
+    outputs = {str(place.relative_to(tree)) for step in recipe.needed(tree, used) for place in recipe.places(step)[-1:]}
+    assert {name.removesuffix(".copy") for name in outputs} == needed
+
+
+def test_a_variant_is_made_of_what_runs_use_and_is_else_what_the_plain_build_is(builds: Builds) -> None:
+    rule = "two.so: twice.c\n\t$(CC) -fPIC -c -o own.o twice.c\n\t$(CC) -shared -o $@ own.o\n"
+    pair = builds({"Makefile": f"all: prog two.so\n{OBJECTS}{rule}"}, "make")
+    plain = pair.plain[Side.HEAD]
+    whole, part = (pair.variant(Phase.TIMED, **more)[Side.HEAD] for more in ({}, {"used": frozenset({"prog"})}))
+    assert whole.anew == part.anew == ""
+    assert whole.beside != part.beside, "they are two builds"
+
+    def probed(built: Built) -> set[str]:
+        return {name for name in ("twice.o", "own.o", "prog", "two.so") if b"pd_enter" in (built.tree / name).read_bytes()}
+
+    assert probed(whole) == {"twice.o", "own.o", "prog", "two.so"}
+    assert probed(part) == {"twice.o", "prog"}
+    own = [built.beside.name.encode() for built in (plain, part)]
+    assert (part.tree / "two.so").read_bytes() == (plain.tree / "two.so").read_bytes().replace(own[0], own[1])
+    assert printed(part.folder / "prog") == "42\n"
+    assert subprocess.run(["make", "-q"], cwd=part.tree, check=False).returncode == 0
+    assert len(part.commands) == len(whole.commands)
 
 
 def test_make_finds_nothing_to_do_in_a_variant_nor_another_mode(builds: Builds) -> None:

@@ -15,7 +15,8 @@ from perfdiff.records.schema import Note, Phase
 class Built:
     """A finished build: `tree` is its root, `folder` the project's folder in it, where the build ran and workloads run.
 
-    `uncounted` names what a counted or placed build had to leave plain.
+    `uncounted` names what a counted or placed build had to leave plain. `used` are the programs, libraries and objects, by their names in
+    the tree, that runs of a plain build open, where that is known.
     """
 
     variant: Phase
@@ -28,6 +29,7 @@ class Built:
     uncounted: tuple[Uncounted, ...] = ()
     links: tuple[Link, ...] = ()  # of a plain build
     anew: str = ""  # why a variant was not made from the plain build
+    used: frozenset[str] = frozenset()
 
     @property
     def beside(self) -> Path:

@@ -217,7 +217,7 @@ def _repeating(request: BuildRequest, asked: Instrumentation, environment: Mappi
     if request.fuzz_targets:
         raise UnrepeatableError("fuzz targets are linked to what it has built")
     started, origin = time.monotonic(), repeating.origin_of(plain.folder)
-    repeating.lay_out(plain.folder, origin, tree)
+    repeating.lay_out(plain.folder, origin, tree, plain.used)
     notes = tuple(Note(**note) for note in json.loads((plain.folder.parent / OUTCOME).read_text())["notes"])
     flags = Flags(header=asked.insert(tree) if asked.insert else None, runtime=asked.runtime, kind=asked.kind)
     masquerade = set_up_masquerade(folder / BUILD, tree, environment, flags, request.partner, request.earlier)
@@ -247,6 +247,7 @@ def _order(kind: FlagKind, plain: Plain, origin: Path, changed: tuple[str, ...])
         changed=changed,
         is_aligned=not is_placed,
         line_files=tuple(plain.line_files or ()),
+        used=tuple(sorted(plain.used)),
     )
 
 

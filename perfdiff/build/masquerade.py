@@ -50,12 +50,13 @@ class Plain:
     """The plain builds, whose objects serve where nothing is added to a unit: the masquerade's folders of this side's and the other's.
 
     Where there is no `other`, all units are compiled. `line_files` are the names of the files whose lines a placed build counts, None for
-    all.
+    all. `used` are the files of this side's tree that runs use of all that was built, none where that is not known.
     """
 
     folder: Path
     other: Path | None
     line_files: Collection[str] | None = None
+    used: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,6 +58,28 @@ class BuildRecipe:
 
     steps: tuple[BuildStep, ...]
     copies: Mapping[Path, tuple[Path, ...]]
+
+    def places(self, step: BuildStep) -> tuple[Path, ...]:
+        """Return where the output of a step lies: its own place, and its copies."""
+        return (step.output, *self.copies.get(step.output, ()))
+
+    def needed(self, tree: Path, used: Collection[str]) -> tuple[BuildStep, ...]:
+        """Return the steps that make files of a tree which are `used`, by their names in it, or what these are made of; all for none.
+
+        A step is left out only if it links something that is not used, or if all takers of its output that were seen are left out: where
+        nothing is seen to take it, it stays.
+        """
+        places = {tree / name for name in used}
+        if places.isdisjoint(path for step in self.steps for path in self.places(step)):
+            return self.steps
+        is_needed, later = dict[str, bool](), list[tuple[BuildStep, frozenset[Path]]]()
+        for step in reversed(self.steps):  # whoever takes an output began after it
+            own = self.places(step)
+            takers = [is_needed[taker.record] for taker, inputs in later if _takes(taker, inputs, step, own)]
+            is_needed[step.record] = not places.isdisjoint(own) or any(takers) or not (takers or step.is_link)
+            if not step.is_compile:
+                later.append((step, frozenset(step.inputs)))
+        return tuple(step for step in self.steps if is_needed[step.record])
 
 
 def write_recipe(build: Path, tree: Path) -> None:
@@ -219,6 +241,20 @@ class _Ending:
                 raise UnrepeatableError(f"a file is named after the tree: {name.name}")
             if path.name == _NINJA and _is_in_commands(own, path):
                 raise UnrepeatableError("ninja knows commands, which name the tree, by digests")
+
+
+def _takes(step: BuildStep, inputs: Set[Path], maker: BuildStep, places: Sequence[Path]) -> bool:
+    """Return whether a step of these inputs may take what the `maker` made, which lies at these places: a word of it may mean a library."""
+    if step.output == maker.output or not inputs.isdisjoint(places):
+        return step.output != maker.output
+    if maker.is_compile:
+        return False
+    names = [path.name for path in places]
+    return any(
+        word.startswith("@") or (word.startswith("-l") and name.startswith(f"lib{word[2:]}.")) or name in word
+        for word in step.arguments
+        for name in names
+    )
 
 
 def _from_its_beginning(steps: Sequence[BuildStep]) -> Sequence[BuildStep]:

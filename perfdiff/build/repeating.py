@@ -34,7 +34,7 @@ class RepeatOrder:
     """What a variant's build is made from: records and tree of the plain build, and the other side's records where objects of both serve.
 
     `changed` are the files of the tree that are not as the plain build has them. Of units that serve as they are, the code `is_aligned`
-    anew, and none has text of a file whose name ends in one of `line_files`.
+    anew, and none has text of a file whose name ends in one of `line_files`. Where `used` names what runs use, nothing else is made again.
     """
 
     plain: str
@@ -43,6 +43,7 @@ class RepeatOrder:
     changed: tuple[str, ...]
     is_aligned: bool
     line_files: tuple[str, ...] = ()
+    used: tuple[str, ...] = ()
 
 
 def origin_of(plain: Path) -> Path:
@@ -56,13 +57,16 @@ def origin_of(plain: Path) -> Path:
     return tree
 
 
-def lay_out(plain: Path, origin: Path, tree: Path) -> None:
-    """Write a copy of a plain build's tree, which is in `origin`, but for what its steps make; raise UnrepeatableError, OSError."""
+def lay_out(plain: Path, origin: Path, tree: Path, used: Collection[str] = ()) -> None:
+    """Write a copy of a plain build's tree, which is in `origin`, but for what its steps make; raise UnrepeatableError, OSError.
+
+    Where `used` names what runs use, what is not made again for that is copied as well.
+    """
     recipe, names = read_recipe(plain), _names(plain, tree)
     if names[0] == names[1] or len(names[0]) != len(names[1]):
         raise UnrepeatableError("the names of both trees have different lengths")
     own = (plain.parent / tree.name).resolve()
-    outputs = {path for step in recipe.steps for path in (step.output, *recipe.copies.get(step.output, ()))}
+    outputs = {path for step in recipe.needed(own, used) for path in recipe.places(step)}
     for place, folders, names_of_files in os.walk(origin):
         to = tree / Path(place).relative_to(origin)
         to.mkdir(parents=True, exist_ok=True)
@@ -85,7 +89,7 @@ def write_order(folder: Path, order: RepeatOrder) -> None:
 def main(folder: Path) -> int:
     """Make the variant; return the exit status of the step that failed, or 0."""
     content = json.loads((folder / ORDER).read_text(encoding="utf-8"))
-    order = RepeatOrder(**{**content, "changed": tuple(content["changed"]), "line_files": tuple(content["line_files"])})
+    order = RepeatOrder(**{**content, **{name: tuple(content[name]) for name in ("changed", "line_files", "used")}})
     plain, tree = Path(order.plain), folder.parent / "source"
     recipe = read_recipe(plain, moved=_names(plain, tree))
     with temporary.folder() as room:
@@ -108,7 +112,7 @@ class _Repetition:
 
     def run(self) -> int:
         """Do all steps; those that compile at the same time, others not before those have ended that had ended then."""
-        steps = self.recipe.steps
+        steps = self.recipe.needed(self.tree, self.order.used)
         self._keep_calls({file.name for file in (self.plain / "calls").glob("*.json")} - {step.call for step in steps})
         with ThreadPoolExecutor(_most_at_once(steps)) as pool:
             compiles = {pool.submit(self._do, step): step for step in steps if step.is_compile}

@@ -98,6 +98,11 @@ def keyed(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: environment[name] for name in _KEYED if name in environment}
 
 
+def _of_plain(plain: Plain) -> tuple[str, ...]:
+    """Return what says which units of a variant are made anew beside the plain build's."""
+    return (*sorted(plain.line_files or ()), *(f"used: {name}" for name in sorted(plain.used)))
+
+
 def build_key(request: BuildRequest, compilers: str, cache: Path) -> str:
     """Return 32 hexadecimal digits for everything that the result depends on.
 
@@ -117,7 +122,7 @@ def build_key(request: BuildRequest, compilers: str, cache: Path) -> str:
         *((instrumentation.digest, str(instrumentation.runtime)) if instrumentation else ("", "")),
         *((request.workplace.identity,) if request.workplace else ()),
         *((instrumentation.kind,) if instrumentation and instrumentation.kind is not FlagKind.PROBED else ()),
-        *(sorted(instrumentation.plain.line_files or ()) if instrumentation and instrumentation.plain else ()),
+        *(_of_plain(instrumentation.plain) if instrumentation and instrumentation.plain else ()),
         *(f"{name}={value}" for name, value in keyed(request.environment).items()),
     ]
     digest = hashlib.sha256()

@@ -15,7 +15,7 @@ from perfdiff.collect.counts import counting
 from perfdiff.collect.runs import caveats, workloads
 from perfdiff.collect.runs.collector import Collector
 from perfdiff.errors import BuildError, NothingCalledError, RunFailedError, TooLittleTimeError
-from perfdiff.measuring import coverage, linecounts, longruns, unaltered, variants
+from perfdiff.measuring import coverage, executables, linecounts, longruns, unaltered, variants
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.calls import FIRST_LOOK, TimedCalls
 from perfdiff.measuring.counts import CountedRuns, CountsOfRuns
@@ -91,6 +91,11 @@ class Rounds:
     def compare_whole_runs(self) -> None:
         """Run the plain builds in pairs until every point is decided, or patience ends: called again, it goes on where it ended."""
         self._pairs.make(self.runs)
+
+    def look_what_runs_use(self) -> None:
+        """Look which programs and libraries runs use, before builds with probes or counters are made of these alone."""
+        if not self.are_answered:
+            self.site = executables.with_used(self.bench, self.site, self.runs)
 
     @property
     def hang_on_whole_runs(self) -> bool:

@@ -77,8 +77,9 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The recipe of timed builds, for this machine or another one that has the same plain builds."""
+    """The recipe of timed builds, for this machine or another one that has the same plain builds, of which runs use what is `used`."""
 
     probes: Probes
     modes: Mapping[int, plan.Entry]
     steering: Mapping[str, str]
+    used: frozenset[str] = frozenset()

@@ -78,6 +78,7 @@ def _gather(bench: Bench, rounds: Rounds) -> None:
         if bench.request.config.measure.fast:
             _end_with_whole_runs(rounds)
             return
+        rounds.look_what_runs_use()
         rounds.count_all()
     if not rounds.are_answered:
         rounds.locate()

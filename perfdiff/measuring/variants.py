@@ -29,13 +29,13 @@ def recipe(bench: Bench, site: Site) -> Recipe:
     """Return what builds of all sides with the chosen probes are made of."""
     probes = {side: site.subjects.timed_probes(side, site.selection.choices) for side in bench.sides}
     modes = {choice.id: choice.entry for choice in site.selection.choices}
-    return Recipe(probes, modes, site.steering)
+    return Recipe(probes, modes, site.steering, next(iter(site.plain.values())).used)
 
 
 def followed(bench: Bench, recipe: Recipe, site: Site) -> Variant:
     """Build all sides by a recipe; raise BuildError."""
     workshop, probes = bench.workshop, recipe.probes
-    built = workshop.probed(Phase.TIMED, probes, site.plain)
+    built = workshop.probed(Phase.TIMED, probes, {side: replace(plain, used=recipe.used) for side, plain in site.plain.items()})
     targets = workshop.targets(Phase.TIMED, built, recipe.modes, probes, recipe.steering)
     return Variant(probes, targets, built, skipped=dropped(built, probes))
 

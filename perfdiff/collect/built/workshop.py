@@ -201,7 +201,7 @@ def dropped(built: Mapping[Side, Built], probes: Probes) -> tuple[Skipped, ...]:
 def _plain(side: Side, plain: Mapping[Side, Built], line_files: Collection[str] | None = None) -> Plain:
     """Return where the plain builds of a side, and of the other if there is one, were recorded."""
     other = next((built.beside / BUILD for other, built in plain.items() if other is not side), None)
-    return Plain(plain[side].beside / BUILD, other, line_files)
+    return Plain(plain[side].beside / BUILD, other, line_files, plain[side].used)
 
 
 def _compiler(built: Built) -> str:
