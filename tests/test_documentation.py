@@ -154,10 +154,10 @@ def test_a_dead_link_would_be_seen() -> None:
 
 def test_pages_that_sources_and_scripts_name_exist() -> None:
     files = [path for folder in ("perfdiff", "scripts") for path in (ROOT / folder).rglob("*") if path.suffix in {".py", ".c", ".h", ""}]
-    texts = {path.name: path.read_text(encoding="utf-8", errors="replace") for path in files if path.is_file()}
-    named = [(name, page) for name, text in texts.items() for page in re.findall(r"\bdocs/[a-z0-9/-]+\.md\b", text)]
+    texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in files if path.is_file()}
+    named = [(path, page) for path, text in texts.items() for page in re.findall(r"\bdocs/[a-z0-9/-]+\.md\b", text)]
     assert len(named) > 10
-    assert [(name, page) for name, page in named if not (ROOT / page).is_file()] == []
+    assert [(path, page) for path, page in named if not (ROOT / page).is_file()] == []
 
 
 def test_pages_that_are_read_first_are_short() -> None:
