@@ -142,7 +142,7 @@ def dead_links(text: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
 def test_links_of_pages_outside_of_the_site_hold(name: str) -> None:
     assert dead_links((ROOT / name).read_text(encoding="utf-8")) == []
 
