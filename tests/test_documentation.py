@@ -26,6 +26,8 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 OURS = re.compile(
     r"(?:perfdiff|scripts|tests|fixtures|docs)/[a-z0-9_./-]+|[a-z0-9_]+(?:/[a-z0-9_]+)+\.(?:py|c|h)"
 )  # of what is cited by its path
+MOST_LINES = 150  # of a page that is read first
+MOST_WORDS = 3_500  # of the roadmap
 THEIRS = {"benchmarks/hostile.py", "benchmarks/read.py", "perf/array.c", "corpus/a.c", "fuzz/parse.c"}  # files of the examples' projects
 
 
@@ -124,6 +126,46 @@ def test_a_dead_file_or_key_would_be_seen() -> None:
     )
     assert missing_files(text) == ["perfdiff/no_such.py", "sums/no_such.py"]
     assert unknown_keys(text) == ["measure.bugdet_s", "compare.frd"]
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
+def dead_links(text: str) -> list[str]:
+    """Return the links of a page at the top of the repository whose file, or whose heading in it, is not there."""
+    links = [link.partition("#")[::2] for link in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", text)) if "://" not in link]
+    return [
+        f"{path}#{heading}" for path, heading in links if not (ROOT / path).exists() or (heading and heading not in anchors(ROOT / path))
+    ]
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_of_pages_outside_of_the_site_hold(name: str) -> None:
+    assert dead_links((ROOT / name).read_text(encoding="utf-8")) == []
+
+
+def test_a_dead_link_would_be_seen() -> None:
+    text = "[a](docs/report.md#peak-memory) [b](docs/report.md#no-such) [c](docs/no-such.md) [d](docs/howto/) [e](https://example.org/x)"
+    assert dead_links(text) == ["docs/report.md#no-such", "docs/no-such.md#"]
+
+
+def test_pages_that_sources_and_scripts_name_exist() -> None:
+    files = [path for folder in ("perfdiff", "scripts") for path in (ROOT / folder).rglob("*") if path.suffix in {".py", ".c", ".h", ""}]
+    texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in files if path.is_file()}
+    named = [(path, page) for path, text in texts.items() for page in re.findall(r"\bdocs/[a-z0-9/-]+\.md\b", text)]
+    assert len(named) > 10
+    assert [(path, page) for path, page in named if not (ROOT / page).is_file()] == []
+
+
+def test_pages_that_are_read_first_are_short() -> None:
+    lines = {name: (ROOT / name).read_text(encoding="utf-8").count("\n") for name in ("README.md", "docs/figures.md", "docs/accuracy.md")}
+    assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}, "what is behind a figure belongs to docs/studies"
+    assert len((ROOT / "docs" / "roadmap.md").read_text(encoding="utf-8").split()) <= MOST_WORDS, (
+        "what was tried belongs to docs/studies/tried.md"
+    )
 
 
 def test_the_reference_is_what_the_commands_say_of_themselves() -> None:

@@ -44,7 +44,7 @@ def sample(features: int = 0, branches: int = 0, *, reservoir: int = 1000, perio
 
 
 def probe(number: int, *readers: str) -> str:
-    """Return a probe's macro in the form of `docs/architecture.md`."""
+    """Return a probe's macro in the form of `docs/architecture/probes.md`."""
     read = ", ".join([*readers, "pd_start(&pd_frame_)"])
     return f"#define PD_{number} PD_FRAME({number}); int pd_probe_ __attribute__((unused)) = PD_ENTER({number}) ? ({read}) : 0;\n"
 

@@ -45,7 +45,7 @@ class FeaturePlan:
     """A feature of a function's input, and how it is read.
 
     `expression` is in the terms of the pack that planned it: for C a complete call of a `pd_*` reader that fills one cell, with the cell's
-    number left as `{cell}` (see `docs/architecture.md`, the probe's text).
+    number left as `{cell}` (see `docs/architecture/probes.md`, the probe's text).
     """
 
     name: str  # as a programmer writes it: `n`, `list->size`, `this->count`, `strlen(path)`

@@ -1,4 +1,4 @@
-"""The plan file that tells a probed process what each of its probes does (format: `docs/architecture.md`)."""
+"""The plan file that tells a probed process what each of its probes does (format: `docs/architecture/records.md`)."""
 
 from __future__ import annotations
 

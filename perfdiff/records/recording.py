@@ -1,4 +1,4 @@
-"""The recording of one probed process, as the runtime leaves it on disk (see `docs/architecture.md`).
+"""The recording of one probed process, as the runtime leaves it on disk (see `docs/architecture/records.md`).
 
 Whatever the file holds, reading ends in a `Recording` or a `RecordingError` that names the byte, and takes memory in
 proportion to the file. A process that was killed leaves a recording that is read as far as it is whole.

@@ -1,4 +1,4 @@
-"""The blocks of a recording's file, checked byte by byte (layout: `docs/architecture.md`, the recording)."""
+"""The blocks of a recording's file, checked byte by byte (layout: `docs/architecture/records.md`, the recording)."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ BEARABLE = 4.0  # of a run's CPU time: what a function may add that is measured 
 STRETCH = 0.10
 MOST = 0.25  # … and by so much only for suspects with long calls: what is folded of these is not short, but what was to be told
 LONG = 10.0  # probes: a call that lasts as long is told to a tenth, though a probe took twice what it is known to take
-START_NS = 0.8e6  # at most, what the runtime takes to start in a process (docs/figures.md): who takes less hardly makes a short run longer
+START_NS = 0.8e6  # at most, what the runtime takes to start in a process (docs/studies/probes.md): less hardly makes a short run longer
 
 
 class Rate(NamedTuple):

@@ -18,7 +18,7 @@ STAMPS_SHARE = 0.5
 STAMPS_NS = 50e6
 LEAST_TIMED = 1000.0  # calls of a function that are timed in any case: they tell a mean whose calls differ as much as it to 3 %
 MOST_INNER = 0xFFFF  # the plan file has 16 bits for it
-JUMP_NS = 12e6  # the longest that a call was seen to seem longer than it was (docs/architecture.md)
+JUMP_NS = 12e6  # the longest that a call was seen to seem longer than it was (docs/architecture/records.md)
 
 Cell = tuple[int, Side]  # a point on one side
 

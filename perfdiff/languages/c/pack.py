@@ -54,7 +54,8 @@ class C(Compiled):
 
     def probe_costs(self, built: PlainBuild) -> ProbeCosts:
         """Return what a call costs in real programs, two to four times what it does in a loop of `scripts/bench probe`: caches are shared
-        with the program there, branches are harder to foretell, and callees are not inlined (docs/figures.md). What passes costs no more.
+        with the program there, branches are harder to foretell, and callees are not inlined (docs/studies/probes.md). What passes costs no
+        more.
         """
         return ProbeCosts(timed_ns=60.0, counted_ns=40.0, passed_ns=1.5, marked_ns=25.0)
 

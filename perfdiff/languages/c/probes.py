@@ -1,6 +1,6 @@
 """Probes as text: a macro behind the `{` of a body, one around each watched condition, and the header that defines them.
 
-See `docs/architecture.md`, "The probe's text".
+See `docs/architecture/probes.md`, "The probe's text".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The C text of a feature: one call of a `pd_*` reader, with the cell's number left as `{cell}` (see `docs/architecture.md`)."""
+"""The C text of a feature: one call of a `pd_*` reader, with the cell's number left as `{cell}` (see `docs/architecture/probes.md`)."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from perfdiff.languages.protocol import (
 from perfdiff.records.schema import Note, Phase
 
 # Half as much again as `scripts/bench java_probe` measures in a loop of its own, as a method with a probe may no longer be inlined in
-# programs, and the caches are theirs (docs/figures.md).
+# programs, and the caches are theirs (docs/studies/probes.md).
 _COSTS = ProbeCosts(timed_ns=100.0, counted_ns=50.0, passed_ns=21.0)
 
 
@@ -49,7 +49,7 @@ class Java(Language):
 
     name = "java"
     counts = True
-    slowdown = 4.0  # 1.1 to 2.6 times for four of six programs, 5.5 and 6.8 for two that are calls of some ns (docs/figures.md)
+    slowdown = 4.0  # 1.1 to 2.6 times for four of six programs, 5.5 and 6.8 for two that are calls of some ns (docs/studies/counting.md)
 
     def __init__(self, config: JavaConfig, around: Surroundings, build: str = "") -> None:
         self._build = build

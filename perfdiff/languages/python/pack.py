@@ -37,7 +37,7 @@ from perfdiff.records.schema import Note, Phase
 _LEAVING = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": ""}
 _DRIVER = Path(__file__).parent / "benchmarks"
 _MONITORED = (3, 12)  # the first version whose own monitoring the probes use; in older ones they are an evaluator of frames
-# About twice what `scripts/bench python_probe` measures in a loop of its own, as it is in programs (docs/figures.md).
+# About twice what `scripts/bench python_probe` measures in a loop of its own, as it is in programs (docs/studies/probes.md).
 _EVALUATED = ProbeCosts(timed_ns=90.0, counted_ns=35.0, passed_ns=4.0)
 _FOLLOWED = ProbeCosts(timed_ns=170.0, counted_ns=120.0, passed_ns=100.0, branch_ns=80.0)
 

@@ -2,7 +2,7 @@
  * perfdiff's probe: the part of the runtime that stands in the probed program.
  *
  * Included ahead of every translation unit, whatever its dialect, so it includes nothing, declares little, and keeps to
- * names that begin with pd_ or PD_. docs/architecture.md has the interface; the rest is in libperfdiff.
+ * names that begin with pd_ or PD_. docs/architecture/probes.md has the interface; the rest is in libperfdiff.
  */
 #ifndef PERFDIFF_PROBE_H
 #define PERFDIFF_PROBE_H

@@ -1,4 +1,4 @@
-/* The recording of a process, as it lies in its file. docs/architecture.md describes it; perfdiff/records/recording.py reads it. */
+/* The recording of a process, as it lies in its file. docs/architecture/records.md describes it; perfdiff/records/recording.py reads it. */
 #ifndef PD_RECORDING_H
 #define PD_RECORDING_H
 
