@@ -193,6 +193,7 @@ def gathered(of: Known, studies: Sequence[Study], lines: MatchedLines | None = N
         experiment.ended_by,
         experiment.uncompared,
         repeating(attribution, of.ledger, config),
+        experiment.compared,
     )
     return Gathered(cases, q_values, own, attribution, of.counted, of.runs, evidence, Machines(of.names, _q_of_machines(studies)))
 

@@ -81,6 +81,7 @@ WORDINGS: Mapping[str, Wording] = {
     "unfelt-regression": "Regression of a function, not of the program ({excluded}): {guilty}{elsewhere}",
     "points-differ": _points_differ,
     "endless-on-head": _endless_on_head,
+    "slower-command": "Regression: {takes}{elsewhere}",
     "not-located": "Regression, not located: {takes}; {reasons:joined}",
     "files-differ": _files_differ,
     "no-call-explains": "no single call explains it{likely}",
