@@ -184,7 +184,8 @@ def _no_function_slower(program: Program) -> Claim | None:
     if program.of(Verdict.INCONCLUSIVE) or program.evidence.repeating:
         return None
     suspects = sum(each.info.change.is_suspect for each in program.functions)
-    looked_at = claim("none-slower", compared=suspects) if suspects else claim("nothing-changed-ran")
+    of_results = claim("no-benchmark-slower", compared=suspects) if program.evidence.compared is Compared.RESULTS else None
+    looked_at = of_results or (claim("none-slower", compared=suspects) if suspects else claim("nothing-changed-ran"))
     return _no_regression(program, looked_at, _beside(program.excluded))
 
 

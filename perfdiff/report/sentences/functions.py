@@ -62,6 +62,10 @@ WORDINGS: Mapping[str, Wording] = {
     "excluded-without-probes": (
         "whole runs without probes exclude what it seems to add, though runs with them take as much longer: its probes may"
     ),
+    "may-be-drift": (
+        "it takes {ratio:interval} the time, and what is measured one after the other may differ by {drift:whole-percent} though nothing "
+        "changed: give a folder of results for each side, four files or more made in turn, or let perfdiff make the runs"
+    ),
     "may-be-layout": (
         "a call takes {ratio:ratio} as long, which another layout of the same instructions may make: counts do not explain it, "
         f"and whole runs without probes are not slower: {_MORE_TIME_THERE}"

@@ -99,6 +99,7 @@ WORDINGS: Mapping[str, Wording] = {
     "excluded": _excluded,
     "excluded-by-runs": "; whole runs exclude {ratio:slow-downs}",
     "none-slower": _none_slower,
+    "no-benchmark-slower": "{compared:count} benchmarks compared, none is slower by more than the threshold",
     "undecided": "Inconclusive{excluded:?, with {excluded:slow-downs} excluded}: {why}",
     "made-by-places": "{takes}, but counts say that no work was added: the place of code in memory may make that",
     "runs-take": "whole runs at {point} take {ratio:interval} the {cost} ({pairs} pairs)",
