@@ -15,6 +15,7 @@ from perfdiff.analysis.findings import PointStanding, Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.doubt import doubted, shown_with_probes
+from perfdiff.analysis.verdicts.drift import may_be_drift
 from perfdiff.analysis.verdicts.proof import proved_by_counts
 from perfdiff.analysis.verdicts.rules import Decision, Reason, Rule, decided
 from perfdiff.analysis.verdicts.unchanged import UNCHANGED
@@ -87,13 +88,8 @@ def _saving(case: Case) -> Guilt | None:
 
 
 def _may_be_drift(case: Case) -> Claim | None:
-    """Say that a benchmark is slower or faster by no more than times differ by from one session to the next."""
-    own = case.study.comparisons.get("self_ns")
-    if not case.drift or own is None or own.ratio is None or (_undisputed(case) is None and _saving(case) is None):
-        return None
-    if own.ratio.low > 1 + case.drift or own.ratio.high < 1 / (1 + case.drift):
-        return None
-    return claim("may-be-drift", ratio=own.ratio.figures, drift=case.drift)
+    differs = _undisputed(case) is not None or _saving(case) is not None
+    return may_be_drift(case) if differs else None
 
 
 def _moved_to_caller(case: Case) -> Claim | None:
@@ -165,7 +161,7 @@ RULES: tuple[Rule[Case], ...] = (
     Rule("not-timed", Verdict.INCONCLUSIVE, "changed, no call was timed, and nothing else answers?", _not_timed),
     Rule("answered-without-calls", Verdict.UNCHANGED, "no call was timed, as whole runs and counts answer?", _answered_without_calls),
     Rule("loads-little", Verdict.UNCHANGED, "loads a part of the program once, for little more?", _loads_little),
-    Rule("may-be-drift", Verdict.INCONCLUSIVE, "measured one after the other, and differs by no more than days do?", _may_be_drift),
+    Rule("may-be-drift", Verdict.INCONCLUSIVE, "measured one after the other, and may the machine make the difference?", _may_be_drift),
     Rule(ADDS_TIME, Verdict.REGRESSION, "does its change add time that counts, with nothing against it?", _adds_time),
     Rule("allocates-more", Verdict.REGRESSION, "changed, and makes the run allocate more?", _allocates_more),
     Rule("counts-prove", Verdict.REGRESSION, "changed, and do exact counts prove that it takes more?", proved_by_counts),

@@ -40,6 +40,7 @@ from perfdiff.records.schema import (
     Workload,
 )
 
+MOST_FILES = 1000  # of a side
 MOST_RUNS = 20  # that the repetitions of one process make: intervals of more are hardly narrower, and of less correlated ones wrong
 _SHOWN = 3  # names that a sentence lists before it only counts
 _UNTOLD = "not told by results"
@@ -49,11 +50,11 @@ Place = tuple[str, tuple[tuple[str, Value], ...]]  # a benchmark with its parame
 
 @dataclass(frozen=True, slots=True)
 class _PointRuns:
-    """A benchmark at one point on one side: the ns of each of its runs, and what its file lacks."""
+    """A benchmark at one point on one side: the ns of its runs, what its file lacks, and the numbers of files, where each run is one."""
 
     ns: tuple[float, ...]
     lacks: str
-    sessions: bool = False  # whether each run is a file of its own
+    files: tuple[int, ...] = ()
 
 
 def from_results(sides: Mapping[Side, Sequence[ToolResults]], names: Mapping[Side, str]) -> Recorded:
@@ -96,19 +97,21 @@ def from_results(sides: Mapping[Side, Sequence[ToolResults]], names: Mapping[Sid
 
 
 def _measured(sessions: Sequence[ToolResults]) -> dict[Place, _PointRuns]:
-    """Return what sessions of one side measured, by benchmark and parameters."""
-    places: dict[Place, list[BenchmarkSeries]] = {}
-    for series in (series for session in sessions for series in session.series):
-        places.setdefault((series.name, tuple(sorted(series.parameters.items()))), []).append(series)
-    return {place: _of_parts(parts) for place, parts in places.items()}
+    """Return what files of one side hold, by benchmark and parameters."""
+    places: dict[Place, dict[int, BenchmarkSeries]] = {}
+    for number, session in enumerate(sessions):
+        for series in session.series:
+            places.setdefault((series.name, tuple(sorted(series.parameters.items()))), {})[number] = series
+    return {place: _of_files(parts) for place, parts in places.items()}
 
 
-def _of_parts(parts: Sequence[BenchmarkSeries]) -> _PointRuns:
-    """Return the runs that series of one place make: several files, several processes, or stretches of one's repetitions."""
-    lacks = next((part.lacks for part in parts if part.lacks), "")
+def _of_files(parts: Mapping[int, BenchmarkSeries]) -> _PointRuns:
+    """Return the runs that one place has in files by their numbers: these, or processes, or stretches of the repetitions of one."""
+    lacks = next((part.lacks for part in parts.values() if part.lacks), "")
     if len(parts) >= RUNS_FOR_TIME:
-        return _PointRuns(tuple(statistics.fmean(ns for process in part.processes for ns in process) for part in parts), "", sessions=True)
-    processes = [process for part in parts for process in part.processes if process]
+        means = (statistics.fmean(ns for process in part.processes for ns in process) for part in parts.values())
+        return _PointRuns(tuple(means), "", tuple(parts))
+    processes = [process for part in parts.values() for process in part.processes if process]
     if len(processes) >= RUNS_FOR_TIME:
         return _PointRuns(tuple(map(statistics.fmean, processes)), lacks)
     return _PointRuns(tuple(ns for process in processes for ns in _stretches(process)), lacks)
@@ -131,17 +134,19 @@ def _by_the_only_name(base: Mapping[Place, _PointRuns], head: Mapping[Place, _Po
 def _recorded(
     points: Mapping[Place, int], functions: Mapping[str, int], measured: Mapping[Side, Mapping[Place, _PointRuns]]
 ) -> tuple[tuple[Run, ...], list[SampleTable]]:
-    """Return all runs, of which no two sides share a block, and a table of each function and side with a call a run."""
+    """Return all runs, of which those of one file share a block and those of two sides never, and a table of each function and side."""
     runs: list[Run] = []
     tables: list[SampleTable] = []
     for name, function in functions.items():
         own = [place for place in points if place[0] == name]
-        for side, places in measured.items():
+        for number, (side, places) in enumerate(measured.items()):
             first = len(runs)
             rows = [(place, ns) for place in own for ns in places[place].ns]
-            sessions = [session if places[place].sessions else 0 for place in own for session in range(len(places[place].ns))]
-            for (place, ns), session in zip(rows, sessions, strict=True):
-                runs.append(Run(len(runs), Phase.TIMED, points[place], side, len(runs), ns, ns, math.nan, None, None, "", layout=session))
+            files = [file for place in own for file in places[place].files or [None] * len(places[place].ns)]
+            for (place, ns), file in zip(rows, files, strict=True):
+                block = len(Side) * MOST_FILES + len(runs) if file is None else number * MOST_FILES + file
+                run = Run(len(runs), Phase.TIMED, points[place], side, block, ns, ns, math.nan, None, None, "", layout=file or 0)
+                runs.append(run)
             tables.append(_table(function, side, rows, _features(own), runs[first:]))
     return tuple(runs), tables
 

@@ -10,10 +10,10 @@ from typing import Any
 from perfdiff.errors import RecordingError, UsageError
 from perfdiff.records import bounds
 from perfdiff.records.results import asvresults, gobench, googlebenchmark, hyperfine, jmh, phpbench, pytestbenchmark
+from perfdiff.records.results.experiment import MOST_FILES
 from perfdiff.records.results.series import BenchmarkSeries, ToolResults
 
 LARGEST_BYTES = 256_000_000
-MOST_FILES = 1000
 _JSON: Sequence[Callable[[Any], ToolResults | None]] = (
     googlebenchmark.read,
     pytestbenchmark.read,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 NANOSECONDS: Mapping[str, float] = {
     "ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9, "m": 6e10, "min": 6e10, "h": 3.6e12, "hr": 3.6e12, "day": 8.64e13
 }  # fmt: skip
+LONGEST_NS = 1e18  # thirty years
 _NUMBER = re.compile(r"[+-]?(?:\d{1,18}(?:\.\d{1,18})?|\.\d{1,18})(?:[eE][+-]?\d{1,2})?")
 
 Value = float | str
@@ -30,7 +31,7 @@ class BenchmarkSeries:
     def __post_init__(self) -> None:
         if not self.name or not any(self.processes):
             raise ValueError(f"benchmark '{self.name}' has no name or no times")
-        if not all(math.isfinite(ns) and ns >= 0 for process in self.processes for ns in process):
+        if not all(0 <= ns <= LONGEST_NS for process in self.processes for ns in process):
             raise ValueError(f"benchmark '{self.name}' has a time that is no time")
 
     @property
