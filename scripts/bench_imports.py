@@ -119,6 +119,9 @@ int main(int argc, char **argv) {
 """
 
 
+Pair = Callable[[Path, float], tuple[Path, Path, set[str]]]
+
+
 @dataclass(frozen=True, slots=True)
 class Tool:
     """A tool: how it measures base and head, whose planted benchmark does so many times the work, and what it then says is slower.
@@ -128,7 +131,7 @@ class Tool:
 
     name: str
     own: str
-    pair: Callable[[Path, float], tuple[Path, Path, set[str]]]
+    pair: Pair
 
 
 def run(*words: object, cwd: Path, factor: float = 1.0, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -137,7 +140,7 @@ def run(*words: object, cwd: Path, factor: float = 1.0, check: bool = True) -> s
     return subprocess.run(list(map(str, words)), cwd=cwd, env=environment, check=check, capture_output=True, text=True)
 
 
-def google(folder: Path, factor: float, repetitions: str = "10") -> tuple[Path, Path, set[str]]:
+def google(folder: Path, factor: float) -> tuple[Path, Path, set[str]]:
     files = []
     for side, own in (("base", 1.0), ("head", factor)):
         program = folder.parent / f"google-{own}"
@@ -146,7 +149,7 @@ def google(folder: Path, factor: float, repetitions: str = "10") -> tuple[Path, 
             source.write_text(GOOGLE)
             run("g++", "-O1", f"-DFACTOR={own}", "-o", program, source, "-lbenchmark", "-lpthread", cwd=folder)
         files.append(folder / f"{side}.json")
-        options = (f"--benchmark_repetitions={repetitions}", "--benchmark_min_time=0.05", "--benchmark_out_format=json")
+        options = ("--benchmark_repetitions=10", "--benchmark_min_time=0.05", "--benchmark_out_format=json")
         run(program, *options, f"--benchmark_out={files[-1]}", cwd=folder)
     run(sys.executable, COMPARE, "-d", folder / "own.json", "benchmarks", *files, cwd=folder)
     slower = set()
@@ -157,19 +160,23 @@ def google(folder: Path, factor: float, repetitions: str = "10") -> tuple[Path, 
     return files[0], files[1], slower
 
 
-def google_in_turn(folder: Path, factor: float) -> tuple[Path, Path, set[str]]:
-    """Return folders of five files a side, which were made in turn, and what is slower by the tool in the last ones."""
-    sides = {"base": folder / "base", "head": folder / "head"}
-    for path in sides.values():
-        path.mkdir()
-    for session in range(SESSIONS):
-        base, head, slower = google(folder, factor, "3")
-        for name, file in (("base", base), ("head", head)):
-            file.rename(sides[name] / f"{session}.json")
-    return sides["base"], sides["head"], slower
+def in_turn(pair: Pair) -> Pair:
+    """Return what makes folders of five files a side, in turn, and what the tool calls slower in the last ones."""
+
+    def pairs(folder: Path, factor: float) -> tuple[Path, Path, set[str]]:
+        sides = (folder / "base", folder / "head")
+        for path in sides:
+            path.mkdir()
+        for session in range(SESSIONS):
+            base, head, slower = pair(folder, factor)
+            for path, file in zip(sides, (base, head), strict=True):
+                file.rename(path / f"{session}{file.suffix}")
+        return *sides, slower
+
+    return pairs
 
 
-def pytest_benchmark(python: Path) -> Callable[[Path, float], tuple[Path, Path, set[str]]]:
+def pytest_benchmark(python: Path) -> Pair:
     def pair(folder: Path, factor: float) -> tuple[Path, Path, set[str]]:
         (folder / "test_work.py").write_text(PYTEST)
         options = ("-m", "pytest", "-q", "--benchmark-max-time=0.3", "--benchmark-save-data", "--benchmark-storage=stored")
@@ -182,7 +189,7 @@ def pytest_benchmark(python: Path) -> Callable[[Path, float], tuple[Path, Path, 
     return pair
 
 
-def asv(python: Path) -> Callable[[Path, float], tuple[Path, Path, set[str]]]:
+def asv(python: Path) -> Pair:
     def pair(folder: Path, factor: float) -> tuple[Path, Path, set[str]]:
         (folder / "benchmarks").mkdir()
         (folder / "benchmarks" / "__init__.py").touch()
@@ -265,12 +272,13 @@ def go(folder: Path, factor: float) -> tuple[Path, Path, set[str]]:
 def tools(python: Path) -> Iterator[Tool]:
     if COMPARE.exists():
         yield Tool("Google Benchmark", "`compare.py`: U test, 5 %", google)
-        yield Tool("Google Benchmark, five files a side in turn", "the same of the last pair", google_in_turn)
+        yield Tool("Google Benchmark, five files a side in turn", "the same of the last pair", in_turn(google))
     if python.exists():
         yield Tool("pytest-benchmark", "`--benchmark-compare-fail=mean:5%`", pytest_benchmark(python))
         yield Tool("asv", "`asv compare`: U test, and ×1.1", asv(python))
     if shutil.which("hyperfine"):
         yield Tool("hyperfine", "ratio less its uncertainty above 1", hyperfine)
+        yield Tool("hyperfine, five files a side in turn", "the same of the last pair", in_turn(hyperfine))
     if shutil.which("go"):
         yield Tool("Go", "U test at 5 %, as `benchstat` does (not to be had)", go)
 

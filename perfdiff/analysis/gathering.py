@@ -24,7 +24,6 @@ from perfdiff.analysis.counts.suspects import ExtraWork, run_extra_ns, work_by_c
 from perfdiff.analysis.counts.tallies import count_all
 from perfdiff.analysis.counts.work import work_of
 from perfdiff.analysis.findings import CountFinding, Findings, FunctionFinding, MetricFinding, Verdict
-from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import false_discovery
 from perfdiff.analysis.stats.rows import same_cost
 from perfdiff.analysis.sums.ledger import Ledger, open_counts, open_ledger
@@ -38,6 +37,7 @@ from perfdiff.analysis.verdicts.behaviour import behaviours
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import conclude
 from perfdiff.analysis.verdicts.disagreement import disagreeing, settled
+from perfdiff.analysis.verdicts.drift import drift
 from perfdiff.analysis.verdicts.evidence import Evidence
 from perfdiff.analysis.verdicts.requests import without_waiting
 from perfdiff.analysis.verdicts.rules import Decision
@@ -45,7 +45,7 @@ from perfdiff.analysis.verdicts.volume import repeating
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
 from perfdiff.config import CompareConfig
 from perfdiff.records.recorded import Samples
-from perfdiff.records.schema import Compared, Experiment, Floats, FunctionInfo, Phase, Side
+from perfdiff.records.schema import Experiment, Floats, FunctionInfo, Phase
 from perfdiff.records.testfiles import sources_first
 
 
@@ -100,13 +100,6 @@ class Known:
         return ledger.judging_function(self.config, info.id)
 
     @property
-    def drift(self) -> float:
-        """Return by what share times may differ though nothing changed: of results that are of few sessions, which do not show it."""
-        sessions = {side: {run.layout for run in self.experiment.runs if run.side is side} for side in Side}
-        is_seen = min(map(len, sessions.values())) >= POLICY.layouts_known
-        return POLICY.drift if self.experiment.compared is Compared.RESULTS and not is_seen else 0.0
-
-    @property
     def clocked(self) -> frozenset[int]:
         """Return the points at which whole runs tell nothing, as a clock ends them."""
         return in_all_points(self.ledger.clocked, self.experiment.points)
@@ -115,7 +108,7 @@ class Known:
         """Return studied functions with all that is known of each."""
         ends = {end.point.id: end for end in self.runs.without(self.clocked).ends}
         works = {each.function: each for each in self.works if each.total_ns > 0}
-        effects = self.effects
+        effects, shift = self.effects, drift(self.experiment)
         found = []
         for each in studies:
             function = each.info.id
@@ -135,7 +128,7 @@ class Known:
                     self.run_extra_ns,
                     self.counted,
                     effects,
-                    self.drift,
+                    shift,
                 )
             )
         return found

@@ -15,7 +15,7 @@ from perfdiff.analysis.findings import PointStanding, Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.doubt import doubted, shown_with_probes
-from perfdiff.analysis.verdicts.drift import may_be_drift
+from perfdiff.analysis.verdicts.drift import may_be_drift, seems_faster
 from perfdiff.analysis.verdicts.proof import proved_by_counts
 from perfdiff.analysis.verdicts.rules import Decision, Reason, Rule, decided
 from perfdiff.analysis.verdicts.unchanged import UNCHANGED
@@ -88,7 +88,7 @@ def _saving(case: Case) -> Guilt | None:
 
 
 def _may_be_drift(case: Case) -> Claim | None:
-    differs = _undisputed(case) is not None or _saving(case) is not None
+    differs = _undisputed(case) is not None or _saving(case) is not None or seems_faster(case)
     return may_be_drift(case) if differs else None
 
 
