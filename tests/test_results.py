@@ -23,7 +23,7 @@ from perfdiff.outcome import analysed
 from perfdiff.progress import Silent
 from perfdiff.records.results import reading
 from perfdiff.records.results.series import BenchmarkSeries, ToolResults, parameter, times
-from perfdiff.records.schema import Compared
+from perfdiff.records.schema import Compared, Side
 from perfdiff.report import document
 from perfdiff.report.sentences.catalogue import noted, say
 
@@ -203,12 +203,39 @@ def test_what_differs_by_no_more_than_days_do_is_open_and_says_what_helps(tmp_pa
 
 def test_a_shift_that_some_repetitions_do_not_show_may_be_the_machine_s(tmp_path: Path) -> None:
     """On a shared machine all of base may have been slowed down, and most of head not."""
-    base = "\n".join(f"BenchmarkSum \t 10\t {200 + ns / 100} ns/op" for ns in tool_results.NS)
-    head = "\n".join(f"BenchmarkSum \t 10\t {(200 if place == 5 else 100) + ns / 100} ns/op" for place, ns in enumerate(tool_results.NS))
+    base = in_go(Sum=[200 + ns / 100 for ns in tool_results.NS])
+    head = in_go(Sum=[(200 if place == 5 else 100) + ns / 100 for place, ns in enumerate(tool_results.NS)])
     for before, after in ((base, head), (head, base)):
         findings = compared(tmp_path, before, after)
         assert findings.verdict is not Verdict.IMPROVEMENT
     assert "come near to what base's take" in say(compared(tmp_path, base, head).functions[0].reason)
+
+
+def in_go(**benchmarks: list[float]) -> str:
+    return "\n".join(f"Benchmark{name} \t 10\t {ns} ns/op" for name, own in benchmarks.items() for ns in own)
+
+
+def test_where_the_machine_changed_its_speed_within_a_file_such_a_difference_between_files_is_no_news(tmp_path: Path) -> None:
+    steady, unsteady = list(tool_results.NS), [*tool_results.NS[:5], *(1.6 * ns for ns in tool_results.NS[5:])]
+    slower = [1.4 * ns for ns in steady]
+    assert compared(tmp_path, in_go(A=steady, B=steady), in_go(A=slower, B=steady)).verdict is Verdict.REGRESSION
+    findings = compared(tmp_path, in_go(A=steady, B=steady), in_go(A=slower, B=unsteady))
+    (own,) = [each for each in findings.functions if each.info.name == "BenchmarkA"]
+    assert (own.verdict, own.rules[-1].name) == (Verdict.INCONCLUSIVE, "may-be-drift")
+    assert "may differ by 60 % though nothing changed" in say(own.reason)
+
+
+def test_what_seems_a_little_faster_may_be_slower_code_on_a_faster_machine(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    noisy = [100 * np.exp(rng.normal(0, 0.08, 10)) for _ in range(2)]
+    (own,) = compared(tmp_path, in_go(A=[*noisy[0]]), in_go(A=[*(0.9 * noisy[1])])).functions
+    ratio = own.metrics["self_ns"].ratio
+    assert ratio is not None
+    assert ratio.high < 1.05  # which would be good news of runs in turn
+    assert (own.verdict, own.rules[-1].name) == (Verdict.INCONCLUSIVE, "may-be-drift")
+    same = [0.99 * ns for ns in tool_results.NS]
+    (own,) = compared(tmp_path, in_go(A=list(tool_results.NS)), in_go(A=same)).functions
+    assert own.verdict is Verdict.UNCHANGED
 
 
 def test_where_each_side_has_files_of_several_sessions_their_differences_decide(tmp_path: Path) -> None:
@@ -357,3 +384,12 @@ def test_from_the_command_line_to_the_exit_code(
         main(["compare", "-q", "v1.json", "v1.json"])
     assert ended.value.code == 0
     assert "No regression: 3 benchmarks compared, none is slower by more than the threshold" in capsys.readouterr().out
+
+
+def test_what_was_saved_of_two_results_is_judged_as_results_when_it_is_paired_anew(tmp_path: Path) -> None:
+    for name, times_ in (("a", 1.0), ("b", 1.1)):
+        paths = [written(tmp_path / f"{name}-{side}", tool_results.go(times_)) for side in Side]
+        samples.save(tmp_path / name, samples.results(*paths))
+    paired = samples.load_pair(tmp_path / "a", tmp_path / "b")
+    assert paired.experiment.compared is Compared.RESULTS
+    assert analysed(paired, CompareConfig(), Silent()).findings.verdict is Verdict.INCONCLUSIVE  # and no regression of ×1.1

@@ -28,7 +28,7 @@ def drift(experiment: Experiment) -> float:
     for run in experiment.runs:
         ns.setdefault((run.point, run.side), []).append(run.wall_ns)
     shifts = [_shift(np.array(of_one)) for of_one in ns.values()]
-    return max(POLICY.drift, float(np.quantile(shifts, 1 - POLICY.drift_beyond)))
+    return max(POLICY.drift, float(np.quantile(shifts, 1 - POLICY.drift_beyond, method="higher")))
 
 
 def _shift(ns: Floats) -> float:
