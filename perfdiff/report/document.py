@@ -103,7 +103,7 @@ def build(
         functions=tuple(function_section(finding, clean, plot, lines) for finding, plot in zip(clean.functions, plots, strict=True)),
         work=work(clean),
         coverage=_coverage(clean),
-        end_to_end=_end_to_end(clean.end_to_end),
+        end_to_end=_end_to_end(clean),
         requests=request_table(clean.requests),
         skipped=by_folder(clean.skipped) if unmeasured and len(unmeasured.rows) > MOST_ROWS else unmeasured,
         unmeasured=unmeasured,
@@ -277,7 +277,8 @@ def _measured(findings: Findings) -> str:
     return f"{wording.plural(len(findings.functions), 'function')} by {workloads} at {points}"
 
 
-def _end_to_end(rows: tuple[EndToEnd, ...]) -> Table | None:
+def _end_to_end(findings: Findings) -> Table | None:
+    rows, has_probes = findings.end_to_end, findings.compared is not Compared.COMMANDS
     if not rows:
         return None
     costs = {row.cost for row in rows}
@@ -289,10 +290,10 @@ def _end_to_end(rows: tuple[EndToEnd, ...]) -> Table | None:
         *([Column("of")] if len(costs) > 1 else []),
         Column("pairs", right=True),
         Column("is"),
-        Column("probes' cost", right=True),
+        *([Column("probes' cost", right=True)] if has_probes else []),
     )
     return Table(
-        "Whole runs, without probes",
+        "Whole runs, without probes" if has_probes else "Whole runs",
         columns,
         tuple(
             (
@@ -303,11 +304,15 @@ def _end_to_end(rows: tuple[EndToEnd, ...]) -> Table | None:
                 *([Cell(row.cost)] if len(costs) > 1 else []),
                 Cell(wording.ABSENT if row.ratio is None else f"{row.ratio.runs_base:,}"),
                 Cell(row.standing.value if row.ratio is not None else "too few pairs"),
-                Cell(wording.ABSENT if row.overhead is None else wording.percent(row.overhead) if row.overhead > 0 else "not seen"),
+                *([_probes_cost(row)] if has_probes else []),
             )
             for row in rows
         ),
     )
+
+
+def _probes_cost(row: EndToEnd) -> Cell:
+    return Cell(wording.ABSENT if row.overhead is None else wording.percent(row.overhead) if row.overhead > 0 else "not seen")
 
 
 def _counters(findings: Findings) -> str:
