@@ -273,7 +273,7 @@ def tools(python: Path) -> Iterator[Tool]:
     if COMPARE.exists():
         yield Tool("Google Benchmark", "`compare.py`: U test, 5 %", google)
         yield Tool("Google Benchmark, five files a side in turn", "the same of the last pair", in_turn(google))
-    if python.exists():
+    if subprocess.run([python, "-c", "import asv, pytest_benchmark"], check=False, capture_output=True).returncode == 0:
         yield Tool("pytest-benchmark", "`--benchmark-compare-fail=mean:5%`", pytest_benchmark(python))
         yield Tool("asv", "`asv compare`: U test, and ×1.1", asv(python))
     if shutil.which("hyperfine"):

@@ -332,10 +332,10 @@ def shell_text(command: Command) -> str:
 
 def _remedy(command: Command, status: int, tail: str) -> str:
     """Return what helps where a workload ended with another code than those of success, by what it printed last."""
-    if command.own is None:
-        return _remedy_of_a_command(command, status)
     if status == _NOT_FOUND and command.text.split()[0] == TEMPLATE_COMMAND.split()[0]:
         return "the workload's command in perfdiff.toml is still the example of `perfdiff init`: write there what runs your program"
+    if command.own is None:
+        return _remedy_of_a_command(command, status)
     if status == _NOT_FOUND:
         return (
             f"install the program that was not found, or name it by its path in the built tree, {command.directory}; what only your "
