@@ -8,7 +8,7 @@ cache of findings (`outcome`) and a cluster (`clustered`) are beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +22,8 @@ from perfdiff.errors import OutOfTimeError, RecordingError
 from perfdiff.languages.packs import Packs
 from perfdiff.latest import NamedFunction
 from perfdiff.measuring.bench import Bench
+from perfdiff.measuring.commands import CommandBench
+from perfdiff.measuring.commands import measured as measured_commands
 from perfdiff.measuring.stages import measure
 from perfdiff.outcome import Outcome, analysed, judged
 from perfdiff.progress import Progress, Silent, Stopwatch
@@ -65,6 +67,24 @@ def compare(
     return outcome
 
 
+def compare_commands(request: Request, commands: Mapping[Side, str], progress: Progress, *, executor: Executor | None = None) -> Outcome:
+    """Compare two commands in the folder of the request, by whole runs alone, and return the findings; raise PerfdiffError if that fails.
+
+    The workload of the request says at which points, and is run by neither side's own words.
+    """
+    cache, watch = request.cache, Stopwatch(progress)
+    with storage.in_use(cache, progress), storage.at_work(cache, progress, wait_s=request.config.measure.wait_s) as room:
+        bench = CommandBench(request, commands, room, executor or ProcessExecutor(), watch)
+        try:
+            with request.deadline.enforced():
+                recorded_runs = measured_commands(bench)
+        except CutShortError as cut:
+            if cut.ending is Ending.TIME:
+                raise _nothing_known(request, watch) from cut
+            raise
+    return analysed(recorded_runs, request.config.compare, progress)
+
+
 def _remember(cache: Path, name: str, asked: storage.Asked, outcome: Outcome, progress: Progress) -> None:
     try:
         storage.remember(cache, name, asked)
@@ -83,8 +103,7 @@ def _nothing_known(request: Request, watch: Stopwatch) -> OutOfTimeError:
     time_s, stage = request.deadline.time_s or 0.0, watch.current or "waiting for another perfdiff"
     return OutOfTimeError(
         f"its time of {units.duration(time_s * 1e9)} was over in the stage '{stage}', before base and head had run, so that "
-        "nothing is known; plain builds, and the first runs, cannot be made shorter: give more with --time, or none once, as what is "
-        "built is kept",
+        "nothing is known; builds, which are kept, and the first runs cannot be made shorter: give more with --time",
         slug="out-of-time",
     )
 

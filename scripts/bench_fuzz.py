@@ -34,12 +34,15 @@ import stored_experiments
 import test_freud_log
 import test_log
 import test_recording
+import tool_results
 import trends
 from perfdiff import accepted, configuration
 from perfdiff.errors import PerfdiffError
 from perfdiff.models import language
 from perfdiff.records import freud_log, pairing, placestore, recorded, recording, store
 from perfdiff.records.freud_blocks import encode
+from perfdiff.records.results import reading
+from perfdiff.records.results.experiment import from_results
 from perfdiff.records.schema import Side
 from perfdiff.report.trends.json_document import json_document
 from perfdiff.report.trends.saved import saved_trends
@@ -208,6 +211,22 @@ def trends_to_check(folder: Path) -> Reader:
     )
 
 
+def other_results(folder: Path) -> Reader:
+    """Read results of other tools, and hold them against themselves."""
+    path, seeds = folder / "results", list(tool_results.ALL.values())
+
+    def inputs(rng: random.Random) -> bytes:
+        text = rng.choice(seeds)
+        is_json = text.startswith(("{", "["))
+        return mutation.changed_json(rng, [text]) if is_json and rng.random() < 0.7 else mutation.changed_text(rng, [text])
+
+    def read(data: bytes) -> object:
+        results = (reading.read(written(path, data)),)
+        return from_results({Side.BASE: results, Side.HEAD: results}, {Side.BASE: "a", Side.HEAD: "b"})
+
+    return Reader("results of other tools", inputs, read)
+
+
 READERS: dict[str, Callable[[Path], Reader]] = {
     "recordings": recordings,
     "logs": logs,
@@ -219,6 +238,7 @@ READERS: dict[str, Callable[[Path], Reader]] = {
     "searches": searches,
     "places": places,
     "trends": trends_to_check,
+    "results": other_results,
 }
 
 

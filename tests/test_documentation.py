@@ -16,7 +16,7 @@ import pytest
 from perfdiff.analysis.verdicts.conclusion import PROGRAM_RULES, RESERVATIONS
 from perfdiff.analysis.verdicts.ruling import JOINT_RULES
 from perfdiff.analysis.verdicts.verdict import RULES
-from perfdiff.cli import COMMANDS, COMPARISON
+from perfdiff.cli import COMMANDS, COMPARISON, command_of
 from perfdiff.cli.whole import Command, command, commands
 from perfdiff.configuration.settings import SECTIONS
 
@@ -66,8 +66,9 @@ def known_options(each: Command) -> set[str]:
 
 def unknown_options(line: str) -> list[str]:
     """Return the options of a shown command that do not exist; what stands behind `--` belongs to the workload."""
-    words = re.split(r"[|&;#]|\)$", line.partition(" -- ")[0])[0].split()[1:]
-    name = words[0] if words and words[0] in COMMANDS else COMPARISON
+    own, _, behind = line.partition(" -- ")
+    words = re.split(r"[|&;#]|\)$", own)[0].split()[1:]
+    name, words = command_of(words, behind.split())
     given = [word.strip("[](),.…").partition("=")[0] for word in words]
     return [word for word in given if re.match(r"--?[a-zA-Z]", word) and word not in known_options(command(name))]
 

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from perfdiff.cli import COMMANDS, COMPARISON
+from perfdiff.cli import COMPARISON, command_of
 from perfdiff.cli.whole import command
 from perfdiff.configuration import load
 from test_documentation import FENCE, ROOT, spoken
@@ -119,8 +119,9 @@ def test_broken_links_and_forgotten_pages_fail_the_build(tmp_path: Path) -> None
 def parse(line: str) -> None:
     """Parse a command that a page shows as the command line does; raises where that would refuse it, or takes a word for a revision."""
     # What the shell does with the output, the workload and the comment are none of its business.
-    words = list(takewhile(lambda word: word not in {"--", "|", "||", "&&", ";", ">"}, shlex.split(line, comments=True)))[1:]
-    name = words.pop(0) if words[0] in COMMANDS else COMPARISON
+    written = shlex.split(line, comments=True)
+    words = list(takewhile(lambda word: word not in {"--", "|", "||", "&&", ";", ">"}, written))[1:]
+    name, words = command_of(words, written)
     each = command(name)
     below = getattr(each, "commands", {})
     each = below[words.pop(0)] if words and words[0] in below else each

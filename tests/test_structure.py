@@ -346,6 +346,12 @@ NAMING_ONE = {
     "configuration/reading.py": "a library that an extra of perfdiff's brings",
     "configuration/servers.py": "servers that `init` proposes are known by files of frameworks",
     "configuration/workloads.py": "perfdiff's own interpreter, which sends requests",
+    "cli/compare.py": "names the tools whose results are read",
+    "records/results/asvresults.py": "reads files of a tool that is of one language",
+    "records/results/jmh.py": "the same",
+    "records/results/phpbench.py": "the same",
+    "records/results/pytestbenchmark.py": "the same",
+    "records/results/reading.py": "tells such files apart",
     "records/remote.py": "how a package of perfdiff's own is installed",
 }
 

@@ -24,7 +24,7 @@ from perfdiff.records.differences import Skipped
 from perfdiff.records.endless import EndlessCase
 from perfdiff.records.kinds import MachinePart
 from perfdiff.records.reach import Reach
-from perfdiff.records.schema import Environment, FunctionInfo, Note, Point, Revision, Side, Workload
+from perfdiff.records.schema import Compared, Environment, FunctionInfo, Note, Point, Revision, Side, Workload
 from perfdiff.records.testfiles import is_of_tests
 from perfdiff.statistics.tails import SlowRuns
 
@@ -435,3 +435,4 @@ class Findings:
     behaviour: tuple[PointBehaviour, ...] = ()
     memory: MemoryFinding | None = None  # of whole runs, None where nobody knows their peaks
     rules: tuple[FiredRule, ...] = ()  # that held: the one that decided, then those that took something back
+    compared: Compared = Compared.REVISIONS

@@ -37,6 +37,7 @@ from perfdiff.analysis.verdicts.behaviour import behaviours
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import conclude
 from perfdiff.analysis.verdicts.disagreement import disagreeing, settled
+from perfdiff.analysis.verdicts.drift import drift
 from perfdiff.analysis.verdicts.evidence import Evidence
 from perfdiff.analysis.verdicts.requests import without_waiting
 from perfdiff.analysis.verdicts.rules import Decision
@@ -107,7 +108,7 @@ class Known:
         """Return studied functions with all that is known of each."""
         ends = {end.point.id: end for end in self.runs.without(self.clocked).ends}
         works = {each.function: each for each in self.works if each.total_ns > 0}
-        effects = self.effects
+        effects, shift = self.effects, drift(self.experiment)
         found = []
         for each in studies:
             function = each.info.id
@@ -127,6 +128,7 @@ class Known:
                     self.run_extra_ns,
                     self.counted,
                     effects,
+                    shift,
                 )
             )
         return found
@@ -193,6 +195,7 @@ def gathered(of: Known, studies: Sequence[Study], lines: MatchedLines | None = N
         experiment.ended_by,
         experiment.uncompared,
         repeating(attribution, of.ledger, config),
+        experiment.compared,
     )
     return Gathered(cases, q_values, own, attribution, of.counted, of.runs, evidence, Machines(of.names, _q_of_machines(studies)))
 
@@ -320,6 +323,7 @@ def concluded(experiment: Experiment, functions: Sequence[FunctionFinding], evid
         endless=experiment.endless,
         behaviour=evidence.witnessed,
         rules=concluded.rules,
+        compared=experiment.compared,
     )
 
 

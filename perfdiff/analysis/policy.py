@@ -62,6 +62,11 @@ class Policy:
     # Times of one program differ by so much from day to day: clock rates, neighbours, versions of libraries. About 12 % were seen on a
     # shared machine; runs that are not interleaved cannot tell that from a change of the code.
     drift: float = 0.15
+    # Where another tool measured each side by itself, a machine's speed may differ from one to the other by as much as within them: by what
+    # the quarters of a benchmark's runs differ by in their medians, of all but a tenth of the benchmarks. A shared machine ran at half of
+    # its speed for whole seconds, and files of the same code differed by ×0.5 to ×2 (docs/figures.md).
+    drift_stretches: int = 4
+    drift_beyond: float = 0.1
     asked_about: float = 0.05  # of what a call took: a wait that is longer by less is not what somebody asks about
     least_wait_ns: float = 50_000.0  # so long a wait a scheduler alone does not make of a short call
     # Other work on the machine stretches some calls of a run, and a counted run allocates slower: each call of a library takes longer where

@@ -28,6 +28,7 @@ COMMANDS = (
     "check",
     "predict",
     "compare",
+    "commands",
     "record",
     "log",
     "profile",
@@ -40,6 +41,8 @@ COMMANDS = (
     "help",
 )
 COMPARISON = "comparison"
+TWO_COMMANDS = "commands"
+BETWEEN = "---"  # two commands behind `--`
 COMPLETE = "_PERFDIFF_COMPLETE"  # set by a shell that asks what could follow, to its own name
 
 _TERMS = re.compile(r"^Value error, |, unable to parse .*$")
@@ -61,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     own, command = given[:end], given[end + 1 :]
     if own == ["version"]:
         own = ["--version"]
-    name, own = command_of(own)
+    name, own = command_of(own, command)
     program = "perfdiff" if name == COMPARISON else f"perfdiff {name}"
     chosen = loaded(name)
     chosen.make_context = _in_plain_words(chosen.make_context)
@@ -73,9 +76,12 @@ def loaded(name: str) -> Any:
     return get_command(import_module(f"perfdiff.cli.{name.replace('-', '_')}").app)
 
 
-def command_of(words: Sequence[str]) -> tuple[str, list[str]]:
-    """Return which command the words of a command line choose, and the words without its name."""
+def command_of(words: Sequence[str], behind: Sequence[str] = ()) -> tuple[str, list[str]]:
+    """Return which command the words of a command line choose, and the words without its name; `behind` are those that follow `--`."""
     place = first_word(words)
+    names_command = any(word.partition("=")[0] == "--command" for word in words)
+    if (place is None or words[place] not in COMMANDS) and (names_command or BETWEEN in behind):
+        return TWO_COMMANDS, list(words)
     if place is None or words[place] not in COMMANDS:
         return COMPARISON, list(words)
     return words[place], [*words[:place], *words[place + 1 :]]

@@ -1,4 +1,4 @@
-"""`perfdiff compare BASE_SAMPLES HEAD_SAMPLES` and `perfdiff compare PARTS…`: compare recorded calls, without any source."""
+"""`perfdiff compare BASE HEAD` and `perfdiff compare PARTS…`: compare recorded calls, or other tools' results, without any source."""
 
 from __future__ import annotations
 
@@ -25,11 +25,14 @@ app = options.application()
 _PAIR = 2
 
 _HELP = """
-Compare two sets of recorded calls, function by function, without sources.
+Compare two sets of recorded calls, function by function, or of other tools' results, without sources.
 
 Samples are an experiment's folder or URL, as `perfdiff … --save FOLDER` writes it, or Freud's binary logs: a folder with `idcm_*.bin`,
 or one file. Functions are matched by name. If an experiment has two sides, BASE_SAMPLES uses its base and HEAD_SAMPLES its head; the
 same folder given twice is analysed as it was measured. Each run, and each log, is one run for the statistics.
+
+Results of other tools are files of Google Benchmark, pytest-benchmark, asv, hyperfine, JMH (JSON), phpbench (XML dump) or Go (text), one
+a side, or a folder of them with a file for each session. Each benchmark at each of its parameters is judged by all its repetitions.
 
 Alternatively, give folders with parts that `perfdiff record` wrote on any number of hosts: two revisions in them are compared within
 kinds of hosts. --base and --head say which is which; otherwise the order of two folders does, or git if a repository is at hand.
@@ -37,13 +40,16 @@ kinds of hosts. --base and --head say which is which; otherwise the order of two
 \b
   perfdiff compare lab/v1 lab/v2 -o report.html
   perfdiff compare logs-of-v1/ logs-of-v2/
+  perfdiff compare google-v1.json google-v2.json -o report.html
   perfdiff compare --base v1.2 --head v1.3 collected/*
 """
 
 
 @app.command(help=_HELP)
 def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
-    folders: Annotated[list[str], typer.Argument(metavar="BASE_SAMPLES HEAD_SAMPLES | PARTS…", help="What was recorded.")],
+    folders: Annotated[
+        list[str], typer.Argument(metavar="BASE_SAMPLES HEAD_SAMPLES | BASE_RESULTS HEAD_RESULTS | PARTS…", help="What was recorded.")
+    ],
     base: Annotated[str | None, typer.Option("--base", metavar="REV", help="Use a fleet's parts of this revision as base.")] = None,
     head: Annotated[str | None, typer.Option("--head", metavar="REV", help="Use a fleet's parts of this revision as head.")] = None,
     label: Annotated[
@@ -94,7 +100,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 
 
 def _recorded(wished: Wished, room: Path, progress: Progress) -> Recorded:
-    """Return what the folders hold of base and head."""
+    """Return what the folders or files hold of base and head."""
     if wished.says_so or fleet.is_fleet(wished.folders):
         return fleet.pooled(wished, room, progress)
     progress.stage("reading samples", None)
@@ -109,6 +115,8 @@ def _recorded(wished: Wished, room: Path, progress: Progress) -> Recorded:
         given = f"'{missing[0]}' is not there" if missing else f"folders of samples are two, not {len(wished.folders)}"
         raise UsageError(f"{given}: give base's and head's, or folders with parts of a fleet", slug="samples-missing")
     first, second = wished.folders
+    if samples.are_results(first, second):
+        return samples.results(first, second)
     return samples.load_pair(first, second)
 
 

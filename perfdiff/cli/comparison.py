@@ -75,6 +75,7 @@ Other commands:
   perfdiff trends [REV…]      count how often lines run, how that grows, and where two revisions differ
   perfdiff search [REV…]      search inputs on which head does more than base, or work grows steeply
   perfdiff compare A B        compare two sets of samples without sources, or the recordings of a fleet
+  perfdiff commands           compare two commands, without git: `perfdiff -- A --- B`
   perfdiff record [REV]       record a program in use: the times and inputs of its functions
   perfdiff cache              show, clear or verify the cache
   perfdiff completion SHELL   print a script that makes the shell complete commands, revisions and names

@@ -90,7 +90,7 @@ Workloads = Annotated[
     typer.Option("--workload", metavar="NAME", autocompletion=suggestions.workloads, help="Run only this workload (may be repeated)."),
 ]
 Parameters = Annotated[
-    list[str] | None, typer.Option("--param", metavar="NAME=V,V,…", help="Values for {NAME} in a command (may be repeated).")
+    list[str] | None, typer.Option("-p", "--param", metavar="NAME=V,V,…", help="Values for {NAME} in a command (may be repeated).")
 ]
 Setup = Annotated[
     str | None,

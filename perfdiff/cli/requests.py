@@ -45,10 +45,10 @@ def request(revisions: tuple[str, ...], project: groups.Project, overrides: Over
     from perfdiff.request import Request
 
     place = configuration.project(directory.absolute(), overrides.file)
-    return Request(place, revisions, config, project.cache_folder, _users_environment())
+    return Request(place, revisions, config, project.cache_folder, users_environment())
 
 
-def _users_environment() -> dict[str, str]:
+def users_environment() -> dict[str, str]:
     """Return the environment that builds and workloads get: without the variable that threadpoolctl sets where it is imported."""
     environment = dict(os.environ)
     import_module("threadpoolctl")

@@ -59,6 +59,26 @@ def load_pair(base: Folder, head: Folder) -> Recorded:
     return pairing.paired(condensed(base), condensed(head))
 
 
+def are_results(base: Folder, head: Folder) -> bool:
+    """Return whether two paths hold what other tools measured; raise UsageError where one of them does not."""
+    from perfdiff.records.results import reading
+
+    kinds = [isinstance(path, Path) and not _is_experiment(path) and reading.holds_results(path) for path in (base, head)]
+    if any(kinds) and not all(kinds):
+        raise UsageError("results of another tool cannot be compared with samples: give two of one kind", slug="samples-apart")
+    return all(kinds)
+
+
+def results(base: Folder, head: Folder) -> Recorded:
+    """Return base's results of another tool against head's."""
+    from perfdiff.records.results import experiment, reading
+    from perfdiff.records.schema import Side
+
+    paths = dict(zip(Side, (base, head), strict=True))
+    sides = {side: reading.read_side(path) for side, path in paths.items() if isinstance(path, Path)}
+    return experiment.from_results(sides, {side: str(path) for side, path in paths.items()})
+
+
 def _require_reachable(paths: Sequence[Folder]) -> None:
     """Raise UsageError where there is no experiment behind a URL, or the store does not say."""
     for path in paths:

@@ -22,13 +22,25 @@ from perfdiff.records.schema import Machine, Note, Run
 from perfdiff.statistics.pairs import next_look
 
 
-class PairMaker(Protocol):
+class PairSource(Protocol):
     """Makes the pairs that it is given, on one machine or on several at the same time."""
 
     @property
     def count(self) -> int:
         """Return how many machines make pairs."""
         ...
+
+    def made(self, blocks: Iterable[Block], planned: int = 0) -> Iterator[Made]:
+        """Yield each pair of the blocks when it is made; raise WorkloadError or StoreError.
+
+        A block is asked for when a machine is free for it, so that what was yielded before may decide which, and whether there is any. Of
+        `planned` runs those that other work disturbed are made again.
+        """
+        ...
+
+
+class PairMaker(PairSource, Protocol):
+    """Makes pairs of all kinds of runs of two revisions, in the builds that they need."""
 
     @property
     def machines(self) -> tuple[Machine, ...]:
@@ -42,14 +54,6 @@ class PairMaker(Protocol):
 
     def fitted(self, recipe: Recipe) -> Variant:
         """Make the builds of a recipe ready to run; raise BuildError."""
-        ...
-
-    def made(self, blocks: Iterable[Block], planned: int = 0) -> Iterator[Made]:
-        """Yield each pair of the blocks when it is made; raise WorkloadError or StoreError.
-
-        A block is asked for when a machine is free for it, so that what was yielded before may decide which, and whether there is any. Of
-        `planned` runs those that other work disturbed are made again.
-        """
         ...
 
 

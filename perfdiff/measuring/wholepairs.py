@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 
@@ -20,10 +21,11 @@ from perfdiff.collect.runs.schedule import Block
 from perfdiff.collect.runs.turns import Turns
 from perfdiff.config import BUDGETS
 from perfdiff.deadline import Deadline
-from perfdiff.measuring.bench import Bench
-from perfdiff.measuring.making import PairMaker
+from perfdiff.measuring.making import PairSource
 from perfdiff.measuring.patience import Patience
+from perfdiff.progress import Progress
 from perfdiff.records.schema import Point, Run, Side
+from perfdiff.request import Request
 from perfdiff.statistics.pairs import FEWEST_PAIRS, MOST_PAIRS, next_look
 from perfdiff.statistics.sides import logs, pairs_of
 
@@ -39,6 +41,25 @@ SELDOM_S = 5.0
 MOST_CONFIRMING = 20  # pairs: as many as two looks have
 
 
+class WholeRunsAsked(Protocol):
+    """What pairs of whole runs are made for."""
+
+    @property
+    def request(self) -> Request:
+        """Return what was asked for, with the time that it may take."""
+        ...
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """Return all points of its workloads."""
+        ...
+
+    @property
+    def progress(self) -> Progress:
+        """Return who is told how far it is."""
+        ...
+
+
 @dataclass(slots=True)
 class WholePairs:
     """Makes pairs of runs of the plain builds within `budget_s`, and goes on where it ended each time that it is asked again.
@@ -48,8 +69,8 @@ class WholePairs:
     of which runs they are, where that is not all that there will be.
     """
 
-    bench: Bench
-    maker: PairMaker
+    bench: WholeRunsAsked
+    maker: PairSource
     budget_s: float
     of: str = ""
     was_halted: bool = False  # to leave time for where the cost arises

@@ -121,6 +121,7 @@ def _experiment(base: _Half, head: _Half, shared: Sequence[Name], points: Sequen
             *_counts_left_out(first, second),
             *dict.fromkeys((*first.notes, *second.notes)),
         ),
+        compared=second.compared,
     )
 
 

@@ -32,6 +32,14 @@ class Side(StrEnum):
     HEAD = "head"
 
 
+class Compared(StrEnum):
+    """What the two sides of an experiment are."""
+
+    REVISIONS = "revisions"
+    COMMANDS = "commands"  # run where the user stands, of which nothing is known but their runs
+    RESULTS = "results"  # that another tool measured, benchmark by benchmark
+
+
 class Change(StrEnum):
     """How a function differs between base and head."""
 
@@ -404,7 +412,8 @@ class Experiment:
     slower runs open, list or ask after, `outside` those outside of the trees that runs read and that builds or earlier runs wrote.
     `endless` are cases that are not among the points, as they do not end on head, `uncompared` is what differs where users run the program,
     and not here. `build` is the command that built, with options that
-    nobody asked for; None where it is not known. `ended_by` is what ended measuring before it was complete: `time`, or a signal.
+    nobody asked for; None where it is not known. `ended_by` is what ended measuring before it was complete: `time`, or a signal. What was
+    `compared` are two revisions as a rule.
     """
 
     base: Revision
@@ -432,3 +441,4 @@ class Experiment:
     uncompared: tuple[Difference, ...] = ()
     build: str | None = None
     ended_by: str | None = None
+    compared: Compared = Compared.REVISIONS

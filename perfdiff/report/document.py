@@ -11,7 +11,7 @@ from perfdiff.analysis.annotations.consequences import BudgetStanding, Consequen
 from perfdiff.analysis.claims import parts
 from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, MetricFinding, Verdict
 from perfdiff.fuzzing.findings import SearchFindings
-from perfdiff.records.schema import SampleTable, Side
+from perfdiff.records.schema import Compared, SampleTable, Side
 from perfdiff.report import consequences as said
 from perfdiff.report import peak_memory, slow_inputs, wording
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, FunctionSection, Items, Sentence, Table, Tone
@@ -103,7 +103,7 @@ def build(
         functions=tuple(function_section(finding, clean, plot, lines) for finding, plot in zip(clean.functions, plots, strict=True)),
         work=work(clean),
         coverage=_coverage(clean),
-        end_to_end=_end_to_end(clean.end_to_end),
+        end_to_end=_end_to_end(clean),
         requests=request_table(clean.requests),
         skipped=by_folder(clean.skipped) if unmeasured and len(unmeasured.rows) > MOST_ROWS else unmeasured,
         unmeasured=unmeasured,
@@ -155,13 +155,20 @@ def _answer(findings: Findings) -> Iterator[Block]:
         yield _coverage(findings)
         return
     first = alike[0]
-    named = Fact("function", f"{first.info.name}, {wording.place(first.info)}", Tone.STRONG)
+    named = Fact(*_subject(findings, first), Tone.STRONG)
     requests, told = sum(each.made for each in findings.requests), tuple(parts(findings.sentence))
     facts = answer_facts(first, findings.confidence, len(findings.points), requests, told).facts
     yield Facts((named, *facts, *_others(findings.verdict, alike[1:])))
     way = chain(first)
     if way is not None:
         yield way
+
+
+def _subject(findings: Findings, first: FunctionFinding) -> tuple[str, str]:
+    """Return what the answer is about, with where it is as far as that is known."""
+    if findings.compared is Compared.RESULTS:
+        return "benchmark", first.info.name
+    return "function", f"{first.info.name}, {wording.place(first.info)}"
 
 
 def _others(verdict: Verdict, findings: list[FunctionFinding]) -> Iterator[Fact]:
@@ -193,7 +200,7 @@ def _figure(metric: MetricFinding | None) -> str:
 def _overview(findings: Findings) -> Table:
     columns = (
         Column("#", right=True),
-        Column("function"),
+        Column("benchmark" if findings.compared is Compared.RESULTS else "function"),
         Column("where"),
         Column("verdict"),
         Column("change", minor=True),
@@ -265,10 +272,13 @@ def _measured(findings: Findings) -> str:
     points = wording.plural(len(findings.points), "point")
     if not findings.functions:
         return f"whole runs of {workloads} at {points}"
+    if findings.compared is Compared.RESULTS:
+        return f"{wording.plural(len(findings.functions), 'benchmark')} at {points}, by another tool"
     return f"{wording.plural(len(findings.functions), 'function')} by {workloads} at {points}"
 
 
-def _end_to_end(rows: tuple[EndToEnd, ...]) -> Table | None:
+def _end_to_end(findings: Findings) -> Table | None:
+    rows, has_probes = findings.end_to_end, findings.compared is not Compared.COMMANDS
     if not rows:
         return None
     costs = {row.cost for row in rows}
@@ -280,10 +290,10 @@ def _end_to_end(rows: tuple[EndToEnd, ...]) -> Table | None:
         *([Column("of")] if len(costs) > 1 else []),
         Column("pairs", right=True),
         Column("is"),
-        Column("probes' cost", right=True),
+        *([Column("probes' cost", right=True)] if has_probes else []),
     )
     return Table(
-        "Whole runs, without probes",
+        "Whole runs, without probes" if has_probes else "Whole runs",
         columns,
         tuple(
             (
@@ -294,11 +304,15 @@ def _end_to_end(rows: tuple[EndToEnd, ...]) -> Table | None:
                 *([Cell(row.cost)] if len(costs) > 1 else []),
                 Cell(wording.ABSENT if row.ratio is None else f"{row.ratio.runs_base:,}"),
                 Cell(row.standing.value if row.ratio is not None else "too few pairs"),
-                Cell(wording.ABSENT if row.overhead is None else wording.percent(row.overhead) if row.overhead > 0 else "not seen"),
+                *([_probes_cost(row)] if has_probes else []),
             )
             for row in rows
         ),
     )
+
+
+def _probes_cost(row: EndToEnd) -> Cell:
+    return Cell(wording.ABSENT if row.overhead is None else wording.percent(row.overhead) if row.overhead > 0 else "not seen")
 
 
 def _counters(findings: Findings) -> str:

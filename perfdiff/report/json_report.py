@@ -45,6 +45,7 @@ def json_document(document: Document) -> dict[str, Any]:
     findings = document.leading
     return {
         "schema": SCHEMA,
+        "compared": findings.compared.value,
         "verdict": findings.verdict.value,
         "sentence": conclusion(findings),
         "rules": [rule.name for rule in findings.rules],

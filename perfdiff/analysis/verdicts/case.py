@@ -28,7 +28,8 @@ class Case:
 
     `work` is what it executes more, by counts of runs as a whole, and `run_extra_ns` (points of the counted runs,) the least that all
     functions together execute more. `counted` are the sums of these runs, None where nothing was counted. `config` judges what all its
-    calls show, `effect_at` is the smallest effect of interest at each point.
+    calls show, `effect_at` is the smallest effect of interest at each point. Where another tool measured both sides, one after the other,
+    times may `drift` by this share from one to the other though nothing changed.
     """
 
     study: Study
@@ -42,6 +43,7 @@ class Case:
     run_extra_ns: Floats = field(default_factory=lambda: np.empty(0))
     counted: Ledger | None = None
     effect_at: Mapping[int, float] = field(default_factory=dict)
+    drift: float = 0.0
 
     @property
     def effects(self) -> Floats:

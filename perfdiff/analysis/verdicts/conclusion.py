@@ -18,6 +18,7 @@ from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.analysis.verdicts.uncompared import of_what_was_compared
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
+from perfdiff.records.schema import Compared
 from perfdiff.statistics.pairs import MOST_PAIRS
 
 SUSPECTS = 2  # named in a sentence
@@ -42,8 +43,8 @@ class Program:
 
     @property
     def is_judged_alone(self) -> bool:
-        """Return whether the user asked for the program alone, whatever single functions cost."""
-        return self.config.judge == "program"
+        """Return whether the user asked for the program alone, whatever single functions cost, or nothing is known of these."""
+        return self.config.judge == "program" or self.evidence.compared is Compared.COMMANDS
 
     @property
     def is_open(self) -> bool:
@@ -120,6 +121,13 @@ def _places(program: Program) -> Claim | None:
     return _undecided(claim("made-by-places", takes=_takes(slower[0])), program)
 
 
+def _command_slower(program: Program) -> Claim | None:
+    slower = program.runs.slower
+    if not slower or program.evidence.compared is not Compared.COMMANDS:
+        return None
+    return claim("slower-command", takes=_takes(slower[0]), elsewhere=_elsewhere(program.runs))
+
+
 def _not_located(program: Program) -> Claim | None:
     """Tell of slower whole runs that no function explains."""
     evidence, slower = program.evidence, program.runs.slower
@@ -176,7 +184,8 @@ def _no_function_slower(program: Program) -> Claim | None:
     if program.of(Verdict.INCONCLUSIVE) or program.evidence.repeating:
         return None
     suspects = sum(each.info.change.is_suspect for each in program.functions)
-    looked_at = claim("none-slower", compared=suspects) if suspects else claim("nothing-changed-ran")
+    of_results = claim("no-benchmark-slower", compared=suspects) if program.evidence.compared is Compared.RESULTS else None
+    looked_at = of_results or (claim("none-slower", compared=suspects) if suspects else claim("nothing-changed-ran"))
     return _no_regression(program, looked_at, _beside(program.excluded))
 
 
@@ -195,6 +204,7 @@ PROGRAM_RULES = (
     ProgramRule("function-slower", _REGRESSION, Rung.CALLS, "is a function slower, by more than runs gained?", _function_slower),
     ProgramRule("slower-by-function", _REGRESSION, Rung.RUNS, "judged alone: runs slower, and a function?", _slower_by_function),
     ProgramRule("places", _INCONCLUSIVE, Rung.RUNS, "runs slower by little, and no work added, by counts?", _places),
+    ProgramRule("command-slower", _REGRESSION, Rung.RUNS, "of two commands: are runs of head slower?", _command_slower),
     ProgramRule("not-located", _REGRESSION, Rung.RUNS, "are whole runs slower?", _not_located),
     ProgramRule("same-code", _UNCHANGED, Rung.CODE, "is nothing that runs observe different?", _same_code),
     ProgramRule("faster", _IMPROVEMENT, Rung.RUNS, "are whole runs faster, and slower nowhere?", _faster),

@@ -12,7 +12,7 @@ from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.analysis.witnessed import PointBehaviour
 from perfdiff.records.endless import EndlessCase
 from perfdiff.records.reach import Reach
-from perfdiff.records.schema import Run
+from perfdiff.records.schema import Compared, Run
 from perfdiff.records.uncompared import Difference
 
 
@@ -27,7 +27,7 @@ class Evidence:
     by point, and `counted_runs` are those that were counted. At the points `unrun` there was no time for runs of both sides.
     `endless` are cases that do not end on head, `uncompared` is what differs where users run the program, and not here. `ended_by` is what
     ended measuring before it was complete, None where nothing did. At the points `repeating` a clock ends runs, and what they repeat takes
-    longer with larger inputs, or nothing that changed is known to be repeated.
+    longer with larger inputs, or nothing that changed is known to be repeated. `compared` is what the sides are.
     """
 
     runs: WholeRuns = field(default_factory=WholeRuns)
@@ -47,6 +47,7 @@ class Evidence:
     ended_by: str | None = None
     uncompared: tuple[Difference, ...] = ()
     repeating: tuple[str, ...] = ()
+    compared: Compared = Compared.REVISIONS
 
     @property
     def where(self) -> Claim | None:

@@ -15,6 +15,7 @@ from perfdiff.analysis.findings import PointStanding, Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.doubt import doubted, shown_with_probes
+from perfdiff.analysis.verdicts.drift import may_be_drift, seems_faster
 from perfdiff.analysis.verdicts.proof import proved_by_counts
 from perfdiff.analysis.verdicts.rules import Decision, Reason, Rule, decided
 from perfdiff.analysis.verdicts.unchanged import UNCHANGED
@@ -86,6 +87,11 @@ def _saving(case: Case) -> Guilt | None:
     return guilt if is_saving else None
 
 
+def _may_be_drift(case: Case) -> Claim | None:
+    differs = _undisputed(case) is not None or _saving(case) is not None or seems_faster(case)
+    return may_be_drift(case) if differs else None
+
+
 def _moved_to_caller(case: Case) -> Claim | None:
     guilt = _saving(case)
     return moved_to_caller(case, guilt) if guilt is not None else None
@@ -155,6 +161,7 @@ RULES: tuple[Rule[Case], ...] = (
     Rule("not-timed", Verdict.INCONCLUSIVE, "changed, no call was timed, and nothing else answers?", _not_timed),
     Rule("answered-without-calls", Verdict.UNCHANGED, "no call was timed, as whole runs and counts answer?", _answered_without_calls),
     Rule("loads-little", Verdict.UNCHANGED, "loads a part of the program once, for little more?", _loads_little),
+    Rule("may-be-drift", Verdict.INCONCLUSIVE, "measured one after the other, and may the machine make the difference?", _may_be_drift),
     Rule(ADDS_TIME, Verdict.REGRESSION, "does its change add time that counts, with nothing against it?", _adds_time),
     Rule("allocates-more", Verdict.REGRESSION, "changed, and makes the run allocate more?", _allocates_more),
     Rule("counts-prove", Verdict.REGRESSION, "changed, and do exact counts prove that it takes more?", proved_by_counts),

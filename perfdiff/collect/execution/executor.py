@@ -5,9 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
-import re
 import shlex
-import shutil
 import signal
 import subprocess
 import threading
@@ -26,6 +24,7 @@ from perfdiff.collect.execution.echoes import NO_ECHOES, Echoes
 from perfdiff.collect.execution.guard import Guard, Limits, missing_bytes
 from perfdiff.collect.execution.outputs import Stream
 from perfdiff.collect.execution.printed import Patterns, PrintedNumbers
+from perfdiff.collect.execution.shell_words import in_the_shells_place
 from perfdiff.collect.execution.tasks import TaskCounter
 from perfdiff.collect.execution.terminals import KIND, Keyboard, chunk_of, terminal
 from perfdiff.config import TEMPLATE_COMMAND
@@ -36,10 +35,6 @@ from perfdiff.records.behaviour import Behaviour, Concurrency
 from perfdiff.records.exchanges import Exchanges
 from perfdiff.records.requests import RequestTimes
 
-_OPERATORS = frozenset("();<>|&")  # of the shell, between commands
-_SETTINGS = re.compile(r"(?:[A-Za-z_]\w*=[\w./:,+-]*\s+)+")  # of variables, ahead of a command
-_BUILT_IN = frozenset(("echo", "false", "kill", "printf", "pwd", "test", "time", "true"))  # as programs not quite the same
-_PROGRAM = re.compile(r"[\w./+-]+(?!\S)")
 _NOT_FOUND = 127  # what the shell says of a program that is not there
 _ABSENT_FILE = ("No such file or directory", *(words for traits in installed() if (words := traits.running.absent_file)))
 TAIL_BYTES = 4000  # of what a workload printed last, shown when it fails
@@ -331,41 +326,16 @@ def tree_removed(command: Command) -> WorkloadError:
 
 def shell_text(command: Command) -> str:
     """Return what the shell is given to run a command."""
-    text = _in_the_shells_place(command)
+    text = in_the_shells_place(command.text, command.directory, command.environment.get("PATH", os.defpath))
     return f"exec setarch -R /bin/sh -c {shlex.quote(text)}" if command.fixed_layout else text
-
-
-def _in_the_shells_place(command: Command) -> str:
-    """Return the text such that a program that is all the shell starts takes its place, other texts as they are.
-
-    The kernel tells what the process waited for a CPU that was started, not what its children did, and `dash` stays above its last command.
-    """
-    words, text = shlex.shlex(command.text, punctuation_chars=True), command.text.strip()
-    words.whitespace_split, words.commenters = True, ""
-    try:
-        if "\n" in text or any(set(word) <= _OPERATORS for word in words):
-            return command.text
-    except ValueError:  # quotes that do not end: the shell will say so
-        return command.text
-    settings = _SETTINGS.match(text)
-    start = settings.end() if settings else 0
-    program = _PROGRAM.match(text, start)
-    if program is None or not _is_program(program.group(), command):
-        return command.text
-    return f"{text[:start]}exec {text[start:]}"
-
-
-def _is_program(word: str, command: Command) -> bool:
-    """Return whether a command's first word is that of a file to be executed, and not only of the shell's own."""
-    if "/" in word:
-        return os.access(command.directory / word, os.X_OK)
-    return word not in _BUILT_IN and shutil.which(word, path=command.environment.get("PATH", os.defpath)) is not None
 
 
 def _remedy(command: Command, status: int, tail: str) -> str:
     """Return what helps where a workload ended with another code than those of success, by what it printed last."""
     if status == _NOT_FOUND and command.text.split()[0] == TEMPLATE_COMMAND.split()[0]:
         return "the workload's command in perfdiff.toml is still the example of `perfdiff init`: write there what runs your program"
+    if command.own is None:
+        return _remedy_of_a_command(command, status)
     if status == _NOT_FOUND:
         return (
             f"install the program that was not found, or name it by its path in the built tree, {command.directory}; what only your "
@@ -374,6 +344,13 @@ def _remedy(command: Command, status: int, tail: str) -> str:
     if any(words in tail for words in _ABSENT_FILE):
         return f"{command.by_hand}; a file that only your checkout has needs `overlay` under [build]"
     return f"{command.by_hand}, or list {status} in exit_codes if that is its way to succeed"
+
+
+def _remedy_of_a_command(command: Command, status: int) -> str:
+    """Return what helps where a command that runs in no built tree ended with another code than those of success."""
+    if status == _NOT_FOUND:
+        return f"install the program that was not found, or name it by its path from {command.directory}"
+    return f"{command.by_hand}, or give --exit-code {status} if that is its way to succeed"
 
 
 def _complaint(tail: str) -> Complaint | None:

@@ -249,9 +249,11 @@ class Collector:
     def _kept(self, slot: Slot, command: Command) -> AbstractContextManager[dict[str, Shape]]:
         """Return what keeps the tree of a run as it is, and tells what that wrote: nothing where its target names none."""
         target = self.targets[slot.phase, slot.side]
-        if target.tree is None:
-            return nullcontext({})
         workload = self.workloads[slot.point.workload]
+        if target.tree is None:
+            if workload.prepare:
+                self.executor.execute(self._chore(slot, command, workload.prepare, f"prepare of {command.where}", Purpose.PREPARE))
+            return nullcontext({})
         if target.places is not None:
             self._aside.mkdir(exist_ok=True)
         setup, prepare = (
@@ -338,7 +340,7 @@ class Collector:
         return Command(
             text=requests.command(workload.requests, folder)
             if workload.requests
-            else workloads.filled(workload.command, self.inputs.located(slot.point)),
+            else workloads.filled(target.command or workload.command, self.inputs.located(slot.point)),
             directory=target.directory,
             environment={
                 **target.surroundings(self.environment),

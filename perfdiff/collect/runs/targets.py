@@ -29,7 +29,8 @@ class Target:
     runs of a placed build leave. `variables` are those that its workloads need in any case; of those in `draws`, each pair of runs gets a
     number of its own. With `calm`, threads of the runtime's own, such as those that compile, work while the program waits for them; nothing
     where it has none. Of the `byte_code` in the tree, which was compiled for it, a run finds what earlier runs left by themselves. Runs
-    with a `keyboard` are as by hand: on a terminal, and without what only measuring needs.
+    with a `keyboard` are as by hand: on a terminal, and without what only measuring needs. Its workloads run its own `command` in place of
+    theirs, where it has one.
     """
 
     directory: Path
@@ -44,6 +45,7 @@ class Target:
     calm: Mapping[str, str] = field(default_factory=dict)
     byte_code: tuple[str, ...] = ()
     keyboard: Keyboard | None = None
+    command: str | None = None
 
     def surroundings(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the environment of its commands in that of the user."""

@@ -10,6 +10,7 @@ from perfdiff.report.sentences.spelling import Facts, Wording
 
 _ONE_SIDED = {Change.REMOVED.value: "it was removed", Change.ADDED.value: "it is new, and nothing became slower through it"}
 _LONGER = {"lock_hold_ns": "holds locks", "lock_wait_ns": "waits for locks"}
+_IN_TURN = "give a folder of results for each side, four files or more that were made in turn, or let perfdiff make the runs"
 _MORE_TIME_THERE = "add runs, or a workload that spends more of its time there"
 
 
@@ -61,6 +62,14 @@ WORDINGS: Mapping[str, Wording] = {
     "excluded-but-for-probes": "whole runs without probes exclude what it seems to add, and counts do not explain it: its probes may",
     "excluded-without-probes": (
         "whole runs without probes exclude what it seems to add, though runs with them take as much longer: its probes may"
+    ),
+    "may-be-drift": (
+        "it takes {ratio:interval} the time, and what is measured one after the other may differ by {drift:whole-percent} though nothing "
+        f"changed: {_IN_TURN}"
+    ),
+    "runs-overlap": (
+        "it takes {ratio:interval} the time, but some of head's repetitions come near to what base's take, so that the machine may make "
+        f"the difference: {_IN_TURN}"
     ),
     "may-be-layout": (
         "a call takes {ratio:ratio} as long, which another layout of the same instructions may make: counts do not explain it, "

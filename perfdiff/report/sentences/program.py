@@ -56,6 +56,11 @@ def _none_slower(facts: Facts) -> str:
     return f"{compared} compared, none makes the program slower"
 
 
+def _no_benchmark_slower(facts: Facts) -> str:
+    compared = "1 benchmark" if facts["compared"] == 1 else f"{facts['compared']} benchmarks"
+    return f"{compared} compared, none is slower by more than the threshold"
+
+
 def _more_runs(facts: Facts) -> str:
     match facts["ended_by"]:
         case None:
@@ -81,6 +86,7 @@ WORDINGS: Mapping[str, Wording] = {
     "unfelt-regression": "Regression of a function, not of the program ({excluded}): {guilty}{elsewhere}",
     "points-differ": _points_differ,
     "endless-on-head": _endless_on_head,
+    "slower-command": "Regression: {takes}{elsewhere}",
     "not-located": "Regression, not located: {takes}; {reasons:joined}",
     "files-differ": _files_differ,
     "no-call-explains": "no single call explains it{likely}",
@@ -98,6 +104,7 @@ WORDINGS: Mapping[str, Wording] = {
     "excluded": _excluded,
     "excluded-by-runs": "; whole runs exclude {ratio:slow-downs}",
     "none-slower": _none_slower,
+    "no-benchmark-slower": _no_benchmark_slower,
     "undecided": "Inconclusive{excluded:?, with {excluded:slow-downs} excluded}: {why}",
     "made-by-places": "{takes}, but counts say that no work was added: the place of code in memory may make that",
     "runs-take": "whole runs at {point} take {ratio:interval} the {cost} ({pairs} pairs)",
