@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfdiff.languages.c import fields
-from perfdiff.languages.protocol import CompileCommand, NamedLine
+from perfdiff.languages.protocol import AllocatingCall, CompileCommand, NamedLine
 from perfdiff.records.hot_lines import Allocation, HotLine, Spot, Stack, Variable
+from perfdiff.records.lasting_blocks import LastingBlocks
 
 _TIMEOUT_S = 60.0  # a large object's line table takes seconds
 _LINE_BYTES = 64
@@ -51,6 +52,18 @@ def named(lines: Sequence[HotLine], tree: Path, commands: Sequence[CompileComman
     sites = {place.site for place in places if isinstance(place, Allocation) and place.site is not None}
     calls = _calls(sites, tree)
     return tuple(_named(line, symbols, calls, tree, commands) for line in lines)
+
+
+def allocations(blocks: Sequence[LastingBlocks], tree: Path) -> tuple[AllocatingCall | None, ...]:
+    """Return the call of the project's own code, in the build's `tree`, that each of the blocks was asked for by, None where it is none."""
+    calls = _calls({block.site for block in blocks if block.site is not None}, tree)
+    own = [calls.get(block.site) if block.site else None for block in blocks]
+    return tuple(
+        AllocatingCall(call.function, call.file.relative_to(tree).as_posix(), call.line)
+        if call is not None and call.file.is_relative_to(tree)
+        else None
+        for call in own
+    )
 
 
 def readable(symbols: Sequence[str]) -> tuple[str, ...]:
