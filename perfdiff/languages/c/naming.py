@@ -167,7 +167,9 @@ def _calls(sites: set[Spot], tree: Path) -> dict[Spot, _Call]:
 
 def _chains(path: str, spots: Sequence[Spot]) -> list[list[_Call]]:
     """Return for each place of an object the call and those that it is inlined into, innermost first."""
-    answer = _run(["addr2line", "-a", "-f", "-C", "-i", "-e", path, *(f"{spot.offset:#x}" for spot in spots)])
+    # Asked for the first time, addr2line (2.40) gives the innermost call the name of the symbol that all of them are inlined into.
+    twice = (f"{spot.offset:#x}" for spot in spots for _ in range(2))
+    answer = _run(["addr2line", "-a", "-f", "-C", "-i", "-e", path, *twice])
     chains: list[list[_Call]] = []
     lines = iter(answer.splitlines())
     for line in lines:
@@ -177,7 +179,7 @@ def _chains(path: str, spots: Sequence[Spot]) -> list[list[_Call]]:
         file, _, number = next(lines, "").partition(" (")[0].rpartition(":")
         if chains and number.isdecimal():
             chains[-1].append(_Call(line, Path(file), int(number)))
-    return chains
+    return chains[1::2]
 
 
 def _chosen(chain: Sequence[_Call], tree: Path) -> _Call | None:
