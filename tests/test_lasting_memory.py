@@ -25,6 +25,7 @@ from perfdiff.build.built import Built
 from perfdiff.collect.recordings.lasting import LastingRuns
 from perfdiff.languages.c import naming
 from perfdiff.languages.c.pack import C
+from perfdiff.languages.protocol import FunctionDefinition, Probe
 from perfdiff.progress import Silent
 from perfdiff.records import lasting_blocks, recording
 from perfdiff.records.hot_lines import Spot
@@ -375,6 +376,31 @@ def test_reports_tell_what_stays_and_where_nobody_knows() -> None:
     unknown = "What stays allocated at the end is not known: counted runs of C and C++ tell it"
     assert unknown in " ".join(terminal.render(document_of(replace(findings, lasting=None, memory=peak))).split())
     assert "What stays" not in headline(replace(findings, lasting=None, memory=peak))
+
+
+def test_what_a_library_asked_for_goes_by_the_function_that_was_open_and_what_the_linker_keeps_by_none(tmp_path: Path) -> None:
+    opened = FunctionDefinition("read_in", "read_in", ("read_in",), "a.c", 1, 0, 1, 2, "", "", "")
+    library, linker = Spot(str(tmp_path / "libc.so.6"), 16), Spot(str(tmp_path / "ld-linux-x86-64.so.2"), 16)
+    blocks = (
+        LastingBlocks(library, 1, 2, 240),
+        LastingBlocks(linker, 1, 9, 2448),
+        LastingBlocks(library, 0, 1, 4096),
+        LastingBlocks(None, 1, 1, 8),
+    )
+    recordings = [replace(recording_of(tmp_path), lasting=blocks), replace(recording_of(tmp_path), lasting=())]
+    run = Run(4, Phase.COUNTED, 0, Side.HEAD, 0, 1e7, 1e7, 1e6, None, None, "")
+    collected = LastingRuns()
+    collected.add(run, recordings)
+    collected.add(replace(run, id=5), [*recordings, replace(recording_of(tmp_path), lasting=None)])
+    built = {Side.HEAD: Built(Phase.COUNTED, tmp_path, tmp_path, (), (), (), 0.0)}
+    (memory,) = collected.named(C(), built, built, {Side.HEAD: {1: Probe(1, opened, (), ())}})
+    assert memory == LastingMemory((4,), (LastingSite("read_in", "a.c", None, "", 3, 248),))
+
+
+def recording_of(folder: Path) -> recording.Recording:
+    """Return the recording of a process that was killed before it wrote anything."""
+    (folder / "7-1.pdrec").touch()
+    return recording.read(folder / "7-1.pdrec")
 
 
 CACHED = """

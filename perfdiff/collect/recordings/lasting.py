@@ -17,6 +17,7 @@ from perfdiff.records.recording import Recording
 from perfdiff.records.schema import Run, Side
 
 _TEXT = 100  # letters of a line that are kept
+_LINKER = ("ld-", "ld.")  # how the dynamic linker's file begins: what it keeps of a thread whose stack waits for the next is nobody's
 
 _Place = tuple[str, str, int | None]  # function, file, line
 _Sums = tuple[tuple[Spot | None, int, int, int], ...]  # site, probe, blocks and bytes of a run
@@ -57,7 +58,7 @@ class LastingRuns:
         for key, call in zip(raw, calls, strict=True):
             if call is not None:
                 places[key] = call.function, call.file, call.line
-            elif (opened := probes.get(key[1])) is not None:
+            elif (opened := probes.get(key[1])) is not None and not (key[0] and Path(key[0].object).name.startswith(_LINKER)):
                 places[key] = opened.definition.name, opened.definition.file, None
         lines = lru_cache(_lines)
         for sums, numbers in runs.items():
