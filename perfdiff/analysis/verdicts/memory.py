@@ -91,7 +91,7 @@ def growth_lines(peaks: Sequence[PeakMemory | LastingPoint]) -> Iterator[MemoryL
 def _line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float] | None:
     """Return the start and the slope of a line through points, None where one lies off it."""
     # Bytes are whole: what arithmetic leaves far behind the point is nothing.
-    start, slope = (round(term, 6) for term in np.polynomial.polynomial.polyfit(x, y, 1).tolist())
+    start, slope = (round(term, 6) + 0.0 for term in np.polynomial.polynomial.polyfit(x, y, 1).tolist())
     off = np.abs(np.asarray(y) - (start + slope * np.asarray(x)))
     return (start, slope) if float(off.max()) <= POLICY.off_a_line * max(y) else None
 
