@@ -31,7 +31,9 @@ from perfdiff.analysis.findings import (
     Ratio,
     Vote,
 )
+from perfdiff.analysis.lasting import Keeper, LastingFinding, LastingPoint
 from perfdiff.analysis.oddcalls import OddCall, RunErrors
+from perfdiff.analysis.peaks import MemoryLine, MemoryStanding
 from perfdiff.analysis.witnessed import Amount, Difference, DifferenceKind, PointBehaviour, SideBehaviour, Written
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.detector import DetectorKind
@@ -113,6 +115,10 @@ def full() -> Findings:
         checked=True,
     )
     part = MachinePart("lab-1", 1, whole.environment, 10, 10)
+    point = LastingPoint(whole.points[0], 0, 960, 960, 960, MemoryStanding.MORE)
+    keeper = Keeper("insert", "src/list.c", 40, "node = malloc(96);", 0, 960, 0, 10)
+    lasting = LastingFinding((point,), (MemoryLine("sort", "n", (0.0, 0.0), (0.0, 96.0)),), (keeper,), ("sort n=3",))
+    whole = replace(whole, lasting=lasting)
     return replace(whole, end_to_end=(end, *whole.end_to_end[1:]), machines=(part,), behaviour=(behaviour,))
 
 

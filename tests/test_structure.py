@@ -115,7 +115,20 @@ OF_ALL_LANGUAGES = {
     f"perfdiff.languages.{name}" for name in ("check", "frameworks", "holding", "installed", "kept_files", "listing", "traits")
 }
 # The same within the analysis, besides the values that all of it writes and `policy`, the thresholds that decide.
-VALUES = {"findings", "acceptances", "callgraph", "claims", "linegrowth", "means", "oddcalls", "peaks", "policy", "series", "witnessed"}
+VALUES = {
+    "findings",
+    "acceptances",
+    "callgraph",
+    "claims",
+    "lasting",
+    "linegrowth",
+    "means",
+    "oddcalls",
+    "peaks",
+    "policy",
+    "series",
+    "witnessed",
+}
 ANALYSIS = {
     "stats": set(),
     "sums": {"stats"},

@@ -30,6 +30,7 @@ from perfdiff.analysis.verdicts.behaviour import behaviour_notes
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import slower_beside
 from perfdiff.analysis.verdicts.disagreement import disagreement_notes
+from perfdiff.analysis.verdicts.lasting import lasting_finding
 from perfdiff.analysis.verdicts.locking import lock_notes
 from perfdiff.analysis.verdicts.memory import memory_finding
 from perfdiff.analysis.verdicts.parallel import apart_in_time, apart_note
@@ -110,6 +111,7 @@ def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and
         requests=request_findings(experiment, config),
         machines=at_one_pace.parts,
         memory=memory_finding(judged_in_runs, runs, functions, found.counted or ledger, config),
+        lasting=lasting_finding(experiment.points, runs, experiment.lasting),
     )
 
 

@@ -29,6 +29,10 @@ class Policy:
     # Peaks of so many sizes show a line, where none lies further from it than this share of the largest: pages and doubled tables do.
     sizes_of_a_line: int = 3
     off_a_line: float = 0.05
+    # What libraries keep for themselves until the end, such as buffers of files, is less. What grows with inputs is told whatever its size.
+    least_lasting_bytes: int = 2**16
+    least_growth_bytes: float = 1.0  # for each unit of a parameter: what is kept for each of many things is more
+    runs_alike: int = 2  # of a side, which show whether exact counts repeat
 
     # Parts of a whole ----------------------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from perfdiff.records.differences import ChangeReason, Entity, Skipped
 from perfdiff.records.hot_lines import HotLine
+from perfdiff.records.lasting_blocks import LastingBlocks
 from perfdiff.records.places import Place
 from perfdiff.records.schema import Change, Ints, Note, Origin, Phase
 
@@ -203,6 +204,15 @@ class NamedLine:
     line: HotLine
     says: tuple[str, ...]
     threads: int
+
+
+@dataclass(frozen=True, slots=True)
+class AllocatingCall:
+    """A line of the project that asks for memory, by the function that it stands in and its file below the tree's root."""
+
+    function: str
+    file: str
+    line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,6 +428,10 @@ class Compiled(Language, Protocol):
 
     def named(self, lines: Sequence[HotLine], tree: Path, commands: Sequence[CompileCommand]) -> tuple[NamedLine, ...]:
         """Return hot lines of a counted process with the variables, allocations and stacks that they lie in."""
+        ...
+
+    def allocations(self, blocks: Sequence[LastingBlocks], tree: Path) -> tuple[AllocatingCall | None, ...]:
+        """Return the call of the project's own code that each of the blocks was asked for by, None where the line is not known."""
         ...
 
     def readable(self, symbols: Sequence[str]) -> tuple[str, ...]:

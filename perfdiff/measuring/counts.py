@@ -21,6 +21,7 @@ from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.measuring import coverage, variants
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.site import Site, Variant
+from perfdiff.records.lasting import LastingMemory
 from perfdiff.records.schema import Experiment, HotSpot, LibraryCalls, Note, Phase, Point, Run
 
 
@@ -32,6 +33,7 @@ class CountsOfRuns:
     assembly: Assembly | None = None
     spots: tuple[HotSpot, ...] = ()
     library: LibraryCalls | None = None
+    lasting: tuple[LastingMemory, ...] = ()
 
 
 @dataclass(slots=True)
@@ -71,7 +73,7 @@ class CountedRuns:
             is_late = time.monotonic() - started > budget_s * counting.share(ordered[:done], points, before.runs)
             if (is_late and done < len(ordered)) or not self._is_same_work(site, before, counted, done):
                 return None
-        return coverage.answered_by_counts(self.bench, site, variant, counted, self.collector), self._kept(counted, variant)
+        return coverage.answered_by_counts(self.bench, site, variant, counted, self.collector), self._kept(counted, variant, site)
 
     def of_chosen(self, site: Site, before: Sequence[Run], at: Sequence[Point]) -> tuple[CountsOfRuns | None, tuple[Note, ...]]:
         """Count the chosen functions at some points within the budget, until counts of one thread repeat; discard all if a run fails."""
@@ -92,7 +94,7 @@ class CountedRuns:
             is_enough = block + 1 >= counting.LEAST_ROUNDS and counted.repeats
             if is_enough or (time.monotonic() - started) * (block + 2) / (block + 1) > budget_s:
                 break
-        return self._kept(counted, variant), notes
+        return self._kept(counted, variant, site), notes
 
     def _affordable(self, site: Site, runs: Sequence[Run], at: Sequence[Point]) -> tuple[Point, ...]:
         """Return those of some points whose counted runs the budget allows."""
@@ -133,10 +135,11 @@ class CountedRuns:
         experiment = replace(before, functions=functions, runs=runs, counts=counts, library=called)
         return looks.does_same_work(experiment, points, self.bench.request.config.compare)
 
-    def _kept(self, counted: Counted, variant: Variant) -> CountsOfRuns:
+    def _kept(self, counted: Counted, variant: Variant, site: Site) -> CountsOfRuns:
         compiled = self.bench.packs.compiled
         spots, library = counted.spots.named(compiled, variant.built), counted.library.named(compiled)
-        return CountsOfRuns(counted.runs, counted.assembly, spots, library)
+        lasting = counted.lasting.named(compiled, variant.built, site.plain, variant.probes)
+        return CountsOfRuns(counted.runs, counted.assembly, spots, library, lasting)
 
 
 def _nothing_counted(variant: Variant, points: Sequence[Point]) -> Counted:

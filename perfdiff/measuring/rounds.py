@@ -344,6 +344,7 @@ class Rounds:
             folded=site.folded,
             spots=self._counts.spots,
             library=self._counts.library,
+            lasting=self._counts.lasting,
             same_code=site.same_code,
             stages=bench.progress.seconds,
             machines=self._maker.machines,

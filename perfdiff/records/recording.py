@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from perfdiff.errors import RecordingError
-from perfdiff.records import bounds, hot_lines
+from perfdiff.records import bounds, hot_lines, lasting_blocks
 from perfdiff.records.hot_lines import HotLine
+from perfdiff.records.lasting_blocks import LastingBlocks
 from perfdiff.records.plan import Mode
 from perfdiff.records.recording_file import (
     EDGE,
@@ -152,7 +153,8 @@ class Recording:
     the time. `lines` are those that a counted process's threads took from each other, or from other nodes, most events first.
     `threads` is the number of threads that called anything. `library` holds the calls of a counted process that left the project's code, by
     the probe that was open (0: none) and the symbol called, and `library_ns` of some of these how many were timed, and their time in all;
-    `unseen` are symbols some of whose calls were not counted.
+    `unseen` are symbols some of whose calls were not counted. `lasting` is what a counted process had still allocated when it ended by
+    exit, None where that is not known.
     """
 
     pid: int | None
@@ -173,6 +175,15 @@ class Recording:
     library_ns: Mapping[tuple[int, str], tuple[float, float]] = field(default_factory=dict)
     unseen: frozenset[str] = frozenset()
     whole: bool = True
+    lasting: tuple[LastingBlocks, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _AtExit:
+    """What a counted process writes as it ends: its hot lines and its lasting memory."""
+
+    lines: tuple[HotLine, ...] = ()
+    lasting: tuple[LastingBlocks, ...] = ()
 
 
 def read(path: Path, *, sums_only: bool = False) -> Recording:
@@ -181,18 +192,18 @@ def read(path: Path, *, sums_only: bool = False) -> Recording:
     That of a process that was killed before it wrote anything is empty and incomplete. Without its single calls, of which nothing is made
     where `sums_only` are asked for, it is read in a quarter of the time.
     """
-    header, contents, lines, size = _contents(path)
-    return _recording(header, replace(contents, samples={}) if sums_only else contents, lines, size)
+    header, contents, ending, size = _contents(path)
+    return _recording(header, replace(contents, samples={}) if sums_only else contents, ending, size)
 
 
 def read_since(path: Path, before: RunningSums | None) -> tuple[Recording, RunningSums]:
     """Return what a recording, whose process may be running, has gained since it was `before`, and how it stands now; see `read`."""
     header, contents, _, size = _contents(path)
     gained, now = since(contents, before)
-    return _recording(header, gained, (), size), now
+    return _recording(header, gained, _AtExit(), size), now
 
 
-def _contents(path: Path) -> tuple[Header, Contents, tuple[HotLine, ...], int]:
+def _contents(path: Path) -> tuple[Header, Contents, _AtExit, int]:
     """Return what a file holds, and its size; nothing of a process that was killed before it wrote anything."""
     try:
         data = bounds.content(path)
@@ -202,16 +213,16 @@ def _contents(path: Path) -> tuple[Header, Contents, tuple[HotLine, ...], int]:
         raise RecordingError(f"{path}: {error}", slug="recording-unreadable") from error
     if not has_begun(data):
         process = path.name.partition("-")[0]
-        return not_begun(int(process) if process.isdecimal() else None), Contents(), (), len(data)
+        return not_begun(int(process) if process.isdecimal() else None), Contents(), _AtExit(), len(data)
     try:
         header, contents = decode(data)
-        lines = hot_lines.parse(contents.lines)
+        ending = _AtExit(hot_lines.parse(contents.lines), lasting_blocks.parse(contents.lasting))
     except DamageError as damage:
         raise RecordingError(f"{path}: byte {damage.offset}: {damage}", slug=damage.slug) from damage
-    return header, contents, lines, len(data)
+    return header, contents, ending, len(data)
 
 
-def _recording(header: Header, contents: Contents, lines: tuple[HotLine, ...], size: int) -> Recording:
+def _recording(header: Header, contents: Contents, ending: _AtExit, size: int) -> Recording:
     totals = _totals(header, contents)
     is_whole = Flag.FULL not in header.flags and header.end <= size
     return Recording(
@@ -227,12 +238,13 @@ def _recording(header: Header, contents: Contents, lines: tuple[HotLine, ...], s
         samples=_samples(header, contents),
         types=contents.types,
         multiplexed=frozenset(name for name, flags in header.counters if CounterFlag.MULTIPLEXED in flags),
-        lines=lines,
+        lines=ending.lines,
         threads=len({thread for _, thread in contents.totals}),
         library=_library(contents),
         library_ns=_library_ns(header, contents),
         unseen=frozenset(name for name, unseen in contents.functions.values() if unseen),
         whole=is_whole,
+        lasting=ending.lasting if Flag.KNOWS_LASTING in header.flags else None,
     )
 
 

@@ -46,6 +46,7 @@ class Flag(IntFlag):
     SEES_ALLOCATIONS = 4
     SEES_LOCKS = 8
     SEES_WAITS = 16  # for locks, not how long they are held
+    KNOWS_LASTING = 32  # what was still allocated at its end by exit
 
 
 class CounterFlag(IntFlag):
@@ -63,6 +64,7 @@ class _Kind(IntEnum):
     TYPE = 4
     LINE = 6
     FUNCTION = 7
+    LASTING = 8
 
 
 _KINDS = frozenset(_Kind)
@@ -107,6 +109,7 @@ class Contents:
     functions: dict[int, tuple[str, bool]] = field(default_factory=dict)  # these by number: name, and whether some calls are not seen
     types: dict[int, str] = field(default_factory=dict)
     lines: list[tuple[int, bytes]] = field(default_factory=list)  # where it lies, and what `hot_lines` reads
+    lasting: list[tuple[int, bytes]] = field(default_factory=list)  # the same of `lasting_blocks`
 
 
 @functools.cache
@@ -280,6 +283,8 @@ def _collect(data: bytes, block: _Block, header: Header, contents: Contents) -> 
             contents.functions[number] = (_text(name), bool(unseen))
         case _Kind.LINE:
             contents.lines.append((block.start, data[block.start : block.end]))
+        case _Kind.LASTING:
+            contents.lasting.append((block.start, data[block.start : block.end]))
         case _Kind.NONE:
             pass
 

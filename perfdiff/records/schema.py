@@ -16,6 +16,7 @@ from perfdiff.records.behaviour import Behaviour, Concurrency
 from perfdiff.records.differences import ChangeReason, Entity, Skipped
 from perfdiff.records.endless import EndlessCase
 from perfdiff.records.exchanges import Exchanges
+from perfdiff.records.lasting import LastingMemory
 from perfdiff.records.reach import Reach
 from perfdiff.records.requests import RequestTimes
 from perfdiff.records.uncompared import Difference
@@ -413,7 +414,8 @@ class Experiment:
     `endless` are cases that are not among the points, as they do not end on head, `uncompared` is what differs where users run the program,
     and not here. `build` is the command that built, with options that
     nobody asked for; None where it is not known. `ended_by` is what ended measuring before it was complete: `time`, or a signal. What was
-    `compared` are two revisions as a rule.
+    `compared` are two revisions as a rule. `lasting` is what counted runs had still allocated at their ends, without runs of which that is
+    not known.
     """
 
     base: Revision
@@ -442,3 +444,4 @@ class Experiment:
     build: str | None = None
     ended_by: str | None = None
     compared: Compared = Compared.REVISIONS
+    lasting: tuple[LastingMemory, ...] = ()

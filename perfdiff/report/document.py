@@ -10,10 +10,11 @@ from perfdiff import units
 from perfdiff.analysis.annotations.consequences import BudgetStanding, Consequences
 from perfdiff.analysis.claims import parts
 from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, MetricFinding, Verdict
+from perfdiff.analysis.peaks import MemoryStanding
 from perfdiff.fuzzing.findings import SearchFindings
 from perfdiff.records.schema import Compared, SampleTable, Side
 from perfdiff.report import consequences as said
-from perfdiff.report import peak_memory, slow_inputs, wording
+from perfdiff.report import lasting_memory, peak_memory, slow_inputs, wording
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, FunctionSection, Items, Sentence, Table, Tone
 from perfdiff.report.counts import work
 from perfdiff.report.diff import lines_each
@@ -115,6 +116,7 @@ def build(
         consequences=consequences,
         means=(
             *(peak_memory.blocks(clean.memory) if clean.memory else ()),
+            *lasting_memory.blocks(clean.lasting, clean.memory),
             *(said.blocks(consequences) if consequences else ()),
             *(slow_inputs.blocks(inputs) if inputs else ()),
         ),
@@ -125,14 +127,16 @@ def build(
 def headline(findings: Findings, consequences: Consequences | None = None, inputs: SearchFindings | None = None) -> str:
     """Return the answer in one sentence, which begins with the verdict, behind `So far` where measuring was cut short.
 
-    More peak memory has a sentence behind it, each budget that is exceeded, or not known to be kept, and what a search for inputs found.
+    More peak memory has a sentence behind it, as has more that stays allocated, each budget that is exceeded, or not known to be kept, and
+    what a search for inputs found.
     """
     verdict, sentence = wording.ANSWERS[findings.verdict], printable(say(findings.sentence))
     answer = sentence if sentence.lower().startswith(verdict.lower()) else f"{verdict}: {sentence}"
     answer = f"So far: {answer[0].lower()}{answer[1:]}" if is_cut_short(findings) else answer
     open_budgets = consequences.some(BudgetStanding.EXCEEDED, BudgetStanding.OPEN, BudgetStanding.UNKNOWN) if consequences else ()
     peaks = peak_memory.answer(findings.memory) if findings.memory else None
-    return " ".join(filter(None, [answer, peaks, *map(said.said, open_budgets), slow_inputs.answer(inputs) if inputs else None]))
+    lasting = lasting_memory.answer(findings.lasting) if findings.lasting and findings.lasting.standing is MemoryStanding.MORE else None
+    return " ".join(filter(None, [answer, peaks, lasting, *map(said.said, open_budgets), slow_inputs.answer(inputs) if inputs else None]))
 
 
 def conclusion(findings: Findings) -> str:

@@ -28,7 +28,7 @@ def answer(memory: MemoryFinding) -> str | None:
     if worst is not None:
         asking = units.listed([_asks(allocating) for allocating in memory.allocating], len(memory.allocating), joint=";")
         behind = f": {asking}" if asking else ""
-        line = next((f", {_grows(line)}" for line in memory.lines if line.workload == worst.point.workload), "")
+        line = next((f", {grows(line)}" for line in memory.lines if line.workload == worst.point.workload), "")
         return f"Peak memory {_ratio(worst)} at {printable(worst.point.label)}, {_sizes(worst)}{line}{behind}."
     if not memory.decides or memory.standing is not MemoryStanding.OPEN:
         return None
@@ -89,7 +89,8 @@ def _sizes(peak: PeakMemory) -> str:
     return f"{units.size(peak.base_bytes)} → {units.size(peak.head_bytes)}"
 
 
-def _grows(line: MemoryLine) -> str:
+def grows(line: MemoryLine) -> str:
+    """Return what each unit of a parameter adds on both sides."""
     base, head = (units.size(abs(slope)) for _, slope in (line.base, line.head))
     return f"{base} → {head} for each unit of {printable(line.parameter)}"
 

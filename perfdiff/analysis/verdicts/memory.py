@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff.analysis.findings import FunctionFinding
+from perfdiff.analysis.lasting import LastingPoint
 from perfdiff.analysis.peaks import Allocating, MemoryFinding, MemoryLine, MemoryStanding, PeakMemory
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Ledger
@@ -29,7 +30,7 @@ def memory_finding(
     judge = _Judge(POLICY.memory if config.memory is None else config.memory, config.confidence, len(points))
     peaks = tuple(peak for point in points if (peak := judge.peak(point, *(_of(runs, point, side) for side in Side))) is not None)
     unknown = tuple(point.label for point in points if point not in [peak.point for peak in peaks])
-    finding = MemoryFinding(peaks, tuple(_lines(peaks)), (), judge.threshold, config.memory is not None, unknown)
+    finding = MemoryFinding(peaks, tuple(growth_lines(peaks)), (), judge.threshold, config.memory is not None, unknown)
     if not peaks and not (unknown and finding.decides):
         return None
     worst = finding.worst
@@ -71,8 +72,8 @@ class _Judge:
         return MemoryStanding.NOT_MORE if is_excluded else MemoryStanding.OPEN
 
 
-def _lines(peaks: Sequence[PeakMemory]) -> Iterator[MemoryLine]:
-    """Yield the workloads whose peaks follow a line over the one number that varies, on both sides."""
+def growth_lines(peaks: Sequence[PeakMemory | LastingPoint]) -> Iterator[MemoryLine]:
+    """Yield the workloads whose bytes follow a line over the one number that varies, on both sides."""
     for workload in dict.fromkeys(peak.point.workload for peak in peaks):
         own = [peak for peak in peaks if peak.point.workload == workload]
         values = {name: [peak.point.parameters.get(name) for peak in own] for name in own[0].point.parameters}
@@ -89,7 +90,8 @@ def _lines(peaks: Sequence[PeakMemory]) -> Iterator[MemoryLine]:
 
 def _line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float] | None:
     """Return the start and the slope of a line through points, None where one lies off it."""
-    start, slope = np.polynomial.polynomial.polyfit(x, y, 1).tolist()
+    # Bytes are whole: what arithmetic leaves far behind the point is nothing.
+    start, slope = (round(term, 6) + 0.0 for term in np.polynomial.polynomial.polyfit(x, y, 1).tolist())
     off = np.abs(np.asarray(y) - (start + slope * np.asarray(x)))
     return (start, slope) if float(off.max()) <= POLICY.off_a_line * max(y) else None
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from perfdiff.collect.counts import counting
 from perfdiff.collect.recordings.assembly import Assembly
 from perfdiff.collect.recordings.hotspots import HotSpots
+from perfdiff.collect.recordings.lasting import LastingRuns
 from perfdiff.collect.recordings.library import Departures
 from perfdiff.records.recording import Recording
 from perfdiff.records.schema import Run, Side
@@ -21,6 +22,7 @@ class Counted:
     runs: list[Run] = field(default_factory=list)
     spots: HotSpots = field(default_factory=HotSpots)
     library: Departures = field(default_factory=Departures)
+    lasting: LastingRuns = field(default_factory=LastingRuns)
     is_alone: bool = True
 
     def add(self, run: Run, recordings: Iterable[Recording]) -> None:
@@ -30,6 +32,7 @@ class Counted:
         self.assembly.add(run, found)
         self.spots.add(run, found)
         self.library.add(run, found)
+        self.lasting.add(run, found)
         self.is_alone = self.is_alone and all(recording.threads <= 1 for recording in found)
 
     @property

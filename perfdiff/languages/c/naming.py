@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfdiff.languages.c import fields
-from perfdiff.languages.protocol import CompileCommand, NamedLine
+from perfdiff.languages.protocol import AllocatingCall, CompileCommand, NamedLine
 from perfdiff.records.hot_lines import Allocation, HotLine, Spot, Stack, Variable
+from perfdiff.records.lasting_blocks import LastingBlocks
 
 _TIMEOUT_S = 60.0  # a large object's line table takes seconds
 _LINE_BYTES = 64
@@ -51,6 +52,18 @@ def named(lines: Sequence[HotLine], tree: Path, commands: Sequence[CompileComman
     sites = {place.site for place in places if isinstance(place, Allocation) and place.site is not None}
     calls = _calls(sites, tree)
     return tuple(_named(line, symbols, calls, tree, commands) for line in lines)
+
+
+def allocations(blocks: Sequence[LastingBlocks], tree: Path) -> tuple[AllocatingCall | None, ...]:
+    """Return the call of the project's own code, in the build's `tree`, that each of the blocks was asked for by, None where it is none."""
+    calls = _calls({block.site for block in blocks if block.site is not None}, tree)
+    own = [calls.get(block.site) if block.site else None for block in blocks]
+    return tuple(
+        AllocatingCall(call.function, call.file.relative_to(tree).as_posix(), call.line)
+        if call is not None and call.file.is_relative_to(tree)
+        else None
+        for call in own
+    )
 
 
 def readable(symbols: Sequence[str]) -> tuple[str, ...]:
@@ -154,7 +167,9 @@ def _calls(sites: set[Spot], tree: Path) -> dict[Spot, _Call]:
 
 def _chains(path: str, spots: Sequence[Spot]) -> list[list[_Call]]:
     """Return for each place of an object the call and those that it is inlined into, innermost first."""
-    answer = _run(["addr2line", "-a", "-f", "-C", "-i", "-e", path, *(f"{spot.offset:#x}" for spot in spots)])
+    # Asked for the first time, addr2line (2.40) gives the innermost call the name of the symbol that all of them are inlined into.
+    twice = (f"{spot.offset:#x}" for spot in spots for _ in range(2))
+    answer = _run(["addr2line", "-a", "-f", "-C", "-i", "-e", path, *twice])
     chains: list[list[_Call]] = []
     lines = iter(answer.splitlines())
     for line in lines:
@@ -164,7 +179,7 @@ def _chains(path: str, spots: Sequence[Spot]) -> list[list[_Call]]:
         file, _, number = next(lines, "").partition(" (")[0].rpartition(":")
         if chains and number.isdecimal():
             chains[-1].append(_Call(line, Path(file), int(number)))
-    return chains
+    return chains[1::2]
 
 
 def _chosen(chain: Sequence[_Call], tree: Path) -> _Call | None:

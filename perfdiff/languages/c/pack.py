@@ -10,6 +10,7 @@ from pathlib import Path
 
 from perfdiff.config import Config
 from perfdiff.languages.protocol import (
+    AllocatingCall,
     CodeComparison,
     CompileCommand,
     Compiled,
@@ -23,6 +24,7 @@ from perfdiff.languages.protocol import (
     Surroundings,
 )
 from perfdiff.records.hot_lines import HotLine
+from perfdiff.records.lasting_blocks import LastingBlocks
 
 
 def made(config: Config, surroundings: Surroundings) -> C:
@@ -93,6 +95,12 @@ class C(Compiled):
         from perfdiff.languages.c import naming
 
         return naming.named(lines, tree, commands)
+
+    def allocations(self, blocks: Sequence[LastingBlocks], tree: Path) -> tuple[AllocatingCall | None, ...]:
+        """Return the call of the project's own code that each of the blocks was asked for by, None where the line is not known."""
+        from perfdiff.languages.c import naming
+
+        return naming.allocations(blocks, tree)
 
     def readable(self, symbols: Sequence[str]) -> tuple[str, ...]:
         """Return the names of functions that a counted process calls outside of the project, as programmers write them."""

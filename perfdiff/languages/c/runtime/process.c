@@ -174,11 +174,15 @@ static void resources_of(const struct pd_thread *thread, uint64_t resources[PD_R
 			resources[i] = thread->top->resources[i];
 }
 
-/* Of the counted library: writes what is known of hot lines. */
+/* Of the counted library: writes what is known of hot lines, and what is still allocated. */
 void pd_lines_end(void) __attribute__((weak, visibility("hidden")));
+bool pd_lasting_end(void) __attribute__((weak, visibility("hidden")));
 
-/* Ends the recording: closes the calls that are open. Other threads still run: a call that one of them leaves at this moment may count twice. */
-PD_API void pd_end(void)
+/*
+ * Ends the recording: closes the calls that are open. Other threads still run: a call that one of them leaves at this moment may count twice.
+ * Where the process does not end `by_exit`, nothing of the program had a chance to free what it holds.
+ */
+static void end(bool by_exit)
 {
 	struct pd_header *header = pd_process.header;
 	uint64_t now;
@@ -200,14 +204,21 @@ PD_API void pd_end(void)
 	}
 	if (pd_lines_end)
 		pd_lines_end();
+	if (by_exit && pd_lasting_end && header->flags & PD_SEES_ALLOCATIONS && pd_lasting_end())
+		header->flags |= PD_KNOWS_LASTING;
 	pd_clock_refresh();
 	pd_order();
 	header->flags |= PD_ENDED;
 }
 
+PD_API void pd_end(void)
+{
+	end(false);
+}
+
 static __attribute__((destructor(CONSTRUCTOR_FIRST))) void end_by_exit(void)
 {
-	pd_end();
+	end(true);
 }
 
 #ifndef PD_STATIC

@@ -19,6 +19,7 @@ enum pd_recording_flag {
 	PD_SEES_ALLOCATIONS = 4,
 	PD_SEES_LOCKS = 8,
 	PD_SEES_WAITS = 16, /* for locks, not how long they are held */
+	PD_KNOWS_LASTING = 32, /* what was still allocated at its end by exit */
 };
 
 enum pd_cost {

@@ -25,6 +25,12 @@ static struct shard {
 
 static PD_TLS bool at_work;	     /* a handler that interrupts this does without */
 static PD_TLS uint32_t forks_below; /* forks of such handlers that are under way */
+static uint32_t process;	     /* forks that lie between the first process and this one */
+
+uint32_t pd_allocations_process(void)
+{
+	return process;
+}
 
 static uint64_t hash_of(uintptr_t address)
 {
@@ -108,9 +114,16 @@ static void erase(struct shard *shard, uint32_t gap)
 	shard->used--;
 }
 
+static uint32_t open_probe(void)
+{
+	const struct pd_local *local = pd_self.thread ? pd_self.thread->top->local : NULL; /* NULL in a child of which nobody tells us */
+
+	return local ? local->probe : 0;
+}
+
 void pd_allocated(void *memory, size_t size, const void *site)
 {
-	struct pd_allocation allocation = {(uintptr_t)memory, size, (uintptr_t)site};
+	struct pd_allocation allocation = {(uintptr_t)memory, size, (uintptr_t)site, open_probe(), process};
 	struct shard *shard = shard_of(allocation.address);
 
 	if (!memory || at_work)
@@ -230,6 +243,7 @@ static void begin_child(void)
 {
 	uint32_t held = 0;
 
+	process++;
 	for (uint32_t i = 0; i < SHARDS; i++) {
 		if (is_held(&shards[i], (uintptr_t)&at_work))
 			held++;

@@ -41,11 +41,26 @@ struct pd_line_place {
 	uint64_t length;  /* of the object's path, which follows, filled up to 8 bytes */
 };
 
-/* A live allocation; `site` is where the call returns to. */
+/* A live allocation; `site` is where the call returns to, `probe` that of the innermost open call; 0: none. */
 struct pd_allocation {
 	uintptr_t address;
 	size_t size;
 	uintptr_t site;
+	uint32_t probe;
+	uint32_t process; /* as `pd_allocations_process` told: what a child of a fork inherits is its parent's */
+};
+
+/* Memory that is allocated as a process ends, by the call that allocated it. Those with PD_KNOWS_LASTING in the header are complete. */
+#define PD_BLOCK_LASTING 8u
+
+struct pd_lasting_block {
+	struct pd_block block;
+	uint32_t probe; /* of the innermost call that was open; 0: none */
+	uint32_t reserved;
+	uint64_t blocks;
+	uint64_t bytes;
+	uint64_t offset; /* of the call, as the object's symbols count */
+	uint64_t length; /* of the object's path, which follows, filled up to 8 bytes */
 };
 
 /* allocations.c */
@@ -53,6 +68,10 @@ void pd_allocated(void *memory, size_t size, const void *site);
 void pd_freed(void *memory);
 void pd_allocated_for(void *memory, const void *site); /* what a library has allocated for its caller is the caller's */
 void pd_allocations_visit(void (*visit)(const struct pd_allocation *allocation));
+uint32_t pd_allocations_process(void);
+
+/* lasting.c */
+bool pd_lasting_end(void);
 
 /* lines.c */
 void pd_lines_note_remote(uintptr_t line, uint32_t core);
