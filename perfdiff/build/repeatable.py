@@ -18,7 +18,7 @@ from perfdiff.build.steps import BuildStep, read_steps
 NAME = "recipe.json"  # of what is found, in the folder of the build's records
 # Options by which a compiler reads or writes more than its sources, and an object beside: what would come of another call is not known.
 _MORE = re.compile(
-    r"-flto|-fmodule|-fprebuilt-module|-?-save-temps|-gsplit-dwarf|-fplugin|-fprofile-|-fauto-profile|-fbranch-prob|-ftest-coverage"
+    r"-fmodule|-fprebuilt-module|-?-save-temps|-gsplit-dwarf|-fplugin|-fprofile-|-fauto-profile|-fbranch-prob|-ftest-coverage"
     r"|-?-coverage|-fcoverage|-include-pch|-fpch|-fembed-bitcode|-fthin|-emit|-gz|-fdump|-wrapper|-foffload"
 )
 _OF_BUILD_SYSTEMS = frozenset((".git", "CMakeFiles", "meson-private", "meson-info"))  # folders with programs that these made for themselves
