@@ -303,6 +303,19 @@ def test_a_variant_is_made_of_what_runs_use_and_is_else_what_the_plain_build_is(
     assert len(part.commands) == len(whole.commands)
 
 
+@pytest.mark.parametrize(("used", "reason"), [("prog", ""), ("debug", "was made with --coverage"), ("", "was made with --coverage")])
+def test_what_cannot_be_repeated_is_no_matter_where_no_run_uses_it(builds: Builds, used: str, reason: str) -> None:
+    compiles = "for unit in $^; do $(CC) --coverage -c -o $$unit.o $$unit || exit 1; done"
+    rule = f"debug: main.c twice.c same.c\n\t{compiles}\n\t$(CC) --coverage -o $@ *.c.o\n"
+    pair = builds({"Makefile": f"all: prog debug\n{OBJECTS}{rule}"}, "make")
+    built = pair.variant(Phase.TIMED, used=frozenset({used} if used else ()))
+    for side in Side:
+        assert reason in built[side].anew
+        assert bool(reason) == bool(built[side].anew)
+        assert [printed(built[side].folder / name) for name in ("prog", "debug")] == ["42\n", "42\n"]
+        assert b"pd_enter" in (built[side].tree / "prog").read_bytes()
+
+
 def test_make_finds_nothing_to_do_in_a_variant_nor_another_mode(builds: Builds) -> None:
     built = builds({"Makefile": OBJECTS}, "make && cp prog copy && chmod 500 prog copy").variant(Phase.TIMED)[Side.HEAD]
     assert "PD_1" in (built.tree / "twice.c").read_text()

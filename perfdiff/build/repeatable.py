@@ -53,11 +53,13 @@ class UnrepeatableError(Exception):
 class BuildRecipe:
     """The steps that make all that was compiled and linked in a tree, in the order in which they began.
 
-    `copies` are the places where the build has put an output, by the output, which may be gone from its own.
+    `copies` are the places where the build has put an output, by the output, which may be gone from its own. `obstacles` says by the names
+    of their records why some steps cannot be repeated.
     """
 
     steps: tuple[BuildStep, ...]
     copies: Mapping[Path, tuple[Path, ...]]
+    obstacles: Mapping[str, str]
 
     def places(self, step: BuildStep) -> tuple[Path, ...]:
         """Return where the output of a step lies: its own place, and its copies."""
@@ -67,9 +69,14 @@ class BuildRecipe:
         """Return the steps that make files of a tree which are `used`, by their names in it, or what these are made of; all for none.
 
         A step is left out only if it links something that is not used, or if all takers of its output that were seen are left out: where
-        nothing is seen to take it, it stays.
+        nothing is seen to take it, it stays. Raise UnrepeatableError where one that stays cannot be repeated.
         """
-        places = {tree / name for name in used}
+        steps = self._needed({tree / name for name in used})
+        if obstacle := next((self.obstacles[step.record] for step in steps if step.record in self.obstacles), None):
+            raise UnrepeatableError(obstacle)
+        return steps
+
+    def _needed(self, places: Set[Path]) -> tuple[BuildStep, ...]:
         if places.isdisjoint(path for step in self.steps for path in self.places(step)):
             return self.steps
         is_needed, later = dict[str, bool](), list[tuple[BuildStep, frozenset[Path]]]()
@@ -90,7 +97,7 @@ def write_recipe(build: Path, tree: Path) -> None:
         content: dict[str, object] = {"obstacle": str(error)}
     else:
         copies = {str(output): [str(copy) for copy in copies] for output, copies in recipe.copies.items()}
-        content = {"steps": [step.record for step in recipe.steps], "copies": copies}
+        content = {"steps": [step.record for step in recipe.steps], "copies": copies, "obstacles": recipe.obstacles}
     (build / NAME).write_text(json.dumps(content), encoding="utf-8")
 
 
@@ -103,7 +110,7 @@ def read_recipe(build: Path, *, moved: tuple[str, str] = ("", "")) -> BuildRecip
             raise UnrepeatableError(content["obstacle"])
         by_record = {step.record: step for step in read_steps(build, moved=moved)}
         copies = {Path(output): tuple(map(Path, copies)) for output, copies in content["copies"].items()}
-        return BuildRecipe(tuple(by_record[record] for record in content["steps"]), copies)
+        return BuildRecipe(tuple(by_record[record] for record in content["steps"]), copies, content["obstacles"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UnrepeatableError(f"what was recorded of the plain build cannot be read: {error}") from error
 
@@ -123,7 +130,8 @@ def _recipe(build: Path, tree: Path) -> BuildRecipe:
     ending.check(steps)
     ending.check_looks(build / "looks", steps)
     ending.check_names()
-    return BuildRecipe(tuple(sorted(steps, key=lambda step: step.started_ns)), copies)
+    obstacles = {step.record: obstacle for step in steps if (obstacle := _obstacle(step))}
+    return BuildRecipe(tuple(sorted(steps, key=lambda step: step.started_ns)), copies, obstacles)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +155,6 @@ class _Ending:
                 raise UnrepeatableError(f"{step.inputs[0].name} was compiled to assembler text")
             if step.is_compile and len(step.inputs) > 1:
                 raise UnrepeatableError(f"{step.inputs[0].name} was compiled in one call with others")
-            if odd := next((word for word in step.arguments if _MORE.match(word)), None):
-                raise UnrepeatableError(f"{name} was made with {odd}")
-            if step.reads_more:
-                raise UnrepeatableError(f"the sources of {name} embed files, or use modules")
 
     def steps_that_matter(self) -> list[BuildStep]:
         """Return the last steps to write each output, in the order in which they were recorded; raise UnrepeatableError."""
@@ -241,6 +245,13 @@ class _Ending:
                 raise UnrepeatableError(f"a file is named after the tree: {name.name}")
             if path.name == _NINJA and _is_in_commands(own, path):
                 raise UnrepeatableError("ninja knows commands, which name the tree, by digests")
+
+
+def _obstacle(step: BuildStep) -> str | None:
+    """Return why a step that makes one file need not make the same again, None where it does."""
+    if odd := next((word for word in step.arguments if _MORE.match(word)), None):
+        return f"{step.output.name} was made with {odd}"
+    return f"the sources of {step.output.name} embed files, or use modules" if step.reads_more else None
 
 
 def _takes(step: BuildStep, inputs: Set[Path], maker: BuildStep, places: Sequence[Path]) -> bool:
