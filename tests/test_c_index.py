@@ -795,3 +795,15 @@ def test_atomic_operations_of_c_are_read_whole_and_calls_within_them_are_seen(tm
     indexed = program(tmp_path, {"a.c": text})
     assert indexed.problems == ()
     assert callees(indexed, "work") == {"amount"}
+
+
+def test_a_text_whose_beginning_and_name_are_macros_is_one_function(tmp_path: Path) -> None:
+    """Where `API` is nothing, the definition begins behind it."""
+    header = "API int NAME(int n) { return n > 3 ? n : 3; }\nAPI int other(int n) { return n; }\n"
+    unit = '#define API {api}\n#define NAME {name}\n#include "make.h"\nint use_{name}(void) {{ return NAME(1) + other(2); }}\n'
+    units = {f"{name}.c": unit.format(api=api, name=name) for name, api in (("one", "static"), ("two", ""), ("three", "static inline"))}
+    indexed = program(tmp_path, {"make.h": header, **units})
+    inside = [one for one in indexed.functions.values() if one.file == "make.h"]
+    assert [set(one.names) for one in inside] == [{"one", "two", "three"}, {"other"}]
+    assert [one.text for one in inside] == header.splitlines()
+    assert callees(indexed, "use_one") == callees(indexed, "use_two") == {one.name for one in inside}

@@ -239,24 +239,6 @@ def test_of_functions_that_one_macro_makes_the_first_probe_stands_for_all(tmp_pa
     assert "((pd_frame_.probe == 4 ? (pd_signed(&pd_frame_, 0, (pd_signed_t)(n)), 0) : 0), pd_start(&pd_frame_)) : 0);" in header
 
 
-def test_a_text_whose_name_is_a_macros_carries_one_probe_for_all_its_names(tmp_path: Path) -> None:
-    header = "static int NAME(int n) { return n > 3 ? n : 3; }\nstatic int other(int n) { return n; }\n"
-    units = {
-        f"{name}.c": f'#define NAME {name}\n#include "make.h"\nint use_{name}(void) {{ return NAME(1) + other(2); }}\n'
-        for name in ("one", "two")
-    }
-    found = program(tmp_path, {"make.h": header, **units})
-    probes = [
-        Probe(number, function(found, name), (0,), branches)
-        for number, name, branches in ((5, "two", (0,)), (4, "one", (0,)), (6, "other", ()))
-    ]
-    definitions = insert(tmp_path, probes).read_text()
-    assert (tmp_path / "make.h").read_text() == header.replace("{ return n > 3 ?", "{PD_4 return PD_B_4_0 (n > 3) ? 1 : 0) ?").replace(
-        "{ return n; }", "{PD_6 return n; }"
-    )
-    assert "#define PD_4 PD_FRAME(4)" in definitions
-
-
 def test_functions_of_one_name_that_one_macro_makes_carry_no_probes(tmp_path: Path) -> None:
     made = '#include "make.h"\nMAKE(twice)\nint %s(void) { return twice(1); }\n'
     files = {"make.h": "#define MAKE(name) static int name(int n) { return 2 * n; }\n", "a.c": made % "a", "b.c": made % "b"}

@@ -36,7 +36,7 @@ _ALONE = 3  # up to so many units are parsed in this process: starting another o
 _MOST_WORKERS = 8
 _FOLDER = "perfdiff-headers-"
 
-Place = tuple[str, int, str]  # file and offset, and the key where one macro makes several functions at one place
+Place = tuple[str, int, str]  # file and offset of the body, and the key where one macro makes several functions at one place
 
 
 @unsearched()
@@ -191,7 +191,8 @@ class _Merge:
         for unit in facts:
             for definition in unit.functions:
                 is_made = definition.made is not None or definition.obstacle == BY_MACRO
-                place = (definition.file, definition.start, definition.key if is_made else "")
+                # What stands ahead of the body may be macros, which leave another beginning in each unit, and another name.
+                place = (definition.file, definition.body, definition.key if is_made else "")
                 self._flags[place].add(f"{FLAGS}{unit.file}")
                 if definition not in self._places[place]:
                     self._places[place].append(definition)
@@ -228,7 +229,7 @@ class _Merge:
         return keys
 
     def _definition(self, place: Place) -> FunctionDefinition:
-        instances = sorted(self._places[place], key=lambda one: one.key)
+        instances = sorted(self._places[place], key=lambda one: (one.start, one.key))
         first, *others = instances
         siblings = [one for other in self._made_with(place) for one in self._places[other]]
         used = self._declared({*self._flags[place]}.union(*(one.uses for one in instances)))

@@ -90,14 +90,9 @@ def _write(path: Path, text: bytes) -> None:
 
 
 def _with_probes(source: bytes, probes: Sequence[Probe]) -> bytes:
-    """Return a source with the probes of functions that stand in it as they were indexed.
-
-    A text whose name is a macro's is a function of several names; the probe of one of them, with the lowest number, stands for all.
-    """
-    first = {probe.definition.body: probe for probe in sorted(probes, key=lambda probe: -probe.id) if not probe.definition.made}
-    chosen = [probe for probe in probes if probe.definition.made or first[probe.definition.body] is probe]
+    """Return a source with the probes of functions that stand in it as they were indexed."""
     pieces, end = [], 0
-    for insertion in sorted(insertion for probe in chosen if _is_as_indexed(source, probe) for insertion in _insertions(probe, source)):
+    for insertion in sorted(insertion for probe in probes if _is_as_indexed(source, probe) for insertion in _insertions(probe, source)):
         pieces += [source[end : insertion.offset], insertion.text]
         end = insertion.offset
     return b"".join((*pieces, source[end:]))
