@@ -191,6 +191,7 @@ ALIKE = EndToEnd(Point(0, "run", {}, "./prog"), 1e8, 1e8, Ratio(1.0, 0.99, 1.01,
             Verdict.UNCHANGED,
             "No regression in the 1 of 3 changed functions that ran (of 2 without a probe it is",
         ),
+        (Reach(1, 0, 1, ()), Verdict.UNCHANGED, "No regression (whether the changed function ran is not known)"),
         (Reach(2, 0, 1, ("f",)), Verdict.UNCHANGED, "No regression (whether the 2 changed functions ran is not known)"),
         (
             Reach(2, 0, 0, ("f", "g")),

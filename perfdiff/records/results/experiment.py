@@ -84,7 +84,7 @@ def from_results(sides: Mapping[Side, Sequence[ToolResults]], names: Mapping[Sid
         head=Revision(names[Side.HEAD], None, ""),
         environment=_environment(head),
         workloads=tuple(Workload(name, base[0].tool, tuple(_parameters(name, shared))) for name in functions),
-        points=tuple(Point(points[place], place[0], dict(place[1]), base[0].tool) for place in shared),
+        points=tuple(_point(place, points[place], base[0].tool) for place in shared),
         functions=tuple(_info(name, number, base[0].tool) for name, number in functions.items()),
         skipped=tuple(_skipped(sides, measured)),
         runs=runs,
@@ -210,8 +210,12 @@ def _environment(sessions: Sequence[ToolResults]) -> Environment:
     return Environment(processor, 0, _UNTOLD, None, "", False, _UNTOLD, __version__, _UNTOLD)
 
 
+def _point(place: Place, number: int, tool: str) -> Point:
+    return Point(number, place[0], dict(place[1]), tool)
+
+
 def _label(place: Place) -> str:
-    return " ".join([place[0], *(f"{name}={value}" for name, value in place[1])])
+    return _point(place, 0, "").label
 
 
 def _skipped(sides: Mapping[Side, Sequence[ToolResults]], measured: Mapping[Side, Mapping[Place, _PointRuns]]) -> Iterator[Skipped]:

@@ -28,7 +28,7 @@ def _points_differ(facts: Facts) -> str:
 def _what_ran(facts: Facts) -> str:
     ran, changed = facts["ran"], facts["changed"]
     if not ran:
-        return f" (whether the {changed} changed functions ran is not known)"
+        return f" (whether the {'changed function' if changed == 1 else f'{changed} changed functions'} ran is not known)"
     unknown = f" (of {facts['unknown']} without a probe it is not known)" if facts["unknown"] else ""
     if ran == changed:
         return " in the changed function, which ran" if ran == 1 else f" in the {ran} changed functions, all of which ran"
