@@ -104,6 +104,10 @@ def told(report: Any, value: Any, form: str, output: Path | None, **more: Any) -
 
     if form == "json":
         return json_text(report.json_document(value, **more))
+    if form == "html":
+        from perfdiff.report import history_page
+
+        return history_page.render(value)
     return str(report.text(value, **more, width=width(output), colour=colour(output)))
 
 

@@ -52,8 +52,18 @@ def _blocks(found: Profiles, known: Classes) -> Iterator[Block]:
         yield _lines(found.profiles[0], known)
     if (machines := recorders_table(found.machines, found.on, found.revisions)) is not None:
         yield machines
-    if found.notes:
-        yield Items("Notes", tuple(f"{note.text} ({note.slug})" for note in map(noted, found.notes)))
+    yield from remarks(found)
+
+
+def remarks(profiles: Profiles) -> Iterator[Items]:
+    """Yield why revisions have no profile, and notes."""
+    reasons = [
+        f"{wording.revision(revision)}: {reason}" for revision, reason in zip(profiles.revisions, profiles.reasons, strict=True) if reason
+    ]
+    if reasons:
+        yield Items("Without a profile", tuple(reasons))
+    if profiles.notes:
+        yield Items("Notes", tuple(f"{note.text} ({note.slug})" for note in map(noted, profiles.notes)))
 
 
 def _lines(profile: Profile, known: Classes) -> Table:
@@ -98,9 +108,6 @@ def _over(found: Profiles) -> Iterator[Block]:
         Column("change"),
     )
     yield Table("Own time in one run of each workload point", columns, tuple(_row(each) for each in found.growths))
-    reasons = [f"{wording.revision(revision)}: {reason}" for revision, reason in zip(found.revisions, found.reasons, strict=True) if reason]
-    if reasons:
-        yield Items("Without a profile", tuple(reasons))
 
 
 def _ends(found: Profiles) -> tuple[str, str]:
