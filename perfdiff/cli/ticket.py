@@ -164,7 +164,7 @@ def _privacy(outcome: Outcome, asked: Request, uncommitted: Changes | None) -> P
     commands = [*asked.config.commands, *(point.command for point in outcome.findings.points), *kept.values()]
     commits = [revision.commit for revision in (outcome.findings.base, outcome.findings.head) if revision.commit]
     shown = texts((outcome.findings, asked.config, uncommitted.patch if uncommitted else ""))
-    return learn(others, commands, home=str(Path.home()), known=commits, texts=[*shown, *kept.values()])
+    return learn(others, commands, home=str(Path.home()), public=commits, texts=[*shown, *kept.values()])
 
 
 def _put(folder: Path, files: Iterable[tuple[str, bytes]]) -> None:

@@ -43,9 +43,9 @@ class Profile:
         return line.self_ns / self.self_ns if self.self_ns > 0 else 0.0
 
 
-def profile(found: Recorded) -> Profile:
+def profile(recorded: Recorded) -> Profile:
     """Return the profile of what was recorded of base."""
-    experiment = found.experiment
+    experiment = recorded.experiment
     ledger = open_ledger(experiment, (Side.BASE,))
     sums = [ledger.of_a_run(metric, Side.BASE).tolist() for metric in ("calls", "self_ns", "wall_ns")]
     lines = [
@@ -65,7 +65,7 @@ def _peak_bytes(runs: Sequence[Run]) -> float:
     return max(map(statistics.median, peaks.values()), default=math.nan)
 
 
-def calls_of(function: FunctionInfo, found: Recorded) -> float | None:
+def calls_of(function: FunctionInfo, recorded: Recorded) -> float | None:
     """Return how often base calls a function in one run of each workload point, None where it never does."""
-    alone = replace(found.experiment, functions=(function,))
+    alone = replace(recorded.experiment, functions=(function,))
     return open_ledger(alone, (Side.BASE,)).calls(function.id, Side.BASE)
