@@ -75,7 +75,7 @@ def compare_ahead(address: str, wanted: Callable[[int], Sequence[Request]], prog
             missing = []
             for request in requests:
                 pins = resolve(repository, request.revisions, snapshots=cache / "snapshots")
-                asked = storage.Asked(experiment_key(request, pins), pins.base.revision, pins.head.revision, ())
+                asked = storage.CachedComparison(experiment_key(request, pins), pins.base.revision, pins.head.revision, ())
                 folder = storage.experiment(cache, asked)
                 missing += [(pins, folder)] * (not store.exists(folder))
             if len(missing) > 1:

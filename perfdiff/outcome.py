@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from perfdiff import storage
 from perfdiff.analysis.findings import Findings
-from perfdiff.concluded import Concluded, concluded
+from perfdiff.concluded import StoredFindings, concluded
 from perfdiff.config import CompareConfig, Config
 from perfdiff.engines.engine import Engines
 from perfdiff.errors import RecordingError
@@ -60,7 +60,7 @@ class Outcome:
 
 
 def analysed(
-    recording: Recorded, config: CompareConfig, progress: Progress, stored: Concluded | None = None, engines: Engines = nullcontext
+    recording: Recorded, config: CompareConfig, progress: Progress, stored: StoredFindings | None = None, engines: Engines = nullcontext
 ) -> Outcome:
     """Compare the two sides of a recording; use the findings in `stored` if they are there, else store them there.
 

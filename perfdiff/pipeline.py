@@ -48,7 +48,7 @@ def compare(
     with storage.in_use(cache, progress):
         pins = resolve(repository, request.revisions, snapshots=cache / "snapshots", apart=request.config.own_files(request.repository))
         notes = (*pins.notes, *left_out(repository, pins, request.taken_from_checkout))
-        asked = storage.Asked(experiment_key(request, pins), pins.base.revision, pins.head.revision, notes)
+        asked = storage.CachedComparison(experiment_key(request, pins), pins.base.revision, pins.head.revision, notes)
         tools = packs or request.packs, executor or ProcessExecutor(), Stopwatch(progress)
         try:
             with request.deadline.enforced():
@@ -85,7 +85,7 @@ def compare_commands(request: Request, commands: Mapping[Side, str], progress: P
     return analysed(recorded_runs, request.config.compare, progress)
 
 
-def _remember(cache: Path, name: str, asked: storage.Asked, outcome: Outcome, progress: Progress) -> None:
+def _remember(cache: Path, name: str, asked: storage.CachedComparison, outcome: Outcome, progress: Progress) -> None:
     try:
         storage.remember(cache, name, asked)
         latest.keep(cache, name, _named(outcome.findings))
@@ -118,12 +118,12 @@ def record(request: Request, progress: Progress, *, packs: Packs | None = None, 
     repository, name = find_repository(request.repository), next(iter(request.revisions), None)
     with storage.in_use(cache, progress):
         pins = resolve_one(repository, name, snapshots=cache / "snapshots", apart=request.config.own_files(request.repository))
-        asked = storage.Asked(experiment_key(request, pins, (Side.BASE,)), pins.base.revision, pins.head.revision, pins.notes)
+        asked = storage.CachedComparison(experiment_key(request, pins, (Side.BASE,)), pins.base.revision, pins.head.revision, pins.notes)
         tools = packs or request.packs, executor or ProcessExecutor(), Stopwatch(progress)
         return measured(asked, request, lambda builds, room: Bench(request, pins, builds, room, *tools, (Side.BASE,)), progress)
 
 
-def measured(asked: storage.Asked, request: Request, bench: Callable[[BuildCache, Path], Bench], progress: Progress) -> Recorded:
+def measured(asked: storage.CachedComparison, request: Request, bench: Callable[[BuildCache, Path], Bench], progress: Progress) -> Recorded:
     """Return the stored recording, or measure now with a bench that gets the cache of builds and a folder to work in."""
     cache, wait_s = request.cache, request.config.measure.wait_s
     folder = storage.experiment(cache, asked)

@@ -23,7 +23,7 @@ _LEFT_OUT = {("build", "chosen_targets"), ("compare", "accepted"), ("workload", 
 
 
 @dataclass(frozen=True, slots=True)
-class Attached:
+class Attachment:
     """The file PATCH beside the script: how the checkout differed from `commit`. `altered`: what was private was taken out of it."""
 
     commit: str
@@ -31,7 +31,7 @@ class Attached:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ComparisonOrder:
     """A comparison as it was asked for: both revisions, the folder of the checkout it ran in, and variables that builds depend on.
 
     `attached` is what belongs to no commit, None where there is nothing; `missing` says what is not attached of that.
@@ -42,11 +42,11 @@ class Asked:
     folder: str
     config: Config
     variables: Mapping[str, str]
-    attached: Attached | None = None
+    attached: Attachment | None = None
     missing: tuple[str, ...] = ()
 
 
-def script(asked: Asked) -> str:
+def script(asked: ComparisonOrder) -> str:
     """Return a shell script that writes the configuration and compares again."""
     where = f"the folder {asked.folder} of a checkout" if asked.folder not in ("", ".") else "a checkout"
     parts = [
@@ -60,14 +60,14 @@ def script(asked: Asked) -> str:
     return "\n".join(parts) + "\n"
 
 
-def command(asked: Asked) -> str:
+def command(asked: ComparisonOrder) -> str:
     """Return the command that compares again, with revisions pinned to commits."""
     variables = [f"{name}={_quoted(value)}" for name, value in asked.variables.items()]
     revisions = [revision.commit for revision in (asked.base, asked.head) if revision.commit]
     return " ".join([*variables, "perfdiff", *revisions, "--config", FILE])
 
 
-def at_point(asked: Asked, point: Point) -> str | None:
+def at_point(asked: ComparisonOrder, point: Point) -> str | None:
     """Return the command that compares at one point, None where its values cannot be written on a command line."""
     values = {name: str(value) for name, value in point.parameters.items()}
     if any(settings.parameter_values(text) != (point.parameters[name],) for name, text in values.items()):
@@ -95,7 +95,7 @@ def _visible(text: str, instead: str) -> str:
     )
 
 
-def _missing(asked: Asked) -> Iterator[str]:
+def _missing(asked: ComparisonOrder) -> Iterator[str]:
     for name, revision in (("base", asked.base), ("head", asked.head)):
         if revision.commit is None:
             yield _comment(f"{name} was the working tree, {revision.summary}{'' if asked.attached else ': check that out first'}.")
@@ -114,7 +114,7 @@ def _missing(asked: Asked) -> Iterator[str]:
         yield _comment(f"Not attached: {text}")
 
 
-def _applied(folder: str, attached: Attached) -> Iterator[str]:
+def _applied(folder: str, attached: Attachment) -> Iterator[str]:
     """Yield what makes a checkout beside the script that holds what belongs to no commit."""
     yield _comment(f"What belongs to no commit is in {PATCH}, which is applied to a worktree of its own beside this script: {_WORKTREE}")
     if attached.altered:

@@ -22,12 +22,12 @@ from perfdiff import analysis
 from perfdiff.analysis.claims import claim
 from perfdiff.analysis.compare.study import study_all
 from perfdiff.analysis.findings import Rung, Verdict
-from perfdiff.analysis.gathering import Gathered, at_usual_pace, gathered, known
+from perfdiff.analysis.gathering import GatheredEvidence, at_usual_pace, gathered, known
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.levelling import levelled
 from perfdiff.analysis.trends.lines import matched
 from perfdiff.analysis.verdicts.case import Case as FunctionCase
-from perfdiff.analysis.verdicts.conclusion import Program, reserved
+from perfdiff.analysis.verdicts.conclusion import ProgramFindings, reserved
 from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.config import CompareConfig
 from perfdiff.errors import PerfdiffError
@@ -114,10 +114,10 @@ def judged(found: Recorded, config: CompareConfig, unexplained: float) -> Answer
     elif not ends and found.experiment.same_code:
         verdict = Verdict.UNCHANGED
     concluded = Conclusion(verdict, claim("given", reason=verdict.value), Rung.RUNS)
-    return Answer(reserved(concluded, Program((), evidence.evidence, config)).verdict, slower)
+    return Answer(reserved(concluded, ProgramFindings((), evidence.evidence, config)).verdict, slower)
 
 
-def _gathered(found: Recorded, config: CompareConfig) -> Gathered:
+def _gathered(found: Recorded, config: CompareConfig) -> GatheredEvidence:
     at_one_pace = levelled(found.experiment, found.samples)
     ledger, samples = at_usual_pace(at_one_pace.experiment, at_one_pace.samples, config)
     return gathered(

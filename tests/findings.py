@@ -11,13 +11,13 @@ from perfdiff.analysis.callgraph import CallCost, CallEdge, CallGraph
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.findings import (
     Cause,
+    CauseFigure,
     CoefficientShift,
+    CostPrediction,
     EndToEnd,
-    Evidence,
     Findings,
     FunctionFinding,
     MetricFinding,
-    Prediction,
     Ratio,
     Verdict,
 )
@@ -112,9 +112,9 @@ def regressed() -> FunctionFinding:
             CoefficientShift("list->size", 0.0, 0.912, 0.88, 0.94, 1.2e-9),
         ),
         predictions=(
-            Prediction({"list->size": 15_000.0}, 41.0, 13_718.0, False),
-            Prediction({"list->size": 28_500.0}, 41.0, 26_030.0, False),
-            Prediction({"list->size": 300_000.0}, 41.0, 273_638.0, True),
+            CostPrediction({"list->size": 15_000.0}, 41.0, 13_718.0, False),
+            CostPrediction({"list->size": 28_500.0}, 41.0, 26_030.0, False),
+            CostPrediction({"list->size": 300_000.0}, 41.0, 273_638.0, True),
         ),
         crosses=48.0,
         class_changed=True,
@@ -157,7 +157,7 @@ def regressed() -> FunctionFinding:
             Cause(
                 "more-work",
                 worded("The new loop `while (*place)` (src/list.c:49) runs 15,000 times a call at list->size = 15,000; base has no loop."),
-                (Evidence("branches taken", 0.0, 15_000.0), Evidence("wall_ns", 41.0, 13_718.0)),
+                (CauseFigure("branches taken", 0.0, 15_000.0), CauseFigure("wall_ns", 41.0, 13_718.0)),
             ),
         ),
         chain=(
@@ -199,7 +199,7 @@ def plain(number: int, name: str, verdict: Verdict, change: Change, *, ratio: Ra
         calls=None,
         total=None,
         floor=0.18 if verdict is Verdict.INCONCLUSIVE else 0.024,
-        predictions=(Prediction({"n": 28_000.0}, 224_250.0, 224_250.0 * factor, False),) if base and head else (),
+        predictions=(CostPrediction({"n": 28_000.0}, 224_250.0, 224_250.0 * factor, False),) if base and head else (),
     )
     return FunctionFinding(
         info=FunctionInfo(
@@ -290,7 +290,7 @@ def hostile() -> Findings:
     first = whole.functions[0]
     info = replace(first.info, name=HOSTILE, file=HOSTILE, reasons=reasons_of((HOSTILE,)), head=Source(HOSTILE, 44, INSERT_HEAD + HOSTILE))
     wall = replace(first.metrics["wall_ns"], stratum=HOSTILE, feature=HOSTILE)
-    causes = (Cause(HOSTILE, worded(HOSTILE), (Evidence(HOSTILE, 1.0, 2.0),)),)
+    causes = (Cause(HOSTILE, worded(HOSTILE), (CauseFigure(HOSTILE, 1.0, 2.0),)),)
     lines = (LineGrowth(HOSTILE, HOSTILE, 49, HOSTILE, HOSTILE, 1.0, 2.0, HOSTILE, HOSTILE, HOSTILE),)
     bad = replace(
         first,

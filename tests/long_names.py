@@ -14,13 +14,13 @@ from perfdiff.analysis.findings import (
     Anomaly,
     BorderShift,
     Cause,
+    CauseFigure,
     CoefficientShift,
+    CostPrediction,
     CountFinding,
-    Evidence,
     Findings,
     FunctionFinding,
     MetricFinding,
-    Prediction,
     Ratio,
     RequestFinding,
     Verdict,
@@ -72,7 +72,7 @@ def _metric() -> MetricFinding:
         machines={HOST: SLOWER, name("other"): SLOWER},
         machines_q=1e-9,
         coefficients=(CoefficientShift(FEATURE, 0.0, 0.912, 0.88, 0.94, 1.2e-9),),
-        predictions=(Prediction({FEATURE: 15_000.0, name("depth"): 3.0}, 41.0, 13_718.0, False),),
+        predictions=(CostPrediction({FEATURE: 15_000.0, name("depth"): 3.0}, 41.0, 13_718.0, False),),
         borders=(BorderShift(FEATURE, 10.0, 20.0),),
     )
 
@@ -101,7 +101,7 @@ def _named(finding: FunctionFinding, point: Point) -> FunctionFinding:
 
 def _regressed(point: Point) -> FunctionFinding:
     finding = _named(made.regressed(), point)
-    cause = Cause(name("cause"), made.worded(SAYS), (Evidence(name("counter"), 1.0, 15_000.0),))
+    cause = Cause(name("cause"), made.worded(SAYS), (CauseFigure(name("counter"), 1.0, 15_000.0),))
     counted = CountFinding(name("counter"), point, 1.0, 15_000.0, SLOWER, True, True, False, 1.0, 1.0)
     return replace(
         finding,

@@ -10,7 +10,7 @@ import numpy as np
 
 from perfdiff.models.annotation import Scope
 from perfdiff.records.exchanges import Exchanges
-from perfdiff.records.recorded import Held, Recorded
+from perfdiff.records.recorded import Recorded, TablesInMemory
 from perfdiff.records.schema import (
     Change,
     Edges,
@@ -81,7 +81,7 @@ def recorded(rng: np.random.Generator, delays_ms: Sequence[float], *, runs: int 
         totals=Totals(run.astype(np.int64), function.astype(np.int64), calls, wall_ns, self_ns, {}),
         edges=Edges(*(np.zeros(0, np.int64) for _ in range(3)), calls=np.zeros(0), wall_ns=np.zeros(0)),
     )
-    return Recorded(experiment, Held(_table(place, tables[name]) for place, name in enumerate(FUNCTIONS, 1)))
+    return Recorded(experiment, TablesInMemory(_table(place, tables[name]) for place, name in enumerate(FUNCTIONS, 1)))
 
 
 def _table(function: int, parts: Sequence[tuple[int, int, int, np.ndarray]]) -> SampleTable:

@@ -14,7 +14,7 @@ import pytest
 from findings import findings
 from perfdiff import cli, pipeline
 from perfdiff.analysis.annotations.history import Recording, history
-from perfdiff.analysis.series import History
+from perfdiff.analysis.series import FunctionHistory
 from perfdiff.cli import log
 from perfdiff.config import CompareConfig
 from perfdiff.errors import BuildError, RevisionError, UsageError
@@ -85,11 +85,11 @@ def _with(samples: SampleTable, number: int, metrics: Mapping[str, np.ndarray]) 
     return replace(samples, function=number, metrics=metrics)
 
 
-def told(*recordings: Recording, metrics: tuple[str, ...] = ()) -> History:
+def told(*recordings: Recording, metrics: tuple[str, ...] = ()) -> FunctionHistory:
     return history("insert", "src/list.c", recordings, metrics, CONFIG)
 
 
-def steps(found: History, metric: str = "wall_ns") -> dict[str, float]:
+def steps(found: FunctionHistory, metric: str = "wall_ns") -> dict[str, float]:
     """Return the change points of a metric as ratios by revision."""
     return {
         entry.revision.rev: entry.costs[metric].step.ratio.value  # type: ignore[union-attr]

@@ -12,7 +12,7 @@ import pytest
 
 from perfdiff.analysis.annotations.history import ELSEWHERE, Recording, history
 from perfdiff.analysis.annotations.profiles import Profiles, profiles
-from perfdiff.analysis.series import History
+from perfdiff.analysis.series import FunctionHistory
 from perfdiff.cluster import relaying
 from perfdiff.cluster.posts import Post
 from perfdiff.cluster.protocol import Delivery, Failure, Record
@@ -54,7 +54,7 @@ def recordings(made: Relay) -> list[Recording]:
     return [(recording(np.random.default_rng(0), f"v{place}")[0], found) for place, found in enumerate(of)]
 
 
-def told(made: Relay) -> History:
+def told(made: Relay) -> FunctionHistory:
     return history("insert", "src/list.c", recordings(made), (), CONFIG, relay=made)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import findings as made
 from differing import reasons_of
-from perfdiff.analysis.findings import Anomaly, Findings, FiredRule, MetricFinding, Prediction, Ratio, Verdict
+from perfdiff.analysis.findings import Anomaly, CostPrediction, Findings, FiredRule, MetricFinding, Ratio, Verdict
 from perfdiff.analysis.oddcalls import OddCall
 from perfdiff.cli.explain import explanation
 from perfdiff.errors import UsageError
@@ -460,7 +460,7 @@ def test_inputs_of_an_odd_call_that_are_parameters_read_as_they_were_given() -> 
 def test_the_cost_that_stands_beside_a_ratio_is_that_of_the_calls_it_is_of() -> None:
     whole = made.findings().functions[0].metrics["wall_ns"]
     ratio = Ratio(59.0, 44.0, 79.0, 10, 10)
-    seen = Prediction({"n": 20_000.0}, base=871e3, head=21.5e6, beyond=False)
+    seen = CostPrediction({"n": 20_000.0}, base=871e3, head=21.5e6, beyond=False)
     steady = replace(whole, ratio=ratio, typical=429e3, typical_at="n = 20,000", stratum="spool n=20000", predictions=(seen,))
     assert (wording.costs(steady), wording.cost_at(steady)) == ("429 µs → 25.3 ms", "n = 20,000")
     of_sums = replace(steady, typical=None, typical_at="", stratum="")

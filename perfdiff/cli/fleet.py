@@ -11,7 +11,7 @@ from perfdiff.errors import RecordingError, RevisionError, UsageError
 
 if TYPE_CHECKING:
     from perfdiff.progress import Progress
-    from perfdiff.records.fleet import Asked, Fleet, Resolve
+    from perfdiff.records.fleet import Fleet, FleetSelection, Resolve
     from perfdiff.records.recorded import Recorded
     from perfdiff.records.remote import Folder
     from perfdiff.revisions.repository import Repository
@@ -74,13 +74,13 @@ def of_one_version(folder: Path, room: Path, seed: int, progress: Progress) -> R
     if not parts.parts:
         raise UsageError(f"'{folder}' holds no parts: name what `perfdiff record --to` wrote", slug="samples-missing")
     revision = next(iter(fleet.revisions(parts).values()))
-    chosen = fleet.Chosen({Side.BASE: parts.parts, Side.HEAD: ()}, dict.fromkeys(Side, revision), parts.notes)
+    chosen = fleet.FleetChoice({Side.BASE: parts.parts, Side.HEAD: ()}, dict.fromkeys(Side, revision), parts.notes)
     progress.stage("reading parts", len(parts.parts))
     store.save(room / "in-use", *pooling.pooled(chosen, seed, progress.advance))
     return recorded.load(room / "in-use")
 
 
-def _asked(wished: Wished, folders: Sequence[Path], found: Fleet) -> Asked:
+def _asked(wished: Wished, folders: Sequence[Path], found: Fleet) -> FleetSelection:
     """Return which parts are compared, with the revisions in an order where the command line does not say it."""
     from perfdiff.records import fleet
 
@@ -88,7 +88,7 @@ def _asked(wished: Wished, folders: Sequence[Path], found: Fleet) -> Asked:
     base, head = wished.base, wished.head
     if base is None and head is None:
         base, head = _order_of_folders(folders, found) or _order_of_git(repository, found) or (None, None)
-    return fleet.Asked(base, head, _labels(wished.labels), wished.pooled, _resolve(repository))
+    return fleet.FleetSelection(base, head, _labels(wished.labels), wished.pooled, _resolve(repository))
 
 
 def _at_hand(directory: Path) -> Repository | None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from perfdiff.analysis.annotations.consequences import InUse
-    from perfdiff.analysis.annotations.predicting import Predicted
+    from perfdiff.analysis.annotations.predicting import PredictedCosts
     from perfdiff.analysis.annotations.whatif import CostChange
     from perfdiff.models.annotation import Annotation
     from perfdiff.progress import Progress
@@ -175,7 +175,7 @@ def _in_use(production: Path, compared: Recorded, seed: int, progress: Progress)
         return in_use(compared, recorded, seed=seed)
 
 
-def _by_recording(recorded: Recorded, wanted: _Wanted, seed: int) -> Predicted:
+def _by_recording(recorded: Recorded, wanted: _Wanted, seed: int) -> PredictedCosts:
     from perfdiff.analysis.annotations.predicting import PredictionRequest, predicted
 
     changes = tuple(_change(text, recorded) for text in wanted.changes)
@@ -189,7 +189,7 @@ def _by_recording(recorded: Recorded, wanted: _Wanted, seed: int) -> Predicted:
     return predicted(recorded, PredictionRequest(info, metric, wanted.of_run, wanted.inputs, wanted.workload, changes), seed=seed)
 
 
-def _by_file(file: Path, wanted: _Wanted, seed: int) -> Predicted:
+def _by_file(file: Path, wanted: _Wanted, seed: int) -> PredictedCosts:
     from perfdiff.analysis.annotations.predicting import PredictionRequest, by_annotations
 
     rules = saved.load(file)

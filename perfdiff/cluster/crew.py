@@ -21,7 +21,7 @@ from perfdiff.cluster.workers import Worker
 from perfdiff.collect.runs import caveats
 from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.schedule import Block, Made, Pair, Slot
-from perfdiff.engines.cluster import Cluster as Engine
+from perfdiff.engines.cluster import ClusterEngine as Engine
 from perfdiff.errors import MeasurementError
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.site import Recipe, Site, Variant

@@ -182,7 +182,7 @@ def stretches(revisions: int, workers: int) -> list[list[int]]:
 def _loaded(delivery: Delivery, machine: str, pin: Pin, cache: Path) -> Recorded:
     """Keep what a machine recorded of a revision in the cache, and return it; raise RecordingError where it is damaged."""
     key = hashlib.blake2b(f"{delivery.key} {machine}".encode(), digest_size=16).hexdigest()
-    folder = storage.experiment(cache, storage.Asked(key, pin.revision, pin.revision, ()))
+    folder = storage.experiment(cache, storage.CachedComparison(key, pin.revision, pin.revision, ()))
     kept(delivery, folder, machine)
     found = recorded.load(folder)
     return replace(found, experiment=replace(found.experiment, base=pin.revision, head=pin.revision))  # by the names asked for now

@@ -20,7 +20,7 @@ from perfdiff.deadline import CutShortError
 from perfdiff.measuring.wholepairs import WholePairs
 from perfdiff.progress import Stopwatch
 from perfdiff.records.recorded import Recorded, nothing
-from perfdiff.records.schema import Compared, Edges, Experiment, Note, Phase, Point, Revision, Run, Side, Totals
+from perfdiff.records.schema import ComparedUnit, Edges, Experiment, Note, Phase, Point, Revision, Run, Side, Totals
 from perfdiff.request import Request
 
 
@@ -110,5 +110,5 @@ def _experiment(bench: CommandBench, runs: Sequence[Run], notes: Sequence[Note])
         notes=tuple(notes),
         stages=bench.progress.seconds,
         ended_by=bench.request.deadline.ended_by,
-        compared=Compared.COMMANDS,
+        compared=ComparedUnit.COMMANDS,
     )

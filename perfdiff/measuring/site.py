@@ -16,7 +16,7 @@ from perfdiff.records import plan
 from perfdiff.records.differences import Skipped
 from perfdiff.records.endless import EndlessCase
 from perfdiff.records.reach import Reach
-from perfdiff.records.schema import Environment, Folded, Note, Run, Side
+from perfdiff.records.schema import Environment, FoldedFunction, Note, Run, Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Site:
     targets: Targets
     selection: Selection = field(default_factory=Selection)
     measured: frozenset[int] = frozenset()
-    folded: tuple[Folded, ...] = ()
+    folded: tuple[FoldedFunction, ...] = ()
     steering: Mapping[str, str] = field(default_factory=dict)
     slowdown: float = 1.0  # of counted runs, as a rule
     code: CodeComparison | None = None  # of two sides

@@ -49,7 +49,7 @@ class CorrelationKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class CorrelationSelection:
     """What the paper's steps make of one metric of a function.
 
     `pcc` is the correlation of `feature`, or the highest that was seen where none is above the threshold; None where no feature varies.
@@ -85,7 +85,7 @@ class _Costs:
     lowest: tuple[str, float] | None = None
 
 
-def select(table: SampleTable, metric: str, *, function: str = "") -> Selection:
+def select(table: SampleTable, metric: str, *, function: str = "") -> CorrelationSelection:
     """Return what the paper's method selects for a metric; ValueError where no call has it.
 
     Step by step: the feature of the highest correlation, if above `LEAST_PCC`; a polynomial of the lowest degree whose relative error is at
@@ -158,7 +158,7 @@ def _relative(residuals: Floats, cost: Floats) -> float:
     return float(np.sqrt(np.mean((residuals / scale) ** 2))) if scale else 0.0
 
 
-def _regressed(seen: _Costs, column: Floats) -> Selection:
+def _regressed(seen: _Costs, column: Floats) -> CorrelationSelection:
     """Return the polynomial of the lowest degree that is exact enough, else that of the smallest error."""
     finite = np.isfinite(column)
     x, y = column[finite], seen.cost[finite]
@@ -168,7 +168,7 @@ def _regressed(seen: _Costs, column: Floats) -> Selection:
     return enough[0] if enough else min(tried, key=lambda polynomial: polynomial.error)
 
 
-def _polynomial(seen: _Costs, x: Floats, y: Floats, degree: int) -> Selection:
+def _polynomial(seen: _Costs, x: Floats, y: Floats, degree: int) -> CorrelationSelection:
     assert seen.best is not None, "a polynomial has a feature"
     scale = float(np.abs(x).max())
     powers = np.column_stack([(x / scale) ** power for power in range(degree + 1)])
@@ -187,7 +187,7 @@ def _polynomial(seen: _Costs, x: Floats, y: Floats, degree: int) -> Selection:
         r2=six_digits(_explained(residuals, y)),
         n=len(y),
     )
-    return Selection(kind, annotation, seen.best, seen.pcc, degree, _relative(residuals, y), seen.best)
+    return CorrelationSelection(kind, annotation, seen.best, seen.pcc, degree, _relative(residuals, y), seen.best)
 
 
 def _sigma(residuals: Floats, cost: Floats) -> float:
@@ -212,18 +212,22 @@ def _explained(residuals: Floats, cost: Floats) -> float:
     return 1.0 - float(np.sum(residuals**2)) / total if total else 0.0
 
 
-def _constant(seen: _Costs) -> Selection:
+def _constant(seen: _Costs) -> CorrelationSelection:
     scope = _cluster(seen.cost, len(seen.cost))
     annotation = _annotation(seen, CostClass.CONSTANT, (scope,))
-    return Selection(CorrelationKind.CONSTANT, annotation, None, seen.pcc, 0, _relative(seen.cost - seen.cost.mean(), seen.cost), seen.best)
+    return CorrelationSelection(
+        CorrelationKind.CONSTANT, annotation, None, seen.pcc, 0, _relative(seen.cost - seen.cost.mean(), seen.cost), seen.best
+    )
 
 
-def _clustered(seen: _Costs, polynomial_error: float | None) -> Selection:
+def _clustered(seen: _Costs, polynomial_error: float | None) -> CorrelationSelection:
     parts = clusters(np.sort(seen.cost))
     scopes = tuple(_cluster(part, len(seen.cost)) for part in parts)
     annotation = _annotation(seen, CostClass.MIXTURE if len(scopes) > 1 else CostClass.CONSTANT, scopes)
     error = _relative(np.concatenate([part - part.mean() for part in parts]), seen.cost)
-    return Selection(CorrelationKind.UNCORRELATED, annotation, None, seen.pcc, 0, error, seen.best, seen.lowest, polynomial_error)
+    return CorrelationSelection(
+        CorrelationKind.UNCORRELATED, annotation, None, seen.pcc, 0, error, seen.best, seen.lowest, polynomial_error
+    )
 
 
 def _cluster(costs: Floats, calls: int) -> Scope:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from perfdiff.models.noise import NORMAL_MAD
-from perfdiff.models.relative import Costs, even, products_of_powers
+from perfdiff.models.relative import CostMatrix, even, products_of_powers
 from perfdiff.records.schema import Floats
 
 CURVED = "curved: a lower-order term or a logarithm"
@@ -38,7 +38,7 @@ def diagnoses(feature: str, x: Floats, costs: Floats) -> tuple[str, ...]:
     return tuple(by_cost)
 
 
-def _told(feature: str, logs: Floats, costs: Costs) -> list[str]:
+def _told(feature: str, logs: Floats, costs: CostMatrix) -> list[str]:
     centred = (logs - logs.mean()) / max(float(np.ptp(logs)), 1.0)
     columns = np.stack([np.ones_like(centred), centred, centred**2], axis=1)
     line, parabola = products_of_powers(columns[:, :2], costs), products_of_powers(columns, costs)

@@ -19,7 +19,7 @@ _OTHERS = 2**32 - 1  # stands for all threads beyond those that are told apart
 _LARGEST = 4096  # bytes of a page; the masks of a core are one line's
 
 
-class _Kind(IntEnum):
+class _PlaceKind(IntEnum):
     OBJECT = 1
     HEAP = 2
     STACK = 3
@@ -128,10 +128,10 @@ def _places(offset: int, block: bytes, start: int, places: int) -> Iterator[Plac
 
 
 def _place(offset: int, kind: int, core: int, allocation: Allocation) -> Place:
-    if kind == _Kind.HEAP:
+    if kind == _PlaceKind.HEAP:
         return allocation
-    if kind == _Kind.STACK:
+    if kind == _PlaceKind.STACK:
         return Stack(core)
-    if kind == _Kind.OBJECT and allocation.site is not None:
+    if kind == _PlaceKind.OBJECT and allocation.site is not None:
         return Variable(allocation.site)
     raise DamageError(offset, f"a place of kind {kind} in the block of a line")

@@ -19,7 +19,7 @@ from perfdiff import __version__
 from perfdiff.errors import RecordingError, UsageError
 from perfdiff.records import freud_log
 from perfdiff.records.differences import Skipped, other_reason
-from perfdiff.records.freud_log import Log
+from perfdiff.records.freud_log import FreudLog
 from perfdiff.records.recorded import RECORDED_APART, Recorded
 from perfdiff.records.schema import (
     Change,
@@ -46,10 +46,10 @@ _ENVIRONMENT = Environment(_UNTOLD, 0, _UNTOLD, None, _UNTOLD, False, "whole mic
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _LogRun:
     """A log's calls of the functions that are compared, by name, with its run."""
 
-    log: Log
+    log: FreudLog
     tables: Mapping[str, SampleTable]
     run: Run
 
@@ -119,7 +119,7 @@ def _points(functions: Sequence[set[str]]) -> dict[str, int]:
     return {name: number for number, group in enumerate(sorted(groups, key=min)) for name in group}
 
 
-def _entries(logs: Mapping[Side, Sequence[Log]], points: Mapping[str, int]) -> Iterator[_Entry]:
+def _entries(logs: Mapping[Side, Sequence[FreudLog]], points: Mapping[str, int]) -> Iterator[_LogRun]:
     """Yield the logs that have calls to compare, with their runs. Sides were not recorded in turn, so they share no block."""
     number = block = 0
     for side, of_side in logs.items():
@@ -128,12 +128,12 @@ def _entries(logs: Mapping[Side, Sequence[Log]], points: Mapping[str, int]) -> I
             if tables:
                 point = points[next(iter(tables))]
                 own_ns = sum(float(table.metrics["self_ns"].sum()) for table in tables.values())
-                yield _Entry(log, tables, Run(number, Phase.TIMED, point, side, block, own_ns, own_ns, math.nan, None, None, ""))
+                yield _LogRun(log, tables, Run(number, Phase.TIMED, point, side, block, own_ns, own_ns, math.nan, None, None, ""))
                 number += 1
             block += 1
 
 
-def _table(name: str, number: int, side: Side, entries: Sequence[_Entry]) -> SampleTable:
+def _table(name: str, number: int, side: Side, entries: Sequence[_LogRun]) -> SampleTable:
     parts = []
     for entry in entries:
         if entry.run.side is side and name in entry.tables:
@@ -143,7 +143,7 @@ def _table(name: str, number: int, side: Side, entries: Sequence[_Entry]) -> Sam
     return freud_log.joined(parts)
 
 
-def _info(name: str, numbers: Mapping[str, int], entries: Sequence[_Entry]) -> FunctionInfo:
+def _info(name: str, numbers: Mapping[str, int], entries: Sequence[_LogRun]) -> FunctionInfo:
     called = frozenset(
         numbers[callee] for entry in entries for caller, callee in entry.log.edges if caller == name and callee in entry.tables
     )
@@ -158,7 +158,7 @@ def _skipped(called: Mapping[Side, set[str]]) -> Iterator[Skipped]:
             yield Skipped(name, "", f"only {side} has samples of it")
 
 
-def _totals(entries: Sequence[_Entry], numbers: Mapping[str, int]) -> Totals:
+def _totals(entries: Sequence[_LogRun], numbers: Mapping[str, int]) -> Totals:
     """Return the sums of each run; a function's direct recursion counts once in its time with callees."""
     rows = []
     for entry in entries:
@@ -172,7 +172,7 @@ def _totals(entries: Sequence[_Entry], numbers: Mapping[str, int]) -> Totals:
     return Totals(run, function, calls, wall_ns, self_ns, dict(zip(_SUMMED, other, strict=True)))
 
 
-def _edges(entries: Sequence[_Entry], numbers: Mapping[str, int]) -> Edges:
+def _edges(entries: Sequence[_LogRun], numbers: Mapping[str, int]) -> Edges:
     """Return who called whom; calls from outside the log come from a thread's start."""
     rows: list[tuple[float, ...]] = []
     for entry in entries:
@@ -185,7 +185,7 @@ def _edges(entries: Sequence[_Entry], numbers: Mapping[str, int]) -> Edges:
     return Edges(*columns[:3].astype(np.int64), *columns[3:])
 
 
-def _notes(entries: Sequence[_Entry], *, two_sided: bool) -> Iterator[Note]:
+def _notes(entries: Sequence[_LogRun], *, two_sided: bool) -> Iterator[Note]:
     if two_sided:
         yield RECORDED_APART
     outside = sorted({name for entry in entries for name in entry.log.elsewhere if name in entry.tables})

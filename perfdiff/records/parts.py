@@ -80,7 +80,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
+class PartSums:
     """The exact sums of a part, one row a function and one row a pair of functions; `other` holds further metrics by name."""
 
     function: Ints
@@ -98,7 +98,7 @@ class Sums:
 class Numbers:
     """All numbers of a part: its sums, and single calls of each function that has some, as of run 0 at point 0 of `side`."""
 
-    sums: Sums
+    sums: PartSums
     samples: Mapping[int, SampleTable] = field(default_factory=dict)
 
 
@@ -212,7 +212,7 @@ def numbers(folder: Path, part: Part, side: Side = Side.BASE) -> Numbers:
     totals, edges, columns = (tables.read_columns(folder, name) for name in (_TOTALS, _EDGES, _SAMPLES))
     features_by_function = {function.id: function.features for function in part.functions}
     try:
-        sums = Sums(
+        sums = PartSums(
             **{name: totals.pop(name) for name in _SUMS},
             other=totals,
             caller=edges["caller"],

@@ -66,7 +66,7 @@ def load(folder: Folder) -> Recorded:
     """
     experiment = store.load(folder)
     runs, points = frozenset(run.id for run in experiment.runs), frozenset(point.id for point in experiment.points)
-    bounded = _Bounded(folder, quotas(experiment))
+    bounded = _BoundedTables(folder, quotas(experiment))
     samples, counts = (_Table(read, runs, points) for read in (bounded, functools.partial(store.counts, folder)))
     revisions = {Side.BASE: experiment.base, Side.HEAD: experiment.head}
     recorded = Recorded(experiment, samples, counts, functools.partial(store.lines, folder, revisions))
@@ -81,7 +81,7 @@ def quotas(experiment: Experiment) -> Mapping[Side, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Bounded:
+class _BoundedTables:
     """A loader of a folder's tables: one of a single part as it is, of another some calls of each run, by side as many as its quota."""
 
     folder: Folder
@@ -115,7 +115,7 @@ class _Table:
         return table
 
 
-class Held:
+class TablesInMemory:
     """A loader of tables that are in memory."""
 
     def __init__(self, tables: Iterable[SampleTable]) -> None:

@@ -33,7 +33,7 @@ class Side(StrEnum):
     HEAD = "head"
 
 
-class Compared(StrEnum):
+class ComparedUnit(StrEnum):
     """What the two sides of an experiment are."""
 
     REVISIONS = "revisions"
@@ -148,7 +148,7 @@ class FunctionInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
+class FoldedFunction:
     """A changed function that has no probe in timed runs: its time counts as that of its `hosts`.
 
     `obstacle` says why it can carry none; it is "" where too many calls are too short, and only then is anything known of these.
@@ -433,7 +433,7 @@ class Experiment:
     spots: tuple[HotSpot, ...] = ()
     same_code: bool = False
     stages: Mapping[str, float] = field(default_factory=dict)
-    folded: tuple[Folded, ...] = ()
+    folded: tuple[FoldedFunction, ...] = ()
     library: LibraryCalls | None = None
     machines: tuple[Machine, ...] = ()
     reach: Reach | None = None
@@ -443,5 +443,5 @@ class Experiment:
     uncompared: tuple[Difference, ...] = ()
     build: str | None = None
     ended_by: str | None = None
-    compared: Compared = Compared.REVISIONS
+    compared: ComparedUnit = ComparedUnit.REVISIONS
     lasting: tuple[LastingMemory, ...] = ()

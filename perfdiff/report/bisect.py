@@ -8,10 +8,10 @@ from typing import Any
 
 from perfdiff import units
 from perfdiff.analysis.findings import Ratio
-from perfdiff.analysis.search.bisection import Bisection, CommitStanding, Measured
+from perfdiff.analysis.search.bisection import Bisection, CommitStanding, MeasuredCommit
 from perfdiff.analysis.search.symptom import Figure, GrowthSymptom, Symptom, figures
 from perfdiff.analysis.series import GROWTH
-from perfdiff.analysis.trends.findings import Difference
+from perfdiff.analysis.trends.findings import GrowthDifference
 from perfdiff.records.schema import Revision
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, Sentence, Table, Tone
 from perfdiff.report.json_text import json_text
@@ -85,7 +85,7 @@ def _effort(bisection: Bisection) -> str:
     return said
 
 
-def _row(commit: Measured, *, exact: bool) -> tuple[Cell, ...]:
+def _row(commit: MeasuredCommit, *, exact: bool) -> tuple[Cell, ...]:
     shown, tone = commit.shown, _TONES[commit.standing]
     standing = (*_commit_cells(commit.revision), Cell(commit.standing.value, tone))
     if isinstance(shown, Ratio):
@@ -116,11 +116,11 @@ def _followed(symptom: Symptom | GrowthSymptom, ends: Ratio | None) -> dict[str,
     return {"function": function_name, "file": symptom.file or None, "metric": symptom.metric, "says": symptom.says, **_shown(ends)}
 
 
-def _measured(commit: Measured) -> dict[str, Any]:
+def _measured(commit: MeasuredCommit) -> dict[str, Any]:
     return {"commit": commit.revision.commit, "verdict": commit.standing.value, "times": commit.times, **_shown(commit.shown)}
 
 
-def _shown(shown: Ratio | Difference | None) -> dict[str, Any]:
+def _shown(shown: Ratio | GrowthDifference | None) -> dict[str, Any]:
     """Return a ratio with its interval; of growth, which is exact, head's cost over base's far beyond what was counted.
 
     That is 1 without a difference, and None where base has no cost.

@@ -8,7 +8,7 @@ from typing import Any
 from perfdiff import units
 from perfdiff.analysis.annotations.assertion import Assertion, Outside
 from perfdiff.analysis.findings import Ratio
-from perfdiff.analysis.series import BETTER, Checked, Standing
+from perfdiff.analysis.series import BETTER, CheckedAssertions, Standing
 from perfdiff.analysis.trends.assertions import GrowthAssertion, SavedExponent
 from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Items, Sentence, Table, Tone
@@ -22,7 +22,7 @@ SCHEMA = "perfdiff.check/1"
 SCHEMA_OF_TRENDS = "perfdiff.check-trends/1"
 
 AnyAssertion = Assertion | GrowthAssertion
-AnyChecked = Checked[Assertion] | Checked[GrowthAssertion]
+AnyChecked = CheckedAssertions[Assertion] | CheckedAssertions[GrowthAssertion]
 
 _ORDER = list(Standing)
 _TONES = {Standing.VIOLATED: Tone.REGRESSION, Standing.OPEN: Tone.INCONCLUSIVE, **dict.fromkeys(BETTER, Tone.IMPROVEMENT)}

@@ -7,7 +7,7 @@ from typing import Any
 
 from perfdiff import units
 from perfdiff.analysis.annotations.profiles import METRIC, Growth, Profiles
-from perfdiff.analysis.sums.profile import Line, Profile
+from perfdiff.analysis.sums.profile import Profile, ProfileLine
 from perfdiff.models.annotation import CostClass
 from perfdiff.records import codec
 from perfdiff.report import wording
@@ -167,7 +167,7 @@ def json_document(profiles: Profiles, classes: Classes) -> dict[str, Any]:
     }
 
 
-def _line(line: Line, profile: Profile, classes: Classes) -> dict[str, Any]:
+def _line(line: ProfileLine, profile: Profile, classes: Classes) -> dict[str, Any]:
     return {
         "name": line.info.name,
         "file": line.info.file,

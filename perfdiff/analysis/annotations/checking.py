@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from perfdiff.analysis.annotations.annotating import MOST_ROWS
-from perfdiff.analysis.annotations.assertion import Assertion, Case, Setting, check
+from perfdiff.analysis.annotations.assertion import Assertion, AssertionSetting, Case, check
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.phases import with_phase_as_learnt
-from perfdiff.analysis.series import Checked
+from perfdiff.analysis.series import CheckedAssertions
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import PHASE, Annotation
@@ -25,15 +25,17 @@ _COMMON = 5
 _COMMON_SHARE = 0.8
 
 
-def check_recorded(annotations: Sequence[Annotation], recorded: Recorded, side: Side, config: CompareConfig) -> Checked[Assertion]:
+def check_recorded(
+    annotations: Sequence[Annotation], recorded: Recorded, side: Side, config: CompareConfig
+) -> CheckedAssertions[Assertion]:
     """Hold one side of what was recorded against annotations; functions are the same where their names are."""
     experiment = recorded.experiment
     called = _called(recorded, side)
     named: dict[str, list[Annotation]] = defaultdict(list)
     for annotation in annotations:
         named[annotation.function].append(annotation)
-    assertions = check(_cases(named, called, recorded, side), Setting(experiment.points, whole_runs(experiment.totals), config))
-    return Checked(
+    assertions = check(_cases(named, called, recorded, side), AssertionSetting(experiment.points, whole_runs(experiment.totals), config))
+    return CheckedAssertions(
         revision=experiment.base if side is Side.BASE else experiment.head,
         assertions=tuple(assertions),
         unannotated=tuple(info.name for name, those in called.items() if name not in named for info in those),

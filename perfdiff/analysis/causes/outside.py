@@ -14,7 +14,7 @@ from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.counts.library import Departure, method_name
 from perfdiff.analysis.counts.queries import noun, prepares
 from perfdiff.analysis.counts.suspects import CALLS_OF
-from perfdiff.analysis.findings import Cause, Evidence
+from perfdiff.analysis.findings import Cause, CauseFigure
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.rates import per_call_at
@@ -158,9 +158,9 @@ def _per_element(departures: Sequence[Departure]) -> bool:
     return len(sent) > 1 and sent.max() >= _SEVERAL * sent.min() and base.max() < _SEVERAL * max(base.min(), 1.0)
 
 
-def _queries_a_call(departures: Sequence[Departure]) -> Evidence:
+def _queries_a_call(departures: Sequence[Departure]) -> CauseFigure:
     same = [departure for departure in departures if departure.point.id == departures[0].point.id]
-    return Evidence("queries a call", sum(departure.base for departure in same), sum(departure.head for departure in same))
+    return CauseFigure("queries a call", sum(departure.base for departure in same), sum(departure.head for departure in same))
 
 
 def more_queries(departures: Sequence[Departure], callee: str, calls: tuple[float, float], lines: Claim | None) -> Cause | None:
@@ -170,8 +170,8 @@ def more_queries(departures: Sequence[Departure], callee: str, calls: tuple[floa
         return None
     sums = _queries_a_call(sent)
     evidence = (
-        Evidence("queries a call", sums.base * calls[0], sums.head * calls[1]),
-        Evidence(f"calls of {callee}", *calls),
+        CauseFigure("queries a call", sums.base * calls[0], sums.head * calls[1]),
+        CauseFigure(f"calls of {callee}", *calls),
     )
     return Cause("more-queries", claim("more-queries", often=asking(sent, callee, calls), lines=lines), evidence)
 
@@ -192,15 +192,15 @@ def prolonged(info: FunctionInfo, departures: Sequence[Departure]) -> Cause:
         for departure in named
     )
     evidence = tuple(
-        Evidence(f"time of {departure.name}, ns a call", departure.base_ns or 0.0, departure.head_ns or 0.0) for departure in named
+        CauseFigure(f"time of {departure.name}, ns a call", departure.base_ns or 0.0, departure.head_ns or 0.0) for departure in named
     )
     return Cause("library-time", claim("library-time", calls=calls, lines=_calls_of(info, named[0].name)), evidence)
 
 
-def _evidence(departure: Departure) -> tuple[Evidence, Evidence]:
+def _evidence(departure: Departure) -> tuple[CauseFigure, CauseFigure]:
     return (
-        Evidence(f"{CALLS_OF}{departure.name}", departure.base, departure.head),
-        Evidence(f"{CALLS_OF}{departure.name} a run", departure.base_run, departure.head_run),
+        CauseFigure(f"{CALLS_OF}{departure.name}", departure.base, departure.head),
+        CauseFigure(f"{CALLS_OF}{departure.name} a run", departure.base_run, departure.head_run),
     )
 
 

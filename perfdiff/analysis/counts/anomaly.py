@@ -15,12 +15,12 @@ import numpy as np
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.compare.tables import both_tables
-from perfdiff.analysis.counts.scoring import Judged, Scored, Tables, judge_calls, judge_together
+from perfdiff.analysis.counts.scoring import ScoredCalls, ScoredFunction, Tables, judge_calls, judge_together
 from perfdiff.analysis.findings import Anomaly, FunctionFinding, Verdict, Vote
 from perfdiff.analysis.oddcalls import OddCall, RunErrors
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import contrast
-from perfdiff.analysis.stats.runs import Contrast, Group, Pair
+from perfdiff.analysis.stats.runs import Contrast, Group, PointRuns
 from perfdiff.config import CompareConfig
 from perfdiff.engines.engine import Engine
 from perfdiff.engines.serial import Serial
@@ -91,7 +91,7 @@ def _found(tables: Tables, config: CompareConfig, kind: DetectorKind) -> Anomaly
     return find(*tables, config, kind=kind)
 
 
-def concluded(judged: Judged, config: CompareConfig) -> Anomaly:
+def concluded(judged: ScoredFunction, config: CompareConfig) -> Anomaly:
     """Return what scored calls say of a function."""
     tested = _tested(judged)
     shares = [float(side.anomalous(judged.threshold).mean()) for side in judged.sides]
@@ -115,29 +115,29 @@ def concluded(judged: Judged, config: CompareConfig) -> Anomaly:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tested:
+class _AnomalyTest:
     p: float
     is_anomalous: bool
     open: Claim | None = None
 
 
-def _tested(judged: Judged) -> _Tested:
+def _tested(judged: ScoredFunction) -> _AnomalyTest:
     """Test whether head's runs hold a larger share of anomalous calls than base's held-out runs, over all points and at each alone."""
     groups = [_shares(side, judged.threshold) for side in judged.sides]
     points = sorted(groups[0].keys() & groups[1].keys())
-    pairs = [Pair(groups[0][point], groups[1][point]) for point in points]
+    pairs = [PointRuns(groups[0][point], groups[1][point]) for point in points]
     asked = [pairs] if len(pairs) < 2 else [pairs, *([pair] for pair in pairs)]
     seen = [contrast for tested_pairs in asked if (contrast := _contrast(tested_pairs, judged)) is not None]
     enough = [contrast for contrast in seen if min(contrast.runs_base, contrast.runs_head) >= MIN_RUNS]
     if not enough:
         runs = [sum(len(getattr(pair, side).values) for pair in pairs) for side in Side]
-        return _Tested(1.0, is_anomalous=False, open=claim("few-runs-alike", base=runs[0], head=runs[1]))
+        return _AnomalyTest(1.0, is_anomalous=False, open=claim("few-runs-alike", base=runs[0], head=runs[1]))
     p = min(1.0, len(enough) * min((contrast.p for contrast in enough if contrast.effect > 0), default=1.0))
     alarms = [contrast for contrast in enough if len(enough) * contrast.p <= POLICY.evidence and _stands(contrast)]
-    return _Tested(p, bool(alarms))
+    return _AnomalyTest(p, bool(alarms))
 
 
-def _shares(side: Scored, bound: Threshold) -> dict[int, Group]:
+def _shares(side: ScoredCalls, bound: Threshold) -> dict[int, Group]:
     """Return the share of anomalous calls of every run, by point."""
     index = np.unique(side.table.run, return_inverse=True)[1]
     return _by_point(side.table, np.bincount(index, side.anomalous(bound)) / np.bincount(index))
@@ -153,7 +153,7 @@ def _by_point(table: SampleTable, values: Floats) -> dict[int, Group]:
     return {int(point): Group(values[points == point], runs[points == point]) for point in np.unique(points)}
 
 
-def _contrast(pairs: Sequence[Pair], judged: Judged) -> Contrast | None:
+def _contrast(pairs: Sequence[PointRuns], judged: ScoredFunction) -> Contrast | None:
     """Return the difference of shares over runs; its error is at least that of as many independent calls, which equal runs would hide."""
     seen = contrast(pairs)
     if seen is None:
@@ -169,7 +169,7 @@ def _stands(seen: Contrast) -> bool:
     return seen.effect >= POLICY.anomalous and _agree(seen)
 
 
-def _votes(judged: Judged, config: CompareConfig) -> tuple[Vote, ...]:
+def _votes(judged: ScoredFunction, config: CompareConfig) -> tuple[Vote, ...]:
     """Return the counters that anomalous calls of head vote for, each for the one that differs most, by falling share."""
     head = judged.sides[1]
     ballots = head.ballots[head.anomalous(judged.threshold)]
@@ -178,7 +178,7 @@ def _votes(judged: Judged, config: CompareConfig) -> tuple[Vote, ...]:
     return tuple(_vote(judged, place, float(counts[place] / len(ballots)), config) for place in order)
 
 
-def _vote(judged: Judged, place: int, share: float, config: CompareConfig) -> Vote:
+def _vote(judged: ScoredFunction, place: int, share: float, config: CompareConfig) -> Vote:
     counter = judged.counters[place]
     parts = [at for at, name in enumerate(judged.counters) if name in included(counter)]
     groups, means = [], []
@@ -186,7 +186,7 @@ def _vote(judged: Judged, place: int, share: float, config: CompareConfig) -> Vo
         usual = np.sum([_usual(judged.sides[0].residuals, side.residuals, at) for at in parts], axis=0)
         groups.append(_levels(side.table, side.table.metrics[counter], usual))
         means.append((float(usual.mean()), float(side.table.metrics[counter].mean())))
-    seen = contrast([Pair(groups[0][point], groups[1][point]) for point in sorted(groups[0].keys() & groups[1].keys())])
+    seen = contrast([PointRuns(groups[0][point], groups[1][point]) for point in sorted(groups[0].keys() & groups[1].keys())])
     ratio = as_ratio(seen, config.confidence) if seen else None
     return Vote(counter, share, base=means[1][0], head=means[1][1], ratio=ratio)
 
@@ -210,7 +210,7 @@ def _usual(base: Residuals, calls: Residuals, place: int) -> Floats:
     return usual
 
 
-def _odd_calls(judged: Judged) -> tuple[OddCall, ...]:
+def _odd_calls(judged: ScoredFunction) -> tuple[OddCall, ...]:
     """Return the most anomalous calls of head, worst first."""
     head = judged.sides[1]
     table = head.table
@@ -230,7 +230,7 @@ def _odd_calls(judged: Judged) -> tuple[OddCall, ...]:
     )
 
 
-def _by_run(side: Scored, bound: Threshold) -> list[RunErrors]:
+def _by_run(side: ScoredCalls, bound: Threshold) -> list[RunErrors]:
     errors = []
     for run in np.unique(side.table.run).tolist():
         here = side.table.run == run

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from perfdiff.analysis.claims import Claim, Fact, claim
 from perfdiff.analysis.counts.memory import MemoryEvidence, compared
 from perfdiff.analysis.counts.own_work import work_finding
-from perfdiff.analysis.findings import Cause, CountFinding, Evidence
+from perfdiff.analysis.findings import Cause, CauseFigure, CountFinding
 from perfdiff.analysis.policy import POLICY
 from perfdiff.models.prices import DEAREST_NS
 
@@ -44,7 +44,7 @@ def _collected(place: MemoryEvidence, lines: Claim | None) -> Iterator[tuple[flo
         if head_ns > base_ns and collections.extra
         else _dearest_ns(collections)
     )
-    spent = Evidence("time of collections, ns a call", base_ns, head_ns)
+    spent = CauseFigure("time of collections, ns a call", base_ns, head_ns)
     says = claim("garbage-collection", **compared(collections), base_ns=base_ns, head_ns=head_ns, lines=lines)
     yield most_ns, Cause("garbage-collection", says, (_evidence(collections), spent) if head_ns else (_evidence(collections),))
 
@@ -59,5 +59,5 @@ def _dearest_ns(finding: CountFinding) -> float:
     return finding.extra * DEAREST_NS[finding.counter]
 
 
-def _evidence(finding: CountFinding) -> Evidence:
-    return Evidence(finding.counter, finding.base, finding.head)
+def _evidence(finding: CountFinding) -> CauseFigure:
+    return CauseFigure(finding.counter, finding.base, finding.head)

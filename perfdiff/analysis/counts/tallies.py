@@ -24,7 +24,7 @@ _TIME_OF = {"collections": "collecting_ns"}  # counters whose time the runs that
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _PointCount:
     """A counter of a function at one point: sums (r,) of each side's runs, and what their counts per call show.
 
     `exact`: all runs of a side counted the same.
@@ -53,7 +53,7 @@ def count_all(ledger: Ledger, points: Mapping[int, Point], config: CompareConfig
     seen = [count for number in ledger.points for count in _at_point(points[number], counters, ledger)]
     seen.sort(key=lambda count: (ledger.place[count.function], counters.index(count.counter)))
     q_values = false_discovery([count.contrast.p for count in seen])
-    grouped: dict[tuple[int, str], list[tuple[_Seen, int]]] = {}
+    grouped: dict[tuple[int, str], list[tuple[_PointCount, int]]] = {}
     for count, q in zip(seen, q_values, strict=True):
         grouped.setdefault((count.function, count.counter), []).append((count, _direction(count, float(q), config)))
     findings: dict[int, dict[str, CountFinding]] = {}
@@ -68,7 +68,7 @@ def _counters(ledger: Ledger) -> list[str]:
     return [name for name in books[0].other if all(name in book.other for book in books)] if books else []
 
 
-def _at_point(point: Point, counters: Sequence[str], ledger: Ledger) -> Iterator[_Seen]:
+def _at_point(point: Point, counters: Sequence[str], ledger: Ledger) -> Iterator[_PointCount]:
     """Yield what each counter shows of each function that ran in all runs of a point, where it counted anything."""
     books = ledger.pair(point.id)
     if not all(book.runs for book in books):
@@ -94,10 +94,10 @@ def _at_point(point: Point, counters: Sequence[str], ledger: Ledger) -> Iterator
     for question, ((column, counter), seen) in enumerate(zip(asked, contrasts(together), strict=True)):
         if seen is not None:
             base, head = ((book.other[counter][:, column], book.calls[:, column]) for book in books)
-            yield _Seen(ledger.ids[column], counter, point, (base[0], head[0]), (base[1], head[1]), seen, bool(exact[question]))
+            yield _PointCount(ledger.ids[column], counter, point, (base[0], head[0]), (base[1], head[1]), seen, bool(exact[question]))
 
 
-def _direction(seen: _Seen, q: float, config: CompareConfig) -> int:
+def _direction(seen: _PointCount, q: float, config: CompareConfig) -> int:
     """Return 1 where the counts clearly grew, -1 where they shrank, else 0."""
     # Misses, even where they repeat, move with the addresses of unrelated data.
     is_work = seen.exact and not metric_of(seen.counter).noisy
@@ -107,13 +107,13 @@ def _direction(seen: _Seen, q: float, config: CompareConfig) -> int:
     return (low > least) - (high < -least) if clear else 0
 
 
-def _standing(directed: tuple[_Seen, int]) -> tuple[bool, float]:
+def _standing(directed: tuple[_PointCount, int]) -> tuple[bool, float]:
     """Order what is seen at several points: clear differences first, then by how many counts they are."""
     seen, direction = directed
     return direction != 0, abs(seen.extra)
 
 
-def _finding(seen: _Seen, direction: int, ledger: Ledger, config: CompareConfig) -> CountFinding:
+def _finding(seen: _PointCount, direction: int, ledger: Ledger, config: CompareConfig) -> CountFinding:
     base, head = (median(sums / calls) for sums, calls in zip(seen.sums, seen.calls, strict=True))
     return CountFinding(
         counter=seen.counter,
@@ -130,7 +130,7 @@ def _finding(seen: _Seen, direction: int, ledger: Ledger, config: CompareConfig)
     )
 
 
-def _took_ns(seen: _Seen, ledger: Ledger) -> tuple[float, float] | None:
+def _took_ns(seen: _PointCount, ledger: Ledger) -> tuple[float, float] | None:
     """Return what the counts of a call take on both sides, None where the runs that count do not tell."""
     name, column = _TIME_OF.get(seen.counter, ""), ledger.place[seen.function]
     books = ledger.pair(seen.point.id)
@@ -140,7 +140,7 @@ def _took_ns(seen: _Seen, ledger: Ledger) -> tuple[float, float] | None:
     return base, head
 
 
-def _rate(seen: _Seen, ledger: Ledger) -> float:
+def _rate(seen: _PointCount, ledger: Ledger) -> float:
     """Return head over base in counts per access to memory, NaN where that is no number."""
     rates = []
     for side, sums in zip(Side, seen.sums, strict=True):

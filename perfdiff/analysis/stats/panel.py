@@ -223,7 +223,7 @@ def machines_of(of: Panel) -> list[int]:
     return [machine for machine in np.intersect1d(of.base.machines, of.head.machines).tolist() if machine >= 0]
 
 
-def _over_machines(of: Panel) -> levels.Spread | None:
+def _over_machines(of: Panel) -> levels.MachineSpread | None:
     """Return how head minus base, the mean over the points that a machine has, differs between machines."""
     machines = machines_of(of)
     if len(machines) < 2:

@@ -10,7 +10,7 @@ from perfdiff.records.schema import FunctionInfo, Revision, Side
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ProfileLine:
     """A function in one run of each workload point: sums over all its calls, medians over runs."""
 
     info: FunctionInfo
@@ -24,14 +24,14 @@ class Profile:
     """The functions of a revision that ran, those with the largest own time first. `self_ns` is that of all of them."""
 
     revision: Revision
-    lines: tuple[Line, ...]
+    lines: tuple[ProfileLine, ...]
 
     @property
     def self_ns(self) -> float:
         """Return the own time of all functions."""
         return sum(line.self_ns for line in self.lines)
 
-    def share(self, line: Line) -> float:
+    def share(self, line: ProfileLine) -> float:
         """Return a function's part of all own time."""
         return line.self_ns / self.self_ns if self.self_ns > 0 else 0.0
 
@@ -42,7 +42,7 @@ def profile(recorded: Recorded) -> Profile:
     ledger = open_ledger(experiment, (Side.BASE,))
     sums = [ledger.of_a_run(metric, Side.BASE).tolist() for metric in ("calls", "self_ns", "wall_ns")]
     lines = [
-        Line(info, calls, max(own, 0.0), max(whole, 0.0))
+        ProfileLine(info, calls, max(own, 0.0), max(whole, 0.0))
         for info, calls, own, whole in zip(experiment.functions, *sums, strict=True)
         if calls > 0
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from perfdiff.analysis.blame.guilt import Blame, Extra
+from perfdiff.analysis.blame.guilt import Blame, ExtraKind
 from perfdiff.analysis.blame.links import LinkKind, behind_sharing, is_laid_out_anew
 from perfdiff.analysis.claims import claim
 from perfdiff.analysis.counts.memory import waits
@@ -12,7 +12,7 @@ from perfdiff.analysis.counts.own_work import works_more
 from perfdiff.analysis.findings import CountFinding
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.doubt import explained_alone
-from perfdiff.analysis.verdicts.judged import Judged
+from perfdiff.analysis.verdicts.judged import JointDecisions
 from perfdiff.analysis.verdicts.rules import Reason
 from perfdiff.models.workcounter import is_bounded
 from perfdiff.records.schema import Change, FunctionInfo
@@ -24,7 +24,7 @@ def behind_waiting(cases: Iterable[Case]) -> dict[int, tuple[int, ...]]:
     return {function: suspects for function, suspects in waiting.items() if suspects}
 
 
-def keeping_others_waiting(judged: Judged) -> dict[int, Reason]:
+def keeping_others_waiting(judged: JointDecisions) -> dict[int, Reason]:
     """Return the suspects because of whom unchanged functions wait, and that are not slower by anything else."""
     slower = {case.info.id for case in judged.regressions}
     reasons: dict[int, Reason] = {}
@@ -35,7 +35,7 @@ def keeping_others_waiting(judged: Judged) -> dict[int, Reason]:
     return reasons
 
 
-def held_up(judged: Judged) -> dict[int, Reason]:
+def held_up(judged: JointDecisions) -> dict[int, Reason]:
     """Return the unchanged functions that wait because of a suspect, and are not slower by anything else."""
     slower, reasons = {case.info.id for case in judged.regressions}, {}
     for function, suspects in judged.waiting.items():
@@ -46,7 +46,7 @@ def held_up(judged: Judged) -> dict[int, Reason]:
     return reasons
 
 
-def working_the_same(judged: Judged) -> dict[int, Reason]:
+def working_the_same(judged: JointDecisions) -> dict[int, Reason]:
     """Return slower functions that depend on something that changed and, by counts, do the same work as before, while others do not.
 
     Unchanged functions below them that take longer at the same work wait: at a barrier, for threads whose own cost grew. And what they
@@ -87,7 +87,7 @@ def _works_the_same(case: Case) -> bool:
 def _makes_calls(case: Case) -> bool:
     """Return whether a function makes calls that nobody made before: exact counts say that they cost what they do."""
     web = case.attribution.web
-    return any(blame.extra is Extra.CALLS and web.new.is_mostly_new(blame.at) for blame in _shown(case))
+    return any(blame.extra is ExtraKind.CALLS and web.new.is_mostly_new(blame.at) for blame in _shown(case))
 
 
 def _likeliest(case: Case) -> tuple[int, ...]:

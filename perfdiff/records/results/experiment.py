@@ -18,11 +18,11 @@ from perfdiff import __version__, units
 from perfdiff.config import RUNS_FOR_TIME
 from perfdiff.errors import UsageError
 from perfdiff.records.differences import Skipped, other_reason
-from perfdiff.records.recorded import RECORDED_APART, Held, Recorded
+from perfdiff.records.recorded import RECORDED_APART, Recorded, TablesInMemory
 from perfdiff.records.results.series import BenchmarkSeries, ToolResults, Value
 from perfdiff.records.schema import (
     Change,
-    Compared,
+    ComparedUnit,
     Edges,
     Environment,
     Experiment,
@@ -91,9 +91,9 @@ def from_results(sides: Mapping[Side, Sequence[ToolResults]], names: Mapping[Sid
         totals=_totals(tables),
         edges=Edges(nobody, nobody, nobody, np.empty(0), np.empty(0)),
         notes=(RECORDED_APART, *_notes(sides, {side: [places[place] for place in shared] for side, places in measured.items()}, shared)),
-        compared=Compared.RESULTS,
+        compared=ComparedUnit.RESULTS,
     )
-    return Recorded(experiment, Held(tables))
+    return Recorded(experiment, TablesInMemory(tables))
 
 
 def _measured(sessions: Sequence[ToolResults]) -> dict[Place, _PointRuns]:

@@ -43,7 +43,7 @@ class SourceLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class SourceListing:
     """The lines around places of one file."""
 
     file: str
@@ -72,7 +72,7 @@ def lines_of(findings: TrendFindings, side: Side) -> PlacesByLine:
     return PlacesByLine(findings, side, findings.experiment.sides[side].by_line(), other)
 
 
-def listings(lines: PlacesByLine, members: Sequence[int], point: int) -> tuple[Listing, ...]:
+def listings(lines: PlacesByLine, members: Sequence[int], point: int) -> tuple[SourceListing, ...]:
     """Return the source around places (indices), with the counts of one point (index) on every line that has any."""
     counts = lines.counted.counts[:, point]
     hottest = max((float(counts[member]) for member in members), default=0.0)
@@ -80,7 +80,7 @@ def listings(lines: PlacesByLine, members: Sequence[int], point: int) -> tuple[L
     for member in members:
         wanted[lines.counted.places[member].file].add(lines.counted.places[member].line)
     return tuple(
-        Listing(file, tuple(_listed(lines, file, numbers, point, hottest)))
+        SourceListing(file, tuple(_listed(lines, file, numbers, point, hottest)))
         for file, numbers in wanted.items()
         if lines.counted.sources.get(file)
     )
