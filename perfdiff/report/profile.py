@@ -52,6 +52,16 @@ def _blocks(profiles: Profiles, classes: Classes) -> Iterator[Block]:
         yield _lines(profiles.profiles[0], classes)
     if (machines := recorders_table(profiles.machines, profiles.on, profiles.revisions)) is not None:
         yield machines
+    yield from remarks(profiles)
+
+
+def remarks(profiles: Profiles) -> Iterator[Items]:
+    """Yield why revisions have no profile, and notes."""
+    reasons = [
+        f"{wording.revision(revision)}: {reason}" for revision, reason in zip(profiles.revisions, profiles.reasons, strict=True) if reason
+    ]
+    if reasons:
+        yield Items("Without a profile", tuple(reasons))
     if profiles.notes:
         yield Items("Notes", tuple(f"{note.text} ({note.slug})" for note in map(noted, profiles.notes)))
 
@@ -98,11 +108,6 @@ def _over(profiles: Profiles) -> Iterator[Block]:
         Column("change"),
     )
     yield Table("Own time in one run of each workload point", columns, tuple(_row(growth) for growth in profiles.growths))
-    reasons = [
-        f"{wording.revision(revision)}: {reason}" for revision, reason in zip(profiles.revisions, profiles.reasons, strict=True) if reason
-    ]
-    if reasons:
-        yield Items("Without a profile", tuple(reasons))
 
 
 def _ends(profiles: Profiles) -> tuple[str, str]:

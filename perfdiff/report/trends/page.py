@@ -82,7 +82,7 @@ def page(findings: TrendFindings, search: Sequence[Block] = ()) -> str:
     shown = clean(findings)
     side = wording.shown_side(shown)
     compared = side is Side.HEAD
-    style, script = (asset(f"report.{kind}") + asset(f"trends.{kind}") for kind in ("css", "js"))
+    style, script = ("".join(asset(f"{name}.{kind}") for name in ("report", "sorting", "trends")) for kind in ("css", "js"))
     clusters = shown.sides[side].clusters
     revisions = shown.experiment.revisions
     return (
