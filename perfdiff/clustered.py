@@ -15,7 +15,7 @@ from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.making import Makers, OwnMachine
 from perfdiff.progress import Progress
 from perfdiff.records import store
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.relay import Relay
 from perfdiff.request import Request, experiment_key
 from perfdiff.revisions.pins import resolve, resolve_one
@@ -35,7 +35,7 @@ def makers(bench: Bench) -> Iterator[Makers]:
         yield workers.crew
 
 
-def judges(config: ClusterConfig, recorded: Recorded, progress: Progress) -> Engines:
+def judges(config: ClusterConfig, recorded: RecordedExperiment, progress: Progress) -> Engines:
     """Return the engines that analyse the recordings: a cluster's workers if there is one and much to do, else this machine."""
     if config.address is None or len(recorded.experiment.functions) < WORTH_SENDING:
         return nullcontext

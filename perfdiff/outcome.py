@@ -17,7 +17,7 @@ from perfdiff.errors import RecordingError
 from perfdiff.progress import Progress, Stopwatch
 from perfdiff.records import recorded, store
 from perfdiff.records.places import PlaceExperiment
-from perfdiff.records.recorded import CachedTables, Recorded
+from perfdiff.records.recorded import CachedTables, RecordedExperiment
 from perfdiff.records.schema import Experiment, SampleTable, Side
 from perfdiff.records.thresholds import as_configured
 from perfdiff.revisions.repository import find_repository
@@ -54,13 +54,17 @@ class Outcome:
         return levelled(self.experiment, self.samples).samples
 
     @property
-    def recorded(self) -> Recorded | None:
+    def recorded(self) -> RecordedExperiment | None:
         """Return what was recorded, None where findings are all there is."""
-        return Recorded(self.experiment, self.samples, self.counts, self.lines) if self.experiment else None
+        return RecordedExperiment(self.experiment, self.samples, self.counts, self.lines) if self.experiment else None
 
 
 def analysed(
-    recording: Recorded, config: CompareConfig, progress: Progress, stored: StoredFindings | None = None, engines: Engines = nullcontext
+    recording: RecordedExperiment,
+    config: CompareConfig,
+    progress: Progress,
+    stored: StoredFindings | None = None,
+    engines: Engines = nullcontext,
 ) -> Outcome:
     """Compare the two sides of a recording; use the findings in `stored` if they are there, else store them there.
 
@@ -95,7 +99,7 @@ def last(repository: Path, cache: Path, config: Config, progress: Progress) -> O
 
 
 def judged(  # noqa: PLR0913, PLR0917 (what was recorded, where it is kept, and how and where it is judged)
-    recording: Recorded, folder: Path, cache: Path, config: Config, progress: Progress, engines: Engines = nullcontext
+    recording: RecordedExperiment, folder: Path, cache: Path, config: Config, progress: Progress, engines: Engines = nullcontext
 ) -> Outcome:
     """Compare the two sides of the experiment in `folder`; what was concluded from it before, by the same code and thresholds, is kept."""
     experiment = replace(recording.experiment, points=as_configured(recording.experiment.points, config.workloads))

@@ -28,7 +28,7 @@ from perfdiff.measuring.stages import measure
 from perfdiff.outcome import Outcome, analysed, judged
 from perfdiff.progress import Progress, Silent, Stopwatch
 from perfdiff.records import recorded, store
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.schema import Side
 from perfdiff.request import Request, experiment_key
 from perfdiff.revisions.pins import left_out, resolve, resolve_one
@@ -108,7 +108,7 @@ def _nothing_known(request: Request, watch: Stopwatch) -> OutOfTimeError:
     )
 
 
-def record(request: Request, progress: Progress, *, packs: Packs | None = None, executor: Executor | None = None) -> Recorded:
+def record(request: Request, progress: Progress, *, packs: Packs | None = None, executor: Executor | None = None) -> RecordedExperiment:
     """Measure one revision (None: the working tree) and return its calls, all as base's.
 
     Every function that the workloads call is measured; raise PerfdiffError where that cannot be done.
@@ -123,14 +123,16 @@ def record(request: Request, progress: Progress, *, packs: Packs | None = None, 
         return measured(asked, request, lambda builds, room: Bench(request, pins, builds, room, *tools, (Side.BASE,)), progress)
 
 
-def measured(asked: storage.CachedComparison, request: Request, bench: Callable[[BuildCache, Path], Bench], progress: Progress) -> Recorded:
+def measured(
+    asked: storage.CachedComparison, request: Request, bench: Callable[[BuildCache, Path], Bench], progress: Progress
+) -> RecordedExperiment:
     """Return the stored recording, or measure now with a bench that gets the cache of builds and a folder to work in."""
     cache, wait_s = request.cache, request.config.measure.wait_s
     folder = storage.experiment(cache, asked)
-    recording = _kept(folder, progress)
+    recording = _stored(folder, progress)
     if recording is None:
         with storage.at_work(cache, progress, wait_s=wait_s) as room, BuildCache(cache) as builds:
-            recording = _kept(folder, Silent())  # whoever was waited for may have asked the same
+            recording = _stored(folder, Silent())  # whoever was waited for may have asked the same
             if recording is None:
                 at_work = bench(builds, room)
                 with makers(at_work) as pair_makers:
@@ -139,7 +141,7 @@ def measured(asked: storage.CachedComparison, request: Request, bench: Callable[
     return replace(recording, experiment=asked.names(recording.experiment))
 
 
-def _kept(folder: Path, progress: Progress) -> Recorded | None:
+def _stored(folder: Path, progress: Progress) -> RecordedExperiment | None:
     """Return the stored recording, or None if there is none or it is damaged."""
     if not store.exists(folder):
         return None

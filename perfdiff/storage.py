@@ -248,7 +248,7 @@ def limit(cache: Path, most_bytes: float) -> None:
         entries_by_use += [(path.lstat().st_mtime, size_bytes(path), path) for path in _disused(cache, math.inf)]
         excess = sum(size for _, size, _ in entries_by_use) - most_bytes
         old: list[Path] = []
-        for _, size, entry in sorted(entries_by_use, key=lambda each: each[0]):
+        for _, size, entry in sorted(entries_by_use, key=lambda entry: entry[0]):
             if excess <= 0:
                 break
             if isinstance(entry, Path):

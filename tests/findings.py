@@ -23,7 +23,7 @@ from perfdiff.analysis.findings import (
 )
 from perfdiff.analysis.linegrowth import LineGrowth
 from perfdiff.models.annotation import Annotation, CostClass, Scope, Term
-from perfdiff.records.differences import ChangeReason, ReasonKind, Skipped
+from perfdiff.records.differences import ChangeReason, ReasonKind, SkippedFunction
 from perfdiff.records.schema import (
     Branch,
     Change,
@@ -258,9 +258,9 @@ def findings(verdict: Verdict = Verdict.REGRESSION, functions: tuple[FunctionFin
         ),
         functions=(regressed(), *others()) if functions is None else functions,
         skipped=(
-            Skipped("list_capacity", "src/list.h", "constexpr functions cannot carry a probe"),
-            Skipped("usage", "src/main.c", "no workload calls it"),
-            Skipped("parse_flags", "src/main.c", "no workload calls it"),
+            SkippedFunction("list_capacity", "src/list.h", "constexpr functions cannot carry a probe"),
+            SkippedFunction("usage", "src/main.c", "no workload calls it"),
+            SkippedFunction("parse_flags", "src/main.c", "no workload calls it"),
         ),
         notes=(Note("output-differs", "sort n=30000 printed something else in head than in base."),),
         overhead=0.009,
@@ -308,7 +308,7 @@ def hostile() -> Findings:
         base=Revision(HOSTILE, "a1b2c3d4e5", HOSTILE),
         workloads=(Workload(HOSTILE, HOSTILE),),
         functions=(bad, *whole.functions[1:]),
-        skipped=(Skipped(HOSTILE, HOSTILE, HOSTILE),),
+        skipped=(SkippedFunction(HOSTILE, HOSTILE, HOSTILE),),
         notes=(Note("output-differs", HOSTILE),),
     )
 

@@ -12,7 +12,7 @@ import findings as made
 from differing import reasons_of
 from perfdiff.analysis.claims import claim
 from perfdiff.analysis.findings import Cause, CauseFigure, Findings
-from perfdiff.records.differences import Skipped
+from perfdiff.records.differences import SkippedFunction
 from perfdiff.records.schema import Note, Revision
 
 _ENDS = (
@@ -72,6 +72,6 @@ def findings(draw: st.DrawFn) -> Findings:
         whole,
         sentence=made.worded(draw(texts)),
         base=Revision(draw(texts), None, said),
-        skipped=(Skipped(names[0], files[0], said),) * 2,
+        skipped=(SkippedFunction(names[0], files[0], said),) * 2,
         notes=(Note("output-differs", said),),
     )

@@ -31,7 +31,7 @@ from perfdiff.analysis.oddcalls import OddCall, RunErrors
 from perfdiff.analysis.trends.findings import TrendFindings
 from perfdiff.models.annotation import Condition, CostClass, Operator, Term
 from perfdiff.models.detectors.detector import DetectorKind
-from perfdiff.records.differences import Skipped
+from perfdiff.records.differences import SkippedFunction
 from perfdiff.records.kinds import MachinePart
 from perfdiff.records.schema import Feature, Note, Origin, Point, Revision, SampleTable, Side, Source, Workload
 
@@ -137,7 +137,7 @@ def findings() -> Findings:
             replace(end, point=point, disagree=True, machines={HOST: SLOWER}) for end, point in zip(whole.end_to_end, points, strict=True)
         ),
         functions=(_regressed(points[0]), replace(functions[0], accepted=(accepted,)), *functions[1:]),
-        skipped=tuple(Skipped(FUNCTION, f"{name(f'folder{number % 9}')}/{FILE}", SAYS) for number in range(30)),
+        skipped=tuple(SkippedFunction(FUNCTION, f"{name(f'folder{number % 9}')}/{FILE}", SAYS) for number in range(30)),
         notes=(Note("output-differs", SAYS), Note(name("slug"), SAYS)),
         requests=tuple(RequestFinding(point, name("request"), 30, 0, 1e6, 2e6, 3e6, 4e6, SLOWER) for point in points),
         machines=tuple(MachinePart(name(host), 1, environment, 60, 59) for host in ("host", "other")),

@@ -16,14 +16,14 @@ import pytest
 import made_services
 from perfdiff import configuration
 from perfdiff.analysis.annotations.annotating import annotate
-from perfdiff.analysis.annotations.sweep import Sweep, at_points, sweep, told
+from perfdiff.analysis.annotations.sweep import Sweep, at_points, sweep, worse_services
 from perfdiff.analysis.series import Standing
 from perfdiff.config import CompareConfig, ServiceConfig, ServiceLink, WorkloadConfig
 from perfdiff.configuration import Worse, links
 from perfdiff.configuration.links import require_services, swept
 from perfdiff.errors import ConfigError, UsageError
 from perfdiff.records.exchanges import Exchanges
-from perfdiff.records.recorded import Recorded, TablesInMemory
+from perfdiff.records.recorded import RecordedExperiment, TablesInMemory
 from perfdiff.report import check_plot
 from perfdiff.report import sweep as report
 from perfdiff.report.sentences.catalogue import noted
@@ -153,13 +153,13 @@ def test_a_service_that_no_run_asks_is_noted() -> None:
     rng = np.random.default_rng(1)
     found = made_services.recorded(rng, DELAYS)
     silent = replace(found.experiment, runs=tuple(replace(run, services={"db": Exchanges()}) for run in found.experiment.runs))
-    notes = sweep([], Recorded(silent, found.samples), "db", "db_delay_ms", CONFIG).notes
+    notes = sweep([], RecordedExperiment(silent, found.samples), "db", "db_delay_ms", CONFIG).notes
     assert [note.slug for note in map(noted, notes)] == ["service-not-asked"]
 
 
 def test_a_note_says_how_a_service_was_worse_and_how_often_it_was_asked() -> None:
     found = made_services.recorded(np.random.default_rng(1), (0.0, 1.0))
-    (note,) = map(noted, told([ServiceLink("db", delay_s=0.002, jitter_s=0.001, failing=0.01)], found.experiment))
+    (note,) = map(noted, worse_services([ServiceLink("db", delay_s=0.002, jitter_s=0.001, failing=0.01)], found.experiment))
     assert note.slug == "service-worse"
     assert note.text.startswith("service db answers 2 ms late, give or take 1 ms, loses 0.01 of its answers: 28 answers a run")
 

@@ -15,7 +15,7 @@ from perfdiff.analysis.compare.trend import RunCounts, over_runs
 from perfdiff.analysis.counts.anomaly import moved, with_anomalies
 from perfdiff.analysis.counts.growth import CountSources, with_counted_growth, without_bends
 from perfdiff.analysis.findings import RUN, Findings, FunctionFinding, MetricFinding, Rung, Verdict
-from perfdiff.analysis.gathering import GatheredEvidence, at_usual_pace, by_machine, compared, concluded, gathered, known
+from perfdiff.analysis.gathering import GatheredEvidence, at_usual_pace, by_machine, compared, comparison_context, concluded, gathered
 from perfdiff.analysis.sums.calls import call_graph
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.levelling import LevelledExperiment, levelled
@@ -121,7 +121,7 @@ def _studied(
     """Return all that is known of an experiment at one pace, and its samples at the usual one."""
     ledger, samples = at_usual_pace(of.experiment, of.samples, config)
     studies = study_all(of.experiment, samples, ledger, config, engine)  # under way, while what is known without them is put together
-    return ledger, gathered(known(of, ledger, config), [*studies], lines), samples
+    return ledger, gathered(comparison_context(of, ledger, config), [*studies], lines), samples
 
 
 def _counted(functions: Iterable[FunctionFinding], counted: Ledger) -> Iterator[FunctionFinding]:

@@ -21,7 +21,7 @@ from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.detector import DetectorKind
 from perfdiff.models.prices import DEAREST_NS
 from perfdiff.models.warmup import WarmUp
-from perfdiff.records.differences import Skipped
+from perfdiff.records.differences import SkippedFunction
 from perfdiff.records.endless import EndlessCase
 from perfdiff.records.kinds import MachinePart
 from perfdiff.records.reach import Reach
@@ -418,7 +418,7 @@ class Findings:
     points: tuple[Point, ...]
     end_to_end: tuple[EndToEnd, ...]
     functions: tuple[FunctionFinding, ...]
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedFunction, ...]
     notes: tuple[Note | Claim, ...]  # a claim's kind is the slug
     overhead: float | None  # added CPU time of the timed build, as a share
     confidence: float = 0.95  # of every interval

@@ -134,7 +134,7 @@ class ComparisonContext:
         return cases
 
 
-def known(of: LevelledExperiment, ledger: Ledger, config: CompareConfig) -> ComparisonContext:
+def comparison_context(of: LevelledExperiment, ledger: Ledger, config: CompareConfig) -> ComparisonContext:
     """Return what is known of an experiment, whose sums are at the usual pace, before any call is compared."""
     experiment = of.experiment
     counted = open_counts(experiment)

@@ -12,7 +12,16 @@ from perfdiff.analysis.compare.study import Decisive
 from perfdiff.analysis.counts.library import departures
 from perfdiff.analysis.counts.work import WorkDifference, is_same_work, work_of
 from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Verdict
-from perfdiff.analysis.gathering import GatheredEvidence, at_usual_pace, by_machine, compared, concluded, gathered, known, most_favourable
+from perfdiff.analysis.gathering import (
+    GatheredEvidence,
+    at_usual_pace,
+    by_machine,
+    compared,
+    comparison_context,
+    concluded,
+    gathered,
+    most_favourable,
+)
 from perfdiff.analysis.sums.ledger import Ledger, open_counts
 from perfdiff.analysis.sums.levelling import LevelledExperiment, levelled
 from perfdiff.analysis.verdicts import settling
@@ -87,7 +96,7 @@ class _Look:
     def __init__(self, of: LevelledExperiment, config: CompareConfig) -> None:
         self._of, self._config = of, config
         self._ledger, self._samples = at_usual_pace(of.experiment, of.samples, config)
-        self._known = known(of, self._ledger, config)
+        self._known = comparison_context(of, self._ledger, config)
         self._studies = Decisive(of.experiment, self._samples, self._ledger, config)
 
     @property

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from perfdiff.config import CompareConfig
     from perfdiff.models.annotation import Annotation
     from perfdiff.progress import Progress
-    from perfdiff.records.recorded import Recorded
+    from perfdiff.records.recorded import RecordedExperiment
     from perfdiff.report.check import AnyChecked
     from perfdiff.request import Request
 
@@ -126,7 +126,7 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         if not isinstance(rules, list):
             _refuse_of_trends(subjects or [], chosen, plot or save, worse)
         with project.progress() as progress:
-            recorded: Recorded | None = None
+            recorded: RecordedExperiment | None = None
             checked: AnyChecked | Sweep
             if isinstance(rules, list):
                 if worse and any(samples.is_samples(place(subject)) for subject in subjects or []):
@@ -146,7 +146,7 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 
 
 def _held_against(
-    rules: list[Annotation], recorded: Recorded, worse: Worse, limits: CompareConfig, progress: Progress
+    rules: list[Annotation], recorded: RecordedExperiment, worse: Worse, limits: CompareConfig, progress: Progress
 ) -> CheckedAssertions[Assertion] | Sweep:
     from perfdiff.analysis.annotations.sweep import check_worse
 

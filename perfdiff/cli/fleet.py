@@ -12,7 +12,7 @@ from perfdiff.errors import RecordingError, RevisionError, UsageError
 if TYPE_CHECKING:
     from perfdiff.progress import Progress
     from perfdiff.records.fleet import Fleet, FleetSelection, Resolve
-    from perfdiff.records.recorded import Recorded
+    from perfdiff.records.recorded import RecordedExperiment
     from perfdiff.records.remote import Folder
     from perfdiff.revisions.repository import Repository
 
@@ -42,7 +42,7 @@ def is_fleet(folders: Sequence[Folder]) -> bool:
     return any(next(parts.below(folder), None) is not None for folder in folders if isinstance(folder, Path))
 
 
-def pooled(wished: Wished, room: Path, progress: Progress) -> Recorded:
+def pooled(wished: Wished, room: Path, progress: Progress) -> RecordedExperiment:
     """Return all parts that can be compared as one experiment, which lies below `room`; raise UsageError or RecordingError."""
     from perfdiff.records import fleet, pooling, recorded, store
 
@@ -61,7 +61,7 @@ def pooled(wished: Wished, room: Path, progress: Progress) -> Recorded:
     return recorded.load(room / "pooled")
 
 
-def of_one_version(folder: Path, room: Path, seed: int, progress: Progress) -> Recorded:
+def of_one_version(folder: Path, room: Path, seed: int, progress: Progress) -> RecordedExperiment:
     """Return all parts below a folder, whatever revisions they are of, as one side's experiment, which lies below `room`.
 
     Raise UsageError where there are none, RecordingError where they are damaged.

@@ -29,7 +29,7 @@ def with_tables(engine: Engine, batches: Sequence[Sequence[int]], samples: Sampl
     if isinstance(engine, Serial) or not batches:
         return (samples for _ in batches)
     if not _is_small(samples) or not engine.agree(functools.partial(_seal, samples, batches[0][0])):
-        return (_held(samples, batch) for batch in batches)
+        return (_in_memory(samples, batch) for batch in batches)
     return (samples for _ in batches)
 
 
@@ -40,7 +40,7 @@ def _is_small(samples: Samples) -> bool:
     return len(dumps(samples)) <= _PATH_BYTES
 
 
-def _held(samples: Samples, functions: Sequence[int]) -> TablesInMemory:
+def _in_memory(samples: Samples, functions: Sequence[int]) -> TablesInMemory:
     """Return a loader that has the tables of some functions with it."""
     return TablesInMemory(table for function in functions for side in Side if (table := samples(function, side)) is not None)
 

@@ -48,7 +48,7 @@ def joint(features: Mapping[str, Floats], cost: Floats) -> JointLaw | None:
     score, fitted = scored[best]
     if not score < min(alone.values()) - MARGIN:
         return None
-    return _told(tried[best], fitted, costs)
+    return _joint_law(tried[best], fitted, costs)
 
 
 def _plainest(tried: list[tuple[_Term, ...]], scores: list[float]) -> int:
@@ -102,7 +102,7 @@ def _score(columns: Floats, costs: CostMatrix) -> tuple[float, TermFit]:
     return float(fitted.deviance[0] + penalty(costs.n, columns.shape[1])[0]), fitted
 
 
-def _told(terms: tuple[_Term, ...], fitted: TermFit, costs: CostMatrix) -> JointLaw:
+def _joint_law(terms: tuple[_Term, ...], fitted: TermFit, costs: CostMatrix) -> JointLaw:
     logs = costs.logs[0]
     left = float(((logs - np.log(fitted.values[0])) ** 2).sum())
     names = tuple(dict.fromkeys(name for term in terms for name, _ in term))

@@ -101,7 +101,7 @@ def _printed(annotation: Annotation, number: Callable[[float | Decimal], str], *
     lines = [head + _comment(_quality(annotation)) if comments else head]
     for feature in features.values():
         line = f"  {_kind(feature, annotation)} {feature.symbol} = {_place(feature.name, annotation.origins.get(feature.name))};"
-        lines.append(line + _comment(_known(feature, annotation)) if comments else line)
+        lines.append(line + _comment(_facts(feature, annotation)) if comments else line)
     for conditions, group in groupby(annotation.scopes, key=lambda scope: scope.conditions):
         scopes = list(group)
         where = _conditions(conditions, features, number)
@@ -187,7 +187,7 @@ def _quality(annotation: Annotation) -> Iterator[str]:
         yield f"spread = {shortest(levels.spread)}; misfit = {shortest(levels.misfit)}"
 
 
-def _known(feature: _FeatureSpelling, annotation: Annotation) -> Iterator[str]:
+def _facts(feature: _FeatureSpelling, annotation: Annotation) -> Iterator[str]:
     origin = annotation.origins.get(feature.name)
     if origin is not None and origin not in PLACES:
         yield f"origin = {spelt(origin, LABEL)}"

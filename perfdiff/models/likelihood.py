@@ -65,7 +65,7 @@ def bounded(columns: Floats, cost: Floats, bound: Floats) -> DistributionFit:
     """Choose between an exponential and a normal for costs above a lower bound with coefficients `bound` (k,), slopes as they are."""
     above = cost - columns @ bound
     middle = median(above)
-    usual = noise.kept((above - middle) / max(noise.NORMAL_MAD * median(np.abs(above - middle)), 1e-300))
+    usual = noise.no_outliers((above - middle) / max(noise.NORMAL_MAD * median(np.abs(above - middle)), 1e-300))
     coefficients = _raised(bound, float(above[usual].mean()))
     normal = Normal(float(above[usual].std()))
     plain = DistributionFit(normal, coefficients, usual / max(normal.sigma, 1e-300) ** 2)

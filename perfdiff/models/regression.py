@@ -259,7 +259,7 @@ def fit_terms(columns: Floats, cost: Floats, tolerance: Tolerance, alike: InputG
         deviation = noise.estimate(expected, cost - expected, floor=tolerance.floor).deviation(expected)
         standardised = (cost - expected) / deviation
         apart = standardised if alike is None else alike.apart(standardised)
-        weights = noise.huber_weights(apart) * noise.kept(apart)
+        weights = noise.huber_weights(apart) * noise.no_outliers(apart)
         updated = _solve(columns, cost, np.sqrt(weights) / deviation)
         moved = np.max(np.abs(columns @ updated - expected) / np.maximum(np.abs(expected), 1e-200))
         solution = updated

@@ -307,7 +307,7 @@ def plainest(contest: Contest, features: Sequence[str], *, margin: float, fallin
         if name == best and score <= scores.min() + margin
     ]
     sound = [(places, score) for places, score in fitting if len(places) > 1 or not contest.falls_below_zero(places[0], 0.0)]
-    places = sound[0][0] if sound else min(fitting, key=lambda each: each[1])[0]
+    places = sound[0][0] if sound else min(fitting, key=lambda fit: fit[1])[0]
     return tuple(contest.basis.factors[place] for place in (0, *places))
 
 

@@ -18,9 +18,9 @@ import numpy as np
 from perfdiff import __version__
 from perfdiff.errors import RecordingError, UsageError
 from perfdiff.records import freud_log
-from perfdiff.records.differences import Skipped, other_reason
+from perfdiff.records.differences import SkippedFunction, other_reason
 from perfdiff.records.freud_log import FreudLog
-from perfdiff.records.recorded import RECORDED_APART, Recorded
+from perfdiff.records.recorded import RECORDED_APART, RecordedExperiment
 from perfdiff.records.schema import (
     Change,
     Edges,
@@ -54,7 +54,7 @@ class _LogRun:
     run: Run
 
 
-def from_logs(files: Mapping[Side, Sequence[Path]]) -> Recorded:
+def from_logs(files: Mapping[Side, Sequence[Path]]) -> RecordedExperiment:
     """Return the experiment that the logs of each side make; functions are the same where their names are.
 
     Functions that only one of two sides has are skipped. UsageError where the sides share none, RecordingError where a log is damaged
@@ -87,14 +87,14 @@ def from_logs(files: Mapping[Side, Sequence[Path]]) -> Recorded:
         notes=tuple(_notes(entries, two_sided=len(files) > 1)),
     )
     tables = {(number, side): _table(name, number, side, entries) for name, number in numbers.items() for side in files}
-    return Recorded(experiment, functools.partial(_held, tables))
+    return RecordedExperiment(experiment, functools.partial(_loaded, tables))
 
 
-def _held(tables: Mapping[tuple[int, Side], SampleTable], function: int, side: Side) -> SampleTable | None:
+def _loaded(tables: Mapping[tuple[int, Side], SampleTable], function: int, side: Side) -> SampleTable | None:
     return tables.get((function, side))
 
 
-def to_logs(recorded: Recorded, side: Side, folder: Path) -> None:
+def to_logs(recorded: RecordedExperiment, side: Side, folder: Path) -> None:
     """Write the calls of one side to `folder`, a log for each function and run; raise UsageError where that cannot be."""
     for info in recorded.experiment.functions:
         table = recorded.samples(info.id, side)
@@ -151,11 +151,11 @@ def _info(name: str, numbers: Mapping[str, int], entries: Sequence[_LogRun]) -> 
     return FunctionInfo(numbers[name], name, "", 0, "", Change.CHANGED, reasons, calls=called)
 
 
-def _skipped(called: Mapping[Side, set[str]]) -> Iterator[Skipped]:
+def _skipped(called: Mapping[Side, set[str]]) -> Iterator[SkippedFunction]:
     everywhere = set.intersection(*called.values())
     for side, names in called.items():
         for name in sorted(names - everywhere):
-            yield Skipped(name, "", f"only {side} has samples of it")
+            yield SkippedFunction(name, "", f"only {side} has samples of it")
 
 
 def _totals(entries: Sequence[_LogRun], numbers: Mapping[str, int]) -> Totals:

@@ -16,7 +16,7 @@ import numpy as np
 
 from perfdiff.errors import RecordingError
 from perfdiff.records import parts, usual_inputs
-from perfdiff.records.differences import Skipped, other_reason
+from perfdiff.records.differences import SkippedFunction, other_reason
 from perfdiff.records.fleet import FleetChoice, FleetPart, LeftOut, machine_key
 from perfdiff.records.parts import Numbers, Part, PartFunction
 from perfdiff.records.recorded import RECORDED_APART
@@ -202,7 +202,7 @@ class _PoolAssembly:
         )
         return experiment, self._tables()
 
-    def _number(self) -> tuple[Skipped, ...]:
+    def _number(self) -> tuple[SkippedFunction, ...]:
         """Number the functions: the same by name, and by file where a side has several of one name; others are one side's alone."""
         short = {side: Counter(name[:2] for name in self.pool.functions[side]) for side in Side}
         by_key: dict[tuple[str, ...], dict[Side, Name]] = {}
@@ -215,7 +215,7 @@ class _PoolAssembly:
             pair = by_key[key]
             only = next(iter(pair)) if len(pair) == 1 else None
             if only is not None and not self._is_usual(only, pair[only]):
-                skipped.append(Skipped(pair[only][1], pair[only][2], f"only {only} has calls of it, in few of its recordings"))
+                skipped.append(SkippedFunction(pair[only][1], pair[only][2], f"only {only} has calls of it, in few of its recordings"))
                 continue
             number = len(self.named) + 1
             self.named[number] = pair

@@ -38,7 +38,7 @@ def no_lines() -> PlaceExperiment | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedExperiment:
     """An experiment, and `samples`, which loads a function's table of one side, or None where it has none; `counts` those of counted runs.
 
     `lines` loads how often each line ran, or None where that was not counted.
@@ -58,7 +58,7 @@ class Recorded:
         return tuple(side for side in Side if side in with_runs)
 
 
-def load(folder: Folder) -> Recorded:
+def load(folder: Folder) -> RecordedExperiment:
     """Return the experiment in a folder; raise RecordingError where it is damaged, of another version or without runs.
 
     A table in several parts is read one after the other, and what is loaded of it are calls of each run that stand for all
@@ -69,7 +69,7 @@ def load(folder: Folder) -> Recorded:
     bounded = _BoundedTables(folder, quotas(experiment))
     samples, counts = (_Table(read, runs, points) for read in (bounded, functools.partial(store.counts, folder)))
     revisions = {Side.BASE: experiment.base, Side.HEAD: experiment.head}
-    recorded = Recorded(experiment, samples, counts, functools.partial(store.lines, folder, revisions))
+    recorded = RecordedExperiment(experiment, samples, counts, functools.partial(store.lines, folder, revisions))
     if not (recorded.sides or experiment.same_code or experiment.endless):
         raise RecordingError(f"{folder} holds no runs; save samples of a whole measurement", slug="samples-empty")
     return recorded

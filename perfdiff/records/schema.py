@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from perfdiff.records.behaviour import Behaviour, Concurrency
-from perfdiff.records.differences import ChangeReason, Entity, Skipped
+from perfdiff.records.differences import ChangeReason, Entity, SkippedFunction
 from perfdiff.records.endless import EndlessCase
 from perfdiff.records.exchanges import Exchanges
 from perfdiff.records.lasting import LastingMemory
 from perfdiff.records.reach import Reach
 from perfdiff.records.requests import RequestTimes
-from perfdiff.records.uncompared import Difference
+from perfdiff.records.uncompared import ComparisonGap
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -424,7 +424,7 @@ class Experiment:
     workloads: tuple[Workload, ...]
     points: tuple[Point, ...]
     functions: tuple[FunctionInfo, ...]
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedFunction, ...]
     runs: tuple[Run, ...]
     totals: Totals
     edges: Edges
@@ -440,7 +440,7 @@ class Experiment:
     met: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
     endless: tuple[EndlessCase, ...] = ()
-    uncompared: tuple[Difference, ...] = ()
+    uncompared: tuple[ComparisonGap, ...] = ()
     build: str | None = None
     ended_by: str | None = None
     compared: ComparedUnit = ComparedUnit.REVISIONS

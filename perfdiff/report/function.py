@@ -136,7 +136,7 @@ def _cost_facts(finding: FunctionFinding, metric: MetricFinding, confidence: flo
     costs = wording.costs(metric)
     if costs != wording.ABSENT:
         at = f" at {where}" if (where := wording.cost_at(metric)) else ""
-        yield Fact("cost", f"{costs} {wording.each(metric.metric)}{at} ({wording.metric_says(metric.metric)})", Tone.STRONG)
+        yield Fact("cost", f"{costs} {wording.per_what(metric.metric)}{at} ({wording.metric_says(metric.metric)})", Tone.STRONG)
     if metric.ratio is not None:
         where = f" ({metric.stratum})" if metric.stratum else "" if _is_of_these(metric) else " (over all inputs)"
         yield Fact("ratio", f"{wording.certainty(metric.ratio, metric.metric, confidence)}{where}", wording.TONES[finding.verdict])

@@ -210,8 +210,8 @@ def _metric(annotation: Annotation, cost: Cost) -> dict[str, Any]:
         "class": annotation.cost_class.value,
         "annotation": readable(annotation),
         "coefficients": [{"term": term, "value": value} for term, value in terms],
-        "cost": wording.known(cost.value),
-        "ci": [wording.known(cost.low), wording.known(cost.high)],
+        "cost": wording.finite(cost.value),
+        "ci": [wording.finite(cost.low), wording.finite(cost.high)],
         "n": annotation.n,
         "change": step
         and {"ratio": step.ratio.value, "ci": [step.ratio.low, step.ratio.high], "since": step.since.rev, "where": step.stratum},

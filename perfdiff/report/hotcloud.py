@@ -37,10 +37,10 @@ def json_document(selection: Selections) -> dict[str, Any]:
         "reason": selection.reason.value if selection.reason else None,
         "why": say(selection.why) or None,
         "feature": paper.feature,
-        "pcc": wording.known(paper.pcc),
+        "pcc": wording.finite(paper.pcc),
         "degree": paper.degree,
-        "error": wording.known(paper.error),
-        "our_error": wording.known(selection.error),
+        "error": wording.finite(paper.error),
+        "our_error": wording.finite(selection.error),
         "clusters": [
             {"centroid": scope.terms[0].coefficient, "sd": scope.sigma, "share": scope.share, "calls": scope.n} for scope in paper.clusters
         ],

@@ -105,11 +105,11 @@ def _tiles(document: Document) -> Iterator[Fact]:
     if metric.ratio is not None and not metric.ratio.is_unknown and not shows_elsewhere(leader):
         reach = wording.interval(metric.ratio, metric.metric).partition(" ")[2]
         where = f" ({metric.stratum})" if metric.stratum else ""
-        yield Fact(f"{wording.each(metric.metric, leader.info.name)} {reach}{where}", units.ratio(metric.ratio.value))
+        yield Fact(f"{wording.per_what(metric.metric, leader.info.name)} {reach}{where}", units.ratio(metric.ratio.value))
     if not shows_elsewhere(leader) and (costs := wording.costs(metric)) != wording.ABSENT:
         at = f" at {where}" if (where := wording.cost_at(metric)) else ""
         scopes_met = ", over all scopes" if _averages(metric) else ""
-        yield Fact(f"{wording.each(metric.metric)}{at}{scopes_met}", costs)
+        yield Fact(f"{wording.per_what(metric.metric)}{at}{scopes_met}", costs)
     if metric.class_changed:
         yield Fact(f"growth in `{metric.feature}`" if metric.feature else "growth", wording.classes(metric))
     if leader.extra_ns > 0:

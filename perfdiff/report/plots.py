@@ -101,7 +101,7 @@ def _scatter(metric: MetricFinding, sides: Sequence[_Calls], named: str, most: i
     y_log = is_logarithmic(np.concatenate([side.y for side in sides]))
     # Beside a logarithmic cost a decade of inputs is drawn so too: powers are straight lines then.
     x_log = is_logarithmic(np.concatenate([side.x for side in sides]), decades=1 if y_log else LINEAR_DECADES)
-    shown_inputs = _told(metric, feature, sides)
+    shown_inputs = _shown_inputs(metric, feature, sides)
     dots: list[PlotSeries] = []
     curves: list[PlotSeries] = []
     for calls in sides:
@@ -185,7 +185,7 @@ def _calls(metric: MetricFinding, feature: str, table: SampleTable, points: Mapp
     return _Calls(table.side, columns[feature], cost[finite], columns, table.features, labels, annotation)
 
 
-def _told(metric: MetricFinding, feature: str, sides: Sequence[_Calls]) -> tuple[str, ...]:
+def _shown_inputs(metric: MetricFinding, feature: str, sides: Sequence[_Calls]) -> tuple[str, ...]:
     """Return the features that are told of a call besides that of the axis: those its cost follows, then others that say something."""
     fitted = [name for annotation in (metric.base, metric.head) if annotation for name in annotation.features]
     recorded = [input_feature.name for calls in sides for input_feature in calls.features]

@@ -90,12 +90,12 @@ def _sensitivity(sensitivity: Sensitivity) -> dict[str, Any]:
         "function": sensitivity.function,
         "sensitive": sensitivity.is_sensitive,
         "asks": sensitivity.asks,
-        "answers_a_call": wording.known(sensitivity.answers),
-        "ci": [wording.known(sensitivity.low), wording.known(sensitivity.high)],
-        "own_answers_a_call": wording.known(sensitivity.own),
-        "call_ns": wording.known(sensitivity.call_ns),
+        "answers_a_call": wording.finite(sensitivity.answers),
+        "ci": [wording.finite(sensitivity.low), wording.finite(sensitivity.high)],
+        "own_answers_a_call": wording.finite(sensitivity.own),
+        "call_ns": wording.finite(sensitivity.call_ns),
         "points": [
-            {"point": at.point, "answers_a_call": wording.known(at.answers), "ci": [wording.known(at.low), wording.known(at.high)]}
+            {"point": at.point, "answers_a_call": wording.finite(at.answers), "ci": [wording.finite(at.low), wording.finite(at.high)]}
             for at in sensitivity.points
         ],
     }

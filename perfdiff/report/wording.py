@@ -44,7 +44,7 @@ _WORKLOADS = 3  # names that a sentence lists before it only counts
 _NO_COST = "callee_calls"  # what more calls cost shows in their time
 
 
-def known(value: float | None) -> float | None:
+def finite(value: float | None) -> float | None:
     """Return a figure as JSON can hold it: None where it is not known, or infinite."""
     return value if value is not None and math.isfinite(value) else None
 
@@ -232,7 +232,7 @@ def telling(finding: MetricFinding) -> CostPrediction | None:
     return max(within or finding.predictions, key=lambda prediction: abs(prediction.head - prediction.base), default=None)
 
 
-def each(metric: str, function: str = "") -> str:
+def per_what(metric: str, function: str = "") -> str:
     """Return what a value of a metric belongs to: a call, or all calls of a run; of a function where one is named."""
     of = f" of `{function}`" if function else ""
     return f"a call{of}" if metric_of(metric).per_call else f"all calls{of} in a run"

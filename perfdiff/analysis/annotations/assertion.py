@@ -115,7 +115,7 @@ class _TestedAssertion:
 def check(cases: Iterable[Case], setting: AssertionSetting) -> list[Assertion]:
     """Hold tables against annotations, all of them under one rate of false discoveries."""
     seen = [
-        Assertion(annotation, Standing.NOT_JUDGED, table) if isinstance(table, Claim) else _seen(annotation, table, setting)
+        Assertion(annotation, Standing.NOT_JUDGED, table) if isinstance(table, Claim) else _tested_assertion(annotation, table, setting)
         for annotation, table in cases
     ]
     q = iter(false_discovery([outcome.assertion.p for outcome in seen if isinstance(outcome, _TestedAssertion)]).tolist())
@@ -153,7 +153,7 @@ def _too_coarse(assertion: Assertion) -> Claim:
     return claim("runs-differ-too-much")
 
 
-def _seen(annotation: Annotation, table: SampleTable, setting: AssertionSetting) -> _TestedAssertion | Assertion:
+def _tested_assertion(annotation: Annotation, table: SampleTable, setting: AssertionSetting) -> _TestedAssertion | Assertion:
     """Return what a table shows of an annotation, or an assertion that cannot be judged."""
     if annotation.metric not in table.metrics:
         return Assertion(annotation, Standing.NOT_JUDGED, claim("metric-not-recorded", metric=annotation.metric))

@@ -19,7 +19,7 @@ from perfdiff.analysis.sums.profile import calls_of
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import PHASE, STEADY_CODE, Annotation
 from perfdiff.records.metrics import metric_of
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.relay import Handover, Relay
 from perfdiff.records.schema import FunctionInfo, Note, Revision, SampleTable, Side
 
@@ -27,7 +27,7 @@ SAME_CALLS = 0.01  # where threads share work, the calls of a run vary a little
 ELSEWHERE = claim("recorded-elsewhere")
 
 # A revision with what was recorded of it, or the reason why there is nothing.
-Recording = tuple[Revision, Recorded | str]
+Recording = tuple[Revision, RecordedExperiment | str]
 
 
 def history(  # noqa: PLR0913 (what is followed, through what, and how it is judged)
@@ -71,7 +71,7 @@ def history(  # noqa: PLR0913 (what is followed, through what, and how it is jud
     )
 
 
-def _entry(revision: Revision, recording: Recorded | str, function: str, file: str, levels: _Levels) -> RevisionEntry:
+def _entry(revision: Revision, recording: RecordedExperiment | str, function: str, file: str, levels: _Levels) -> RevisionEntry:
     if isinstance(recording, str):
         return RevisionEntry(revision, reason=claim("given", reason=recording))
     info = _named(function, file, recording)
@@ -96,7 +96,7 @@ def _telling(function: str, file: str, recordings: Sequence[Recording]) -> list[
     return [metric for metric in USUAL if metric in present]
 
 
-def _named(function: str, file: str, recorded: Recorded) -> FunctionInfo | Claim:
+def _named(function: str, file: str, recorded: RecordedExperiment) -> FunctionInfo | Claim:
     """Return the function in what was recorded, or why it is not there."""
     same = [info for info in recorded.experiment.functions if info.name == function]
     here = [info for info in same if info.file == file] or same
@@ -124,7 +124,7 @@ class _Levels:
         self._calls: float | None = None
         self.moved: _Moved = {}
 
-    def entry(self, revision: Revision, info: FunctionInfo, recorded: Recorded) -> RevisionEntry:
+    def entry(self, revision: Revision, info: FunctionInfo, recorded: RecordedExperiment) -> RevisionEntry:
         """Annotate one revision and hold it against the current levels, of which it may begin new ones."""
         table = recorded.samples(info.id, Side.BASE)
         calls, before = calls_of(info, recorded), self._calls
@@ -156,7 +156,7 @@ class _Levels:
         self.moved = {**self.moved, **{metric: (*self.moved.get(metric, ()), (costs[metric], ours[metric])) for metric in common}}
         self._calls = calls_of(after[0], after[2])
 
-    def _found(self, recorded: Recorded | None) -> tuple[FunctionInfo, SampleTable, Recorded] | None:
+    def _found(self, recorded: RecordedExperiment | None) -> tuple[FunctionInfo, SampleTable, RecordedExperiment] | None:
         """Return the function in what was recorded, with its calls; None where it is not there."""
         info = _named(self._function, self._file, recorded) if recorded else None
         if recorded is None or not isinstance(info, FunctionInfo):
@@ -168,7 +168,7 @@ class _Levels:
         learnt = annotate(info.name, thinned(table, MOST_ROWS), self._metrics, seed=self._config.seed)
         return {annotation.metric: annotation for annotation in learnt}
 
-    def _held(self, began: Sequence[Annotation], table: SampleTable, recorded: Recorded) -> dict[str, Assertion]:
+    def _held(self, began: Sequence[Annotation], table: SampleTable, recorded: RecordedExperiment) -> dict[str, Assertion]:
         """Hold calls against the annotations of levels."""
         setting = AssertionSetting(recorded.experiment.points, whole_runs(recorded.experiment.totals), self._config)
         assertions = check([(annotation, calls_against(table, annotation)) for annotation in began], setting)

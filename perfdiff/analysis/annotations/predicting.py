@@ -19,7 +19,7 @@ from perfdiff.errors import UsageError
 from perfdiff.models import spread
 from perfdiff.models.annotation import PHASE, Annotation
 from perfdiff.models.extrapolation import CostModel, Forecast, learnt, mixed, summary, written
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.schema import Floats, FunctionInfo, Phase, SampleTable, Side
 
 TIME = "wall_ns"
@@ -77,7 +77,7 @@ class PredictedCosts:
     makeup: Mapping[Side, Makeup] = field(default_factory=dict)
 
 
-def predicted(recorded: Recorded, asked: PredictionRequest, *, seed: int) -> PredictedCosts:
+def predicted(recorded: RecordedExperiment, asked: PredictionRequest, *, seed: int) -> PredictedCosts:
     """Predict by what was recorded; raise UsageError where an input is none of what was asked for, or nothing was recorded of it."""
     tables = {side: table for side in recorded.sides if (table := _table(recorded, asked, side)) is not None and len(table)}
     if not tables:
@@ -102,7 +102,7 @@ def predicted(recorded: Recorded, asked: PredictionRequest, *, seed: int) -> Pre
 
 
 def _changed(  # noqa: PLR0913, PLR0917 (what is predicted, and at which inputs)
-    recorded: Recorded, asked: PredictionRequest, side: Side, forecast: Forecast, given: Sequence[Inputs], seed: int
+    recorded: RecordedExperiment, asked: PredictionRequest, side: Side, forecast: Forecast, given: Sequence[Inputs], seed: int
 ) -> Forecast:
     """Return a cost with the changes: by what runs that were measured take more or less with them, which grows as costs do.
 
@@ -175,7 +175,7 @@ def _name(asked: PredictionRequest) -> str:
     return asked.function.name if asked.function else "run"
 
 
-def _table(recorded: Recorded, asked: PredictionRequest, side: Side) -> SampleTable | None:
+def _table(recorded: RecordedExperiment, asked: PredictionRequest, side: Side) -> SampleTable | None:
     """Return the costs to learn from: calls as they were recorded, or runs with their parameters."""
     experiment = recorded.experiment
     if asked.function is not None and not asked.of_run:

@@ -15,7 +15,7 @@ from perfdiff.analysis.stats.rows import thinned
 from perfdiff.analysis.sums.profile import Profile, ProfileLine, profile
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import CostClass
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.relay import Relay
 from perfdiff.records.schema import Machine, Note, Revision, Side
 
@@ -118,7 +118,7 @@ def profiles(
     )
 
 
-def classes(recorded: Recorded, lines: Sequence[ProfileLine], config: CompareConfig) -> dict[int, CostClass]:
+def classes(recorded: RecordedExperiment, lines: Sequence[ProfileLine], config: CompareConfig) -> dict[int, CostClass]:
     """Return how a call's time, callees included, grows with the inputs of each of these functions, by number."""
     class_by_function = {}
     for line in lines:
@@ -142,7 +142,7 @@ def _material(by_revision: Sequence[Profile | None]) -> list[tuple[str, str]]:
     )
 
 
-def _profile(recorded: Recorded | None) -> Profile | None:
+def _profile(recorded: RecordedExperiment | None) -> Profile | None:
     return profile(recorded) if recorded else None
 
 

@@ -20,7 +20,7 @@ from perfdiff.analysis.sums.levelling import edges_of, totals_of
 from perfdiff.config import CompareConfig, ServiceLink
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.middle import median
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.schema import Experiment, Floats, FunctionInfo, Note, Run, SampleTable, Side, Totals
 
 NS_PER_MS = 1e6
@@ -101,7 +101,7 @@ class Sweep:
 
 
 def check_worse(
-    annotations: Sequence[Annotation], recorded: Recorded, asked: Sequence[ServiceLink], config: CompareConfig
+    annotations: Sequence[Annotation], recorded: RecordedExperiment, asked: Sequence[ServiceLink], config: CompareConfig
 ) -> CheckedAssertions[Assertion] | Sweep:
     """Hold what was recorded, of services that were worse to reach as `asked`, against annotations: once, or at each delay of a sweep."""
     swept = next((link for link in asked if link.delays_ms), None)
@@ -110,11 +110,11 @@ def check_worse(
         if swept
         else check_recorded(annotations, recorded, recorded.sides[-1], config)
     )
-    notes = told([link for link in asked if not link.delays_ms], recorded.experiment)
+    notes = worse_services([link for link in asked if not link.delays_ms], recorded.experiment)
     return replace(checked, notes=(*notes, *checked.notes))
 
 
-def sweep(annotations: Sequence[Annotation], recorded: Recorded, service: str, parameter: str, config: CompareConfig) -> Sweep:
+def sweep(annotations: Sequence[Annotation], recorded: RecordedExperiment, service: str, parameter: str, config: CompareConfig) -> Sweep:
     """Hold what was recorded against annotations, for each value of the points' `parameter`, a delay in milliseconds."""
     delays = {point.id: float(point.parameters[parameter]) for point in recorded.experiment.points if parameter in point.parameters}
     side = recorded.sides[-1]
@@ -127,7 +127,7 @@ def sweep(annotations: Sequence[Annotation], recorded: Recorded, service: str, p
     return Sweep(service, tuple(steps), tuple(_sensitivities(recorded.experiment, delays, service, parameter, config)), notes)
 
 
-def told(asked: Sequence[ServiceLink], experiment: Experiment) -> Iterator[Claim]:
+def worse_services(asked: Sequence[ServiceLink], experiment: Experiment) -> Iterator[Claim]:
     """Yield for each service that is worse to reach how so, and how often the runs asked it."""
     for link in asked:
         counted = [run.services[link.service] for run in experiment.runs if link.service in run.services]
@@ -152,7 +152,7 @@ def _unanswered(steps: Sequence[DelayStep], service: str) -> Iterator[Claim]:
         yield claim("service-not-asked", service=service)
 
 
-def at_points(recorded: Recorded, points: frozenset[int]) -> Recorded:
+def at_points(recorded: RecordedExperiment, points: frozenset[int]) -> RecordedExperiment:
     """Return what was recorded at some workload points alone."""
     whole = recorded.experiment
     runs = tuple(run for run in whole.runs if run.point in points)
@@ -164,7 +164,7 @@ def at_points(recorded: Recorded, points: frozenset[int]) -> Recorded:
         totals=totals_of(whole.totals, run_ids),
         edges=edges_of(whole.edges, run_ids),
     )
-    return Recorded(experiment, _PointSamples(recorded.samples, points))
+    return RecordedExperiment(experiment, _PointSamples(recorded.samples, points))
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ def take_apart(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo]
     resolution = np.where(parts.price > 0, RESOLUTION_NS, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         inputs_blur = np.where(parts.inputs != 0, np.abs(parts.inputs) * RESOLUTION_NS / parts.per_call, 0.0)
-    outgoing = [_made(book) for book in (before, after)]
+    outgoing = [_outgoing_calls(book) for book in (before, after)]
     a_call, a_call_blur = below(np.array([parts.price, resolution]), frame)
     with np.errstate(divide="ignore", invalid="ignore"):
         call_blur = np.where(a_call > 0, a_call_blur / a_call, 0.0)  # as a part of what a call takes, whatever limits that
@@ -150,7 +150,7 @@ def _median(sums: Floats) -> Floats:
     return medians
 
 
-def _made(book: Book) -> Floats:
+def _outgoing_calls(book: Book) -> Floats:
     """Return how many calls of probed functions each function makes in a run, (f,)."""
     outgoing = np.zeros((len(book.runs), book.calls.shape[1] + 1))
     for (_, caller), calls in book.edges.items():

@@ -42,7 +42,7 @@ from perfdiff.analysis.counts.memory import (
     ordered,
     work,
 )
-from perfdiff.analysis.counts.objects import asked
+from perfdiff.analysis.counts.objects import memory_causes
 from perfdiff.analysis.counts.own_work import work_finding, works_more
 from perfdiff.analysis.counts.suspects import CALLS_OF
 from perfdiff.analysis.findings import Cause, CauseFigure, CountFinding, MetricFinding
@@ -304,7 +304,7 @@ def _by_counts(patient: Patient, ns: float, lines: Claim | None) -> Iterator[Exp
         more_ns = sum(float(departure.longer_ns.sum()) for departure in longer)
         yield Explanation(min(ns, more_ns), prolonged(patient.info, longer))
     if patient.places:
-        yield from (Explanation(min(ns, most_ns), cause) for most_ns, cause in asked(patient.places[0], lines))
+        yield from (Explanation(min(ns, most_ns), cause) for most_ns, cause in memory_causes(patient.places[0], lines))
     if works_more(counts):
         return
     for misses in missed_more(counts, patient.config):

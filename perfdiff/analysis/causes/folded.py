@@ -96,7 +96,9 @@ def _apart(
     fetched = {function: place.counts["hitm"].extra for function, place in sharing.items()} if waiting else {}
     priced = [fetched.get(culprit.info.id, works[culprit.info.id].total_ns if culprit.info.id in works else 1.0) for culprit in guilty]
     for culprit, part in zip(guilty, priced, strict=True):
-        yield _told(finding, culprit, works.get(culprit.info.id), sharing.get(culprit.info.id) if waiting else None, part / sum(priced))
+        yield _folded_finding(
+            finding, culprit, works.get(culprit.info.id), sharing.get(culprit.info.id) if waiting else None, part / sum(priced)
+        )
     names = tuple(culprit.info.name for culprit in guilty)
     reason = claim("slower-through", names=names)
     yield replace(
@@ -118,7 +120,7 @@ def _explains(work: ExtraWork, host: FunctionFinding) -> bool:
     return float(work.dearest_ns.sum()) >= POLICY.material * host.extra_ns
 
 
-def _told(
+def _folded_finding(
     host: FunctionFinding, guilty: FoldedFunction, work: ExtraWork | None, waiting: MemoryEvidence | None, part: float
 ) -> FunctionFinding:
     """Return the finding on a folded function whose doing a `part` of its caller's extra cost is; `waiting` where that is for others."""

@@ -134,10 +134,10 @@ def _compared(asked: RunStatistics, of: Panel, first: int, row_contrasts: Sequen
     if asked.octaves is not None:
         seen = [
             replace(stratum_row, summary=replace(stratum_row.summary, contrast=_less_sure(stratum_row.summary.contrast, asked.misfit)))
-            for stratum_row in _shown(asked, asked.octaves, 0, contrasts(asked.octaves))
+            for stratum_row in _stratum_rows(asked, asked.octaves, 0, contrasts(asked.octaves))
         ]
     else:
-        seen = [*_shown(asked, of, first, at_points)]
+        seen = [*_stratum_rows(asked, of, first, at_points)]
         at = asked.dearest[0] if asked.dearest else ""
         for row, (point, shown) in enumerate([("", mean), (at, at_dearest)], first + len(at_points)):
             if seen and shown is not None:
@@ -169,7 +169,7 @@ def _compared(asked: RunStatistics, of: Panel, first: int, row_contrasts: Sequen
     )
 
 
-def _shown(asked: RunStatistics, of: Panel, first: int, row_contrasts: Sequence[Contrast | None]) -> Iterator[_StratumRow]:
+def _stratum_rows(asked: RunStatistics, of: Panel, first: int, row_contrasts: Sequence[Contrast | None]) -> Iterator[_StratumRow]:
     """Yield what each stratum shows that has runs enough to show anything; in the panel they stand from `first` on."""
     for place, (stratum, shown) in enumerate(zip(asked.yardstick.strata, row_contrasts, strict=False)):
         if shown is not None:

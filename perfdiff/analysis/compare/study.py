@@ -135,11 +135,11 @@ def _ground(ledger: Ledger, experiment: Experiment, config: CompareConfig) -> _G
 
 @dataclass(frozen=True, slots=True)
 class _StudySubject:
-    """A function that is studied on some ground, with its calls; `both` and `found` are None where one side has none."""
+    """A function that is studied on some ground, with its calls; `both` and `phased` are None where one side has none."""
 
     info: FunctionInfo
     ground: _Ground
-    found: PhasedTables | None
+    phased: PhasedTables | None
     both: Tables | None
 
     @classmethod
@@ -177,7 +177,7 @@ def _study(subject: _StudySubject, comparisons: Mapping[str, Comparison], sample
 
     What small ones of which one side has none cost, and how the cost functions of others moved, is left to `described`.
     """
-    info, ground, phased = subject.info, subject.ground, subject.found
+    info, ground, phased = subject.info, subject.ground, subject.phased
     totals = subject.totals(METRICS)
     grows = info.change.is_suspect and ground.only is None
     return replace(
@@ -202,7 +202,7 @@ def described(study: Study, samples: Samples, config: CompareConfig) -> Study:
 
 
 def _resolved(subject: _StudySubject, comparisons: Mapping[str, Comparison]) -> dict[str, bool]:
-    base = subject.found.base if subject.found else None
+    base = subject.phased.base if subject.phased else None
     return {metric: resolved(comparison, base) for metric, comparison in comparisons.items()} if base is not None else {}
 
 
@@ -235,7 +235,7 @@ def _must_be_learnt(subject: _StudySubject, comparisons: Mapping[str, Comparison
 
 def _compared(subjects: Sequence[_StudySubject], earlier: Sequence[Mapping[str, Comparison]]) -> list[dict[str, Comparison]]:
     """Return the comparisons of functions' metrics, all answered at once; `earlier` ones are asked again only where they are learnt."""
-    asked = [_asked(subject, before) for subject, before in zip(subjects, earlier, strict=True)]
+    asked = [_questions(subject, before) for subject, before in zip(subjects, earlier, strict=True)]
     if not asked:
         return []
     ground = subjects[0].ground
@@ -243,7 +243,7 @@ def _compared(subjects: Sequence[_StudySubject], earlier: Sequence[Mapping[str, 
     return [{**before, **{metric: next(answers) for metric in by_metric}} for by_metric, before in zip(asked, earlier, strict=True)]
 
 
-def _asked(subject: _StudySubject, earlier: Mapping[str, Comparison]) -> dict[str, RunStatistics]:
+def _questions(subject: _StudySubject, earlier: Mapping[str, Comparison]) -> dict[str, RunStatistics]:
     ground, both = subject.ground, subject.both
     asked: dict[str, RunStatistics] = {}
     if both is None:

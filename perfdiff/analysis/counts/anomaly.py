@@ -81,13 +81,13 @@ def find_all(
     Of a costly kind, at most `models` are trained: functions share them with those that are alike (AutoPerf §4.3.3).
     """
     if kind not in COSTLY or len(functions) <= models:
-        anomalies = zip(functions, engine.map(_found, functions.values(), config, kind), strict=True)
+        anomalies = zip(functions, engine.map(_anomaly, functions.values(), config, kind), strict=True)
         return {function: anomaly for function, anomaly in anomalies if anomaly is not None}
     judged = judge_together(functions, kind, config, models=models)
     return {function: concluded(scored, config) for function, scored in judged.items()}
 
 
-def _found(tables: Tables, config: CompareConfig, kind: DetectorKind) -> Anomaly | None:
+def _anomaly(tables: Tables, config: CompareConfig, kind: DetectorKind) -> Anomaly | None:
     return find(*tables, config, kind=kind)
 
 

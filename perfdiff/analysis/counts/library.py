@@ -118,14 +118,14 @@ class Departure:
 class _SideCalls:
     """One side's runs of a point: calls of each pair of caller and callee per call of the caller, `rates` (p, r), and medians (p,).
 
-    `rate` is that of these, `sums` of the pair's calls in a run, `made` of the caller's. `spans` (p, r) is what one call takes in ns,
-    NaN where none was timed.
+    `rate` is that of these, `sums` of the pair's calls in a run, `own_calls` of the caller itself. `spans` (p, r) is what one call takes in
+    ns, NaN where none was timed.
     """
 
     rates: Floats
     rate: Floats
     sums: Floats
-    made: Floats
+    own_calls: Floats
     spans: Floats
 
     def span(self, pair: int) -> float | None:
@@ -152,7 +152,7 @@ def departures(experiment: Experiment, config: CompareConfig) -> dict[int, tuple
     sides = [(_side(base, chosen, columns), _side(head, chosen, columns)) for base, head in books]
     by_function: dict[int, list[Departure]] = {}
     grown = np.array([_grew(base, head, config) for base, head in sides])  # (points, p)
-    extra = np.array([(head.rate - base.rate) * head.made for base, head in sides])
+    extra = np.array([(head.rate - base.rate) * head.own_calls for base, head in sides])
     longer = np.array([_longer(base, head) for base, head in sides])
     for at in range(len(pairs)):
         gained = np.where(grown[:, at], extra[:, at], 0.0)
@@ -240,5 +240,5 @@ def _grew(base: _SideCalls, head: _SideCalls, config: CompareConfig) -> Floats:
     exact = (np.ptp(base.rates, axis=1) == 0) & (np.ptp(head.rates, axis=1) == 0)
     apart = (head.rates.min(axis=1) > base.rates.max(axis=1)) & (min(base.rates.shape[1], head.rates.shape[1]) >= RANKED_RUNS)
     least = np.where(exact, POLICY.least_work, config.min_effect)
-    grew: Floats = (exact | apart) & (head.rate > base.rate * (1 + least)) & (head.made > 0)
+    grew: Floats = (exact | apart) & (head.rate > base.rate * (1 + least)) & (head.own_calls > 0)
     return grew

@@ -15,7 +15,7 @@ OBJECTS, BYTES, HEAP, COLLECTIONS, PEAK = "objects", "object_bytes", "heap_bytes
 _MEMORY = (OBJECTS, BYTES, HEAP), (PEAK,)  # what a call asks for, and what it holds of that
 
 
-def asked(place: MemoryEvidence, lines: Claim | None) -> Iterator[tuple[float, Cause]]:
+def memory_causes(place: MemoryEvidence, lines: Claim | None) -> Iterator[tuple[float, Cause]]:
     """Yield what a call asks for beyond what its further work does, each with the ns of a run that it may explain at most."""
     allocated, held = (
         [place.counts[counter] for counter in names if counter in place.counts and _grew_beyond_work(place.counts, counter)]

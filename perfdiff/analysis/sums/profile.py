@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from perfdiff.analysis.sums.ledger import open_ledger
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.schema import FunctionInfo, Revision, Run, Side
 
 
@@ -43,7 +43,7 @@ class Profile:
         return line.self_ns / self.self_ns if self.self_ns > 0 else 0.0
 
 
-def profile(recorded: Recorded) -> Profile:
+def profile(recorded: RecordedExperiment) -> Profile:
     """Return the profile of what was recorded of base."""
     experiment = recorded.experiment
     ledger = open_ledger(experiment, (Side.BASE,))
@@ -65,7 +65,7 @@ def _peak_bytes(runs: Sequence[Run]) -> float:
     return max(map(statistics.median, peaks.values()), default=math.nan)
 
 
-def calls_of(function: FunctionInfo, recorded: Recorded) -> float | None:
+def calls_of(function: FunctionInfo, recorded: RecordedExperiment) -> float | None:
     """Return how often base calls a function in one run of each workload point, None where it never does."""
     alone = replace(recorded.experiment, functions=(function,))
     return open_ledger(alone, (Side.BASE,)).calls(function.id, Side.BASE)

@@ -68,7 +68,7 @@ def layout_note(runs: Sequence[Run], ends: Sequence[EndToEnd], config: CompareCo
     if not flags:
         return
     of_places = (end for end in ends if _apart(end, runs, ends, config) is None)
-    standing_out = [seen for end in of_places if (seen := _seen(end, runs)) is not None]
+    standing_out = [seen for end in of_places if (seen := _layout_contrast(end, runs)) is not None]
     worst = max(standing_out, key=lambda seen: (len(seen.built), abs(seen.effect)), default=None)
     if worst is None:
         return
@@ -100,7 +100,7 @@ def few_layouts_note(runs: Sequence[Run], ends: Sequence[EndToEnd], config: Comp
         yield claim("few-layouts", points=labels, known=POLICY.layouts_known, shift=POLICY.layout_shift)
 
 
-def _seen(end: EndToEnd, runs: Sequence[Run]) -> _LayoutContrast | None:
+def _layout_contrast(end: EndToEnd, runs: Sequence[Run]) -> _LayoutContrast | None:
     """Return what a point shows where its builds stand out, None where they do not or too little is known."""
     if end.ratio is None:
         return None

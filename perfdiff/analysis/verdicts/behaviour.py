@@ -63,13 +63,13 @@ def weighed(conclusion: Conclusion, witnessed: Sequence[PointBehaviour], config:
     """
     if not any(behaviour.differences for behaviour in witnessed) or conclusion.rung is Rung.CODE:
         return conclusion
-    says = _told(witnessed)
+    says = _gravest_difference(witnessed)
     if conclusion.verdict not in (Verdict.IMPROVEMENT, Verdict.UNCHANGED):
         return replace(conclusion, sentence=claim("beside-other-work", concluded=conclusion.sentence, head=says))
     doubts = [replace(behaviour, differences=tuple(_doubts(behaviour, conclusion.verdict, config))) for behaviour in witnessed]
     if not any(behaviour.differences for behaviour in doubts):
         return replace(conclusion, sentence=claim("beside-other-work", concluded=conclusion.sentence, head=says))
-    return conclusion.opened(claim("less-work", head=_told(doubts)))
+    return conclusion.opened(claim("less-work", head=_gravest_difference(doubts)))
 
 
 def behaviour_notes(witnessed: Sequence[PointBehaviour]) -> Iterator[Claim]:
@@ -100,7 +100,7 @@ def _witnesses(runs: Sequence[Run], point: int, side: Side) -> list[Run]:
     return [run for run in runs if run.phase is Phase.PLAIN and run.point == point and run.side is side and run.behaviour is not None]
 
 
-def _told(witnessed: Sequence[PointBehaviour]) -> Claim:
+def _gravest_difference(witnessed: Sequence[PointBehaviour]) -> Claim:
     """Return the gravest difference, at which points there are any, and whether there are more kinds."""
     differing = [behaviour for behaviour in witnessed if behaviour.differences]
     kinds = sorted(
@@ -133,7 +133,7 @@ def _doubts(witnessed: PointBehaviour, verdict: Verdict, config: CompareConfig) 
 class _SideRuns:
     """What each run of a side did, and all of them together."""
 
-    each: Sequence[Behaviour]
+    behaviours: Sequence[Behaviour]
     all: SideBehaviour
     cpu_ns: float
 
@@ -158,7 +158,7 @@ class _SideRuns:
 
     def without_echoes(self) -> _SideRuns:
         """Return the side as if it had written nothing that repeats its parameters."""
-        return replace(self, each=[_without_echoes(behaviour) for behaviour in self.each])
+        return replace(self, behaviours=[_without_echoes(behaviour) for behaviour in self.behaviours])
 
 
 def _without_echoes(behaviour: Behaviour) -> Behaviour:
@@ -202,7 +202,7 @@ def _shows_work(side: _SideRuns, others: Sequence[_SideRuns], least: float) -> b
     if others:
         here, elsewhere = side.without_echoes(), [other.without_echoes() for other in others]
         return any(True for other in elsewhere for pair in ((here, other), (other, here)) for _ in _differences(*pair, least))
-    written = [shape for run in side.each for shape in (run.output, run.errors, *(run.files or {}).values())]
+    written = [shape for run in side.behaviours for shape in (run.output, run.errors, *(run.files or {}).values())]
     bytes_elsewhere = side.all.elsewhere_bytes.most if side.all.elsewhere_bytes else math.inf
     return any(map(_may_be_result, written)) or bytes_elsewhere >= POLICY.few_bytes_elsewhere
 
@@ -221,13 +221,13 @@ def _differences(base: _SideRuns, head: _SideRuns, least: float) -> Iterator[Beh
         )
     if _is_more_often(after.leaving, after.runs, before.leaving, before.runs):
         yield BehaviourDifference(BehaviourDifferenceKind.PROCESSES_LEFT, claim("leaves-processes", names=after.left))
-    errors = _text_difference([of.errors for of in base.each], [of.errors for of in head.each], least)
+    errors = _text_difference([of.errors for of in base.behaviours], [of.errors for of in head.behaviours], least)
     if errors is not None:
         is_less = not after.errors.runs or errors is BehaviourDifferenceKind.LESS_OUTPUT
         says = _prints(claim("on-standard-error"), before.errors, after.errors, errors)
         otherwise = errors if errors in _SAME_WORDS else BehaviourDifferenceKind.ERRORS
         yield BehaviourDifference(BehaviourDifferenceKind.FEWER_ERRORS if is_less else otherwise, says)
-    output = _text_difference([of.output for of in base.each], [of.output for of in head.each], least)
+    output = _text_difference([of.output for of in base.behaviours], [of.output for of in head.behaviours], least)
     if output is not None:
         yield BehaviourDifference(output, _prints(None, before.output, after.output, output))
     yield from _of_files(base, head, least)
@@ -242,11 +242,11 @@ def _of_elsewhere(base: Amount | None, head: Amount | None) -> Iterator[Behaviou
 
 def _of_files(base: _SideRuns, head: _SideRuns, least: float) -> Iterator[BehaviourDifference]:
     """Yield one difference for files that head does not write or writes less to, and one for those that it writes something else to."""
-    if any(of.files is None for of in (*base.each, *head.each)):
+    if any(of.files is None for of in (*base.behaviours, *head.behaviours)):
         return
     kinds: dict[str, BehaviourDifferenceKind | None] = {}
     for name in base.all.files:
-        before, after = _of_file(name, base.each), _of_file(name, head.each)
+        before, after = _of_file(name, base.behaviours), _of_file(name, head.behaviours)
         is_missing = _is_more_often(len(before), base.all.runs, len(after), head.all.runs)
         kinds[name] = BehaviourDifferenceKind.LESS_OUTPUT if is_missing else _text_difference(before, after, least) if after else None
     less = tuple(name for name, kind in kinds.items() if kind is BehaviourDifferenceKind.LESS_OUTPUT)

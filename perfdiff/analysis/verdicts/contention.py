@@ -56,10 +56,10 @@ def working_the_same(judged: JointDecisions) -> dict[int, Reason]:
     slower = [case for case in judged.regressions if not judged.decisions[case.info.id].grown]
     reasons = {}
     for case in slower:
-        shown = _shown(case)
+        shown = _extra_cost(case)
         if case.guilt is None or not may_be_acquitted(case.info, case.counts):
             continue
-        others = [other for other in slower if other is not case and any(blame.kind is LinkKind.OWN for blame in _shown(other))]
+        others = [other for other in slower if other is not case and any(blame.kind is LinkKind.OWN for blame in _extra_cost(other))]
         workers = [
             other.info.id for other in others if not is_laid_out_anew(other.info) and (works_more(other.counts) or _makes_calls(other))
         ]
@@ -76,7 +76,7 @@ def may_be_acquitted(info: FunctionInfo, counts: Mapping[str, CountFinding]) -> 
     return info.change is Change.AFFECTED and is_bounded(counts)
 
 
-def _shown(case: Case) -> list[Blame]:
+def _extra_cost(case: Case) -> list[Blame]:
     return [blame for blame in case.guilt.blames if blame.total_ns > 0] if case.guilt else []
 
 
@@ -87,7 +87,7 @@ def _works_the_same(case: Case) -> bool:
 def _makes_calls(case: Case) -> bool:
     """Return whether a function makes calls that nobody made before: exact counts say that they cost what they do."""
     web = case.attribution.web
-    return any(blame.extra is ExtraKind.CALLS and web.new.is_mostly_new(blame.at) for blame in _shown(case))
+    return any(blame.extra is ExtraKind.CALLS and web.new.is_mostly_new(blame.at) for blame in _extra_cost(case))
 
 
 def _likeliest(case: Case) -> tuple[int, ...]:

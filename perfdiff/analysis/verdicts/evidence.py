@@ -13,7 +13,7 @@ from perfdiff.analysis.witnessed import PointBehaviour
 from perfdiff.records.endless import EndlessCase
 from perfdiff.records.reach import Reach
 from perfdiff.records.schema import ComparedUnit, Run
-from perfdiff.records.uncompared import Difference
+from perfdiff.records.uncompared import ComparisonGap
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Evidence:
     unrun: tuple[str, ...] = ()
     endless: tuple[EndlessCase, ...] = ()
     ended_by: str | None = None
-    uncompared: tuple[Difference, ...] = ()
+    uncompared: tuple[ComparisonGap, ...] = ()
     repeating: tuple[str, ...] = ()
     compared: ComparedUnit = ComparedUnit.REVISIONS
 

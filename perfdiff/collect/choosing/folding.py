@@ -12,7 +12,7 @@ from perfdiff.collect.choosing.subjects import Subjects
 from perfdiff.collect.choosing.survey import Fold, Selection, Survey
 from perfdiff.collect.recordings.assembly import Assembly
 from perfdiff.languages.protocol import Counterpart
-from perfdiff.records.differences import ChangeReason, Entity, Skipped, depends_reason, function_entity
+from perfdiff.records.differences import ChangeReason, Entity, SkippedFunction, depends_reason, function_entity
 from perfdiff.records.schema import Change, Edges, Floats, FoldedFunction, Note, Side, Totals
 from perfdiff.records.testfiles import sources_first
 
@@ -78,10 +78,10 @@ def unprobed(subjects: Subjects, exclude: Sequence[str], timed: Collection[int])
     return tuple(FoldedFunction(info, hosts[info.id], {}, {}, 0.0, 0.0, subjects.obstacle(info.id, exclude)) for info in infos)
 
 
-def untimed(subjects: Subjects, selection: Selection) -> tuple[Skipped, ...]:
+def untimed(subjects: Subjects, selection: Selection) -> tuple[SkippedFunction, ...]:
     """Return the functions of which no times are told, folded or callers that did not fit the budget, with where these are."""
     return tuple(
-        Skipped(
+        SkippedFunction(
             subjects.pairs[function].shown.name,
             subjects.pairs[function].shown.file,
             f"called, but too often for what a call takes to be timed by itself: its time counts as that of {_hosts(subjects, hosts)}",

@@ -233,7 +233,7 @@ def _heat(lines: PlacesByLine, members: Sequence[int], most: int, point: int) ->
     if not shown:
         return None
     rest = f"The source of {len(members) - most:,} more places is left out; the JSON names them." if len(members) > most else ""
-    return Heat(lines.side, shown, lines.found.experiment.points[point].label, rest)
+    return Heat(lines.side, shown, lines.findings.experiment.points[point].label, rest)
 
 
 _FIT_COLUMNS = (

@@ -54,7 +54,7 @@ class SourceListing:
 class PlacesByLine:
     """Which places (indices) stand on each line of each file of one side, and which places of the `other` side they are, if any."""
 
-    found: TrendFindings
+    findings: TrendFindings
     side: Side
     by_file: Mapping[str, Mapping[int, Sequence[int]]]
     other: Mapping[int, int]
@@ -62,7 +62,7 @@ class PlacesByLine:
     @property
     def counted(self) -> PlaceCounts:
         """Return the side's counts."""
-        return self.found.experiment.sides[self.side]
+        return self.findings.experiment.sides[self.side]
 
 
 def lines_of(findings: TrendFindings, side: Side) -> PlacesByLine:
@@ -121,16 +121,16 @@ def _instances(lines: PlacesByLine, places: Sequence[int], point: int) -> Iterat
 
 def _other(lines: PlacesByLine, places: Sequence[int], point: int) -> str:
     """Return how often the same places ran on the other side, `–` where it has none of them, "" where it was not counted."""
-    sides = [side for side in lines.found.experiment.sides if side is not lines.side]
+    sides = [side for side in lines.findings.experiment.sides if side is not lines.side]
     if not sides or not places:
         return ""
     counterparts = [lines.other[place] for place in places if place in lines.other]
-    return wording.amount(float(lines.found.experiment.sides[sides[0]].counts[counterparts, point].sum())) if counterparts else ABSENT
+    return wording.amount(float(lines.findings.experiment.sides[sides[0]].counts[counterparts, point].sum())) if counterparts else ABSENT
 
 
 def _other_instance(lines: PlacesByLine, number: int, point: int) -> str:
     """Return how often the instance of this name ran on the other side, as `_other` does of places."""
-    sides = [counted.instances for side, counted in lines.found.experiment.sides.items() if side is not lines.side]
+    sides = [counted.instances for side, counted in lines.findings.experiment.sides.items() if side is not lines.side]
     if not sides:
         return ""
     instances, name = lines.counted.instances, lines.counted.instances.names[number]
