@@ -84,7 +84,7 @@ def test_workers_that_see_no_files_of_ours_are_sent_the_tables(
     sent = []
     held = tables._in_memory
     monkeypatch.setattr(ClusterEngine, "agree", lambda self, load: False)
-    monkeypatch.setattr(tables, "_held", lambda samples, batch: (sent.append(batch), held(samples, batch))[1])
+    monkeypatch.setattr(tables, "_in_memory", lambda samples, batch: (sent.append(batch), held(samples, batch))[1])
     assert concluded(saved, workers) == concluded(saved, Serial())
     assert sum(len(batch) for batch in sent) == 8
 
