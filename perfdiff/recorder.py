@@ -260,12 +260,7 @@ class _CommandRecorder:
         assembly.add(run, recordings)
         edges, tables = assembly.edges(), list(assembly.tables())
         totals = _with_own_times_of_samples(assembly.totals(), edges, tables, self._uneven)
-        function_ids = {
-            *totals.function.tolist(),
-            *edges.caller.tolist(),
-            *edges.callee.tolist(),
-            *(table.function for table in tables),
-        } - {0}
+        ids = {*totals.function.tolist(), *edges.caller.tolist(), *edges.callee.tolist(), *(table.function for table in tables)} - {0}
         part = Part(
             id=parts.new_id(),
             session=self.session,
@@ -281,7 +276,7 @@ class _CommandRecorder:
             elapsed_s=elapsed_s,
             cpu_s=cpu_s,
             processes=len(recordings),
-            functions=self._functions(function_ids),
+            functions=self._functions(ids),
         )
         parts.write(self.wanted.to, part, totals, edges, tables)
         self.written += 1

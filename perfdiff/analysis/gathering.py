@@ -280,10 +280,8 @@ def _differing(case: Case, decision: Decision) -> list[str]:
     """Return the metrics whose cost functions are told of both sides: those that differ, of a function that is reported on."""
     if decision.verdict is Verdict.UNCHANGED:
         return []
-    describable = (*LEARNT, *ALLOCATION)
-    return [
-        metric for metric in case.study.comparisons if metric in describable and case.judgements[metric].direction is not Direction.NONE
-    ]
+    shown = (*LEARNT, *ALLOCATION)
+    return [metric for metric in case.study.comparisons if metric in shown and case.judgements[metric].direction is not Direction.NONE]
 
 
 def _shifts(case: Case, metrics: Sequence[str], samples: Samples) -> dict[str, Shift]:

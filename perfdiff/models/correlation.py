@@ -112,13 +112,11 @@ def select(table: SampleTable, metric: str, *, function: str = "") -> Correlatio
 
 
 def _correlated(seen: _Costs, columns: Mapping[str, Floats]) -> _Costs:
-    pcc_by_feature = dict(_correlations(columns, seen.cost))
-    if not pcc_by_feature:
+    pcc = dict(_correlations(columns, seen.cost))
+    if not pcc:
         return seen
-    best, lowest = max(pcc_by_feature, key=pcc_by_feature.__getitem__), min(pcc_by_feature, key=pcc_by_feature.__getitem__)
-    return replace(
-        seen, best=best, pcc=pcc_by_feature[best], lowest=(lowest, pcc_by_feature[lowest]) if pcc_by_feature[lowest] < 0 else None
-    )
+    best, lowest = max(pcc, key=pcc.__getitem__), min(pcc, key=pcc.__getitem__)
+    return replace(seen, best=best, pcc=pcc[best], lowest=(lowest, pcc[lowest]) if pcc[lowest] < 0 else None)
 
 
 def _features(table: SampleTable) -> dict[str, Floats]:

@@ -171,10 +171,7 @@ def _family(blocks: Sequence[Block], functions: list[str]) -> _Family:
     ns = (np.bincount(pair.ravel(), wall[callee], len(pairs)) * RESOLUTION_NS).tolist()
     return _Family(
         np.maximum(wall - spent, 0.0),
-        {
-            (functions[a], functions[b]): calls_and_ns
-            for (a, b), calls_and_ns in zip(pairs.tolist(), zip(calls, ns, strict=True), strict=True)
-        },
+        {(functions[a], functions[b]): sums for (a, b), sums in zip(pairs.tolist(), zip(calls, ns, strict=True), strict=True)},
         {functions[number]: count for number, count in enumerate(np.bincount(function[parent[~here]]).tolist()) if count},
     )
 

@@ -157,16 +157,10 @@ def _laid_out(frame: ViewBox, series: Sequence[PlotSeries], x: AxisScale, y: Axi
         x_ticks=labelled(x, of[0]),
         y_ticks=labelled(y, of[1]),
         marks=tuple(
-            Mark(
-                line.side.value,
-                line.label,
-                labels.index(line.label),
-                line.line,
-                _path(line, labels.index(line.label), x, y),
-                _band(line, x, y),
-            )
+            Mark(line.side.value, line.label, place, line.line, _path(line, place, x, y), _band(line, x, y))
             for line in series
             if line.x
+            for place in (labels.index(line.label),)
         ),
     )
 

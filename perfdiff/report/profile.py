@@ -111,11 +111,7 @@ def _over(profiles: Profiles) -> Iterator[Block]:
 
 
 def _ends(profiles: Profiles) -> tuple[str, str]:
-    measured = [
-        revision.rev
-        for revision, revision_profile in zip(profiles.revisions, profiles.profiles, strict=True)
-        if revision_profile is not None
-    ]
+    measured = [revision.rev for revision, profile in zip(profiles.revisions, profiles.profiles, strict=True) if profile is not None]
     return measured[0], measured[-1]
 
 

@@ -129,17 +129,13 @@ def classes(recorded: RecordedExperiment, lines: Sequence[ProfileLine], config: 
     return class_by_function
 
 
-def material(revision_profile: Profile) -> tuple[ProfileLine, ...]:
+def material(profile: Profile) -> tuple[ProfileLine, ...]:
     """Return the functions whose own time is a share of all that is worth looking at."""
-    return tuple(line for line in revision_profile.lines if revision_profile.share(line) >= POLICY.material)
+    return tuple(line for line in profile.lines if profile.share(line) >= POLICY.material)
 
 
 def _material(by_revision: Sequence[Profile | None]) -> list[tuple[str, str]]:
-    return list(
-        dict.fromkeys(
-            (line.info.name, line.info.file) for revision_profile in by_revision if revision_profile for line in material(revision_profile)
-        )
-    )
+    return list(dict.fromkeys((line.info.name, line.info.file) for profile in by_revision if profile for line in material(profile)))
 
 
 def _profile(recorded: RecordedExperiment | None) -> Profile | None:
@@ -165,9 +161,5 @@ def _lines(by_revision: Sequence[Profile | None], paces: Mapping[int, _Pace], na
         yield (line.self_ns * faster, line.calls * more) if line else None
 
 
-def _line(revision_profile: Profile | None, name: str, file: str) -> ProfileLine | None:
-    return (
-        next((line for line in revision_profile.lines if (line.info.name, line.info.file) == (name, file)), None)
-        if revision_profile
-        else None
-    )
+def _line(profile: Profile | None, name: str, file: str) -> ProfileLine | None:
+    return next((line for line in profile.lines if (line.info.name, line.info.file) == (name, file)), None) if profile else None

@@ -199,16 +199,12 @@ def _caller_behind(called: FoldedFunction, held: Sequence[FoldedFunction], host:
 
     A caller does if it is called more by about as much itself, or if the host reaches `called` through such callers alone.
     """
-    callers = [
-        function
-        for function in held
-        if called.info.id in function.info.calls and function.info.id not in called.info.calls | {called.info.id}
-    ]
+    callers = [other for other in held if called.info.id in other.info.calls and other.info.id not in called.info.calls | {called.info.id}]
     if called.info.id in host.info.calls:
-        callers = [function for function in callers if _more_calls(function) >= POLICY.most * _more_calls(called)]
+        callers = [other for other in callers if _more_calls(other) >= POLICY.most * _more_calls(called)]
     if not callers:
         return called
-    rest = [function for function in held if function is not called]
+    rest = [other for other in held if other is not called]
     return _caller_behind(max(callers, key=_more_calls), rest, host)
 
 

@@ -116,10 +116,7 @@ def calling_often(named: Sequence[Departure], own_ns: float = math.inf) -> Claim
         in_run=_in_one_run(first),
         head_ns=first.head_ns,
         is_all=first.head_ns is not None and first.head * first.head_ns > _NEARLY * own_ns,
-        others=tuple(
-            claim("and-calls", name=departure.name, base=departure.base, head=departure.head, instead_of=departure.instead_of)
-            for departure in others
-        ),
+        others=tuple(claim("and-calls", name=call.name, base=call.base, head=call.head, instead_of=call.instead_of) for call in others),
     )
 
 
@@ -186,14 +183,9 @@ def prolonged(info: FunctionInfo, departures: Sequence[Departure]) -> Cause:
     """Tell how much longer each call of functions outside takes."""
     named = departures[:TOLD]
     calls = tuple(
-        claim(
-            "call-takes-longer", name=departure.name, at=departure.point.label, base_ns=departure.base_ns, head_ns=departure.head_ns or 0.0
-        )
-        for departure in named
+        claim("call-takes-longer", name=call.name, at=call.point.label, base_ns=call.base_ns, head_ns=call.head_ns or 0.0) for call in named
     )
-    evidence = tuple(
-        CauseFigure(f"time of {departure.name}, ns a call", departure.base_ns or 0.0, departure.head_ns or 0.0) for departure in named
-    )
+    evidence = tuple(CauseFigure(f"time of {call.name}, ns a call", call.base_ns or 0.0, call.head_ns or 0.0) for call in named)
     return Cause("library-time", claim("library-time", calls=calls, lines=_calls_of(info, named[0].name)), evidence)
 
 

@@ -178,12 +178,9 @@ def departures(experiment: Experiment, config: CompareConfig) -> dict[int, tuple
                 head_rates=np.array([head.rate[at] for _, head in sides]),
             )
         )
-    with_predecessors = {
-        function: [_with_predecessor(departure, of_function) for departure in of_function] for function, of_function in by_function.items()
-    }
+    with_predecessors = {function: [_with_predecessor(call, its) for call in its] for function, its in by_function.items()}
     return {
-        function: tuple(sorted(of_function, key=lambda departure: (-departure.dearest_ns.sum(), departure.name)))
-        for function, of_function in with_predecessors.items()
+        function: tuple(sorted(its, key=lambda call: (-call.dearest_ns.sum(), call.name))) for function, its in with_predecessors.items()
     }
 
 

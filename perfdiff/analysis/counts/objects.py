@@ -35,18 +35,14 @@ def memory_causes(place: MemoryEvidence, lines: Claim | None) -> Iterator[tuple[
 
 
 def _collected(place: MemoryEvidence, lines: Claim | None) -> Iterator[tuple[float, Cause]]:
-    collections = place.counts.get(COLLECTIONS)
-    if collections is None or not _grew_beyond_work(place.counts, COLLECTIONS):
+    count = place.counts.get(COLLECTIONS)
+    if count is None or not _grew_beyond_work(place.counts, COLLECTIONS):
         return
-    base_ns, head_ns = collections.took_ns or (0.0, 0.0)
-    most_ns = (
-        (head_ns - base_ns) * collections.extra / (collections.head - collections.base)
-        if head_ns > base_ns and collections.extra
-        else _dearest_ns(collections)
-    )
+    base_ns, head_ns = count.took_ns or (0.0, 0.0)
+    most_ns = (head_ns - base_ns) * count.extra / (count.head - count.base) if head_ns > base_ns and count.extra else _dearest_ns(count)
     spent = CauseFigure("time of collections, ns a call", base_ns, head_ns)
-    says = claim("garbage-collection", **compared(collections), base_ns=base_ns, head_ns=head_ns, lines=lines)
-    yield most_ns, Cause("garbage-collection", says, (_evidence(collections), spent) if head_ns else (_evidence(collections),))
+    says = claim("garbage-collection", **compared(count), base_ns=base_ns, head_ns=head_ns, lines=lines)
+    yield most_ns, Cause("garbage-collection", says, (_evidence(count), spent) if head_ns else (_evidence(count),))
 
 
 def _grew_beyond_work(counts: Mapping[str, CountFinding], name: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import fields
 
 import numpy as np
 
@@ -36,17 +37,7 @@ def contrast(pairs: Sequence[PointRuns]) -> Contrast | None:
 def contrasts(of: Panel) -> list[Contrast | None]:
     """Return `contrast` of every question of a panel."""
     effects = panel.effects(of)
-    columns = (
-        effects.effect,
-        effects.error,
-        effects.freedom,
-        effects.agreement,
-        effects.chance,
-        effects.runs_base,
-        effects.runs_head,
-        effects.differ,
-    )
-    rows = zip(*(column.tolist() for column in columns), strict=True)
+    rows = zip(*(getattr(effects, field.name).tolist() for field in fields(Contrast)), strict=True)
     return [Contrast(*row) if points else None for row, points in zip(rows, effects.points.tolist(), strict=True)]
 
 

@@ -91,11 +91,7 @@ def _beside(trends: Trends, costly: list[PlaceCluster]) -> Iterator[Block]:
     overtaking = tuple(wording.overtaking(trends))
     if overtaking:
         yield Items("Beyond what was run", overtaking)
-    remarks = tuple(
-        f"{wording.called(cluster)}: {'; '.join(remarks_on_fit)}"
-        for cluster in costly
-        if (remarks_on_fit := tuple(wording.remarks(cluster)))
-    )
+    remarks = tuple(f"{wording.called(cluster)}: {'; '.join(notes)}" for cluster in costly if (notes := tuple(wording.remarks(cluster))))
     if remarks:
         yield Items("Remarks on fits", remarks)
 
