@@ -75,8 +75,8 @@ def compare_ahead(address: str, wanted: Callable[[int], Sequence[Request]], prog
             missing = []
             for request in requests:
                 pins = resolve(repository, request.revisions, snapshots=cache / "snapshots")
-                asked = storage.CachedComparison(experiment_key(request, pins), pins.base.revision, pins.head.revision, ())
-                folder = storage.experiment(cache, asked)
+                comparison = storage.CachedComparison(experiment_key(request, pins), pins.base.revision, pins.head.revision, ())
+                folder = storage.experiment(cache, comparison)
                 missing += [(pins, folder)] * (not store.exists(folder))
             if len(missing) > 1:
                 workers.compare_apart(requests[0], [pins for pins, _ in missing], [folder for _, folder in missing], progress)

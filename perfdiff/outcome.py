@@ -89,13 +89,13 @@ def last(repository: Path, cache: Path, config: Config, progress: Progress) -> O
     """Return the outcome of the last comparison of a repository; raise RecordingError if there is none."""
     name = find_repository(repository).name
     with storage.in_use(cache, progress):
-        asked = storage.last(cache, name)
-        if asked is None or not store.exists(storage.experiment(cache, asked)):
+        comparison = storage.last(cache, name)
+        if comparison is None or not store.exists(storage.experiment(cache, comparison)):
             raise RecordingError("no comparison of this repository is in the cache; run `perfdiff BASE HEAD` first", slug="no-comparison")
-        folder = storage.experiment(cache, asked)
+        folder = storage.experiment(cache, comparison)
         store.verify(folder)  # what was concluded from it would not show that it is damaged
         recording = recorded.load(folder)
-        return judged(replace(recording, experiment=asked.names(recording.experiment)), folder, cache, config, progress)
+        return judged(replace(recording, experiment=comparison.names(recording.experiment)), folder, cache, config, progress)
 
 
 def judged(  # noqa: PLR0913, PLR0917 (what was recorded, where it is kept, and how and where it is judged)

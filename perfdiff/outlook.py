@@ -179,8 +179,8 @@ def _tried(bench: Bench, built: Built) -> TrialRun:
 
 
 def _is_measured(request: Request, pins: PinnedPair) -> bool:
-    asked = storage.CachedComparison(experiment_key(request, pins), pins.base.revision, pins.head.revision, ())
-    return store.exists(storage.experiment(request.cache, asked))
+    comparison = storage.CachedComparison(experiment_key(request, pins), pins.base.revision, pins.head.revision, ())
+    return store.exists(storage.experiment(request.cache, comparison))
 
 
 def _may_be_spared(request: Request) -> bool:
@@ -213,9 +213,9 @@ def _most_s(*stages: tuple[float | None, float]) -> float | None:
 
 def _took(request: Request, repository: Repository) -> dict[str, float]:
     """Return how long a run took, in s, by its command, in the last comparison of the repository."""
-    asked = storage.last(request.cache, repository.name)
+    comparison = storage.last(request.cache, repository.name)
     try:
-        experiment = store.load(storage.experiment(request.cache, asked)) if asked else None
+        experiment = store.load(storage.experiment(request.cache, comparison)) if comparison else None
     except RecordingError:
         experiment = None
     if experiment is None:

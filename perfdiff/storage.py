@@ -132,9 +132,9 @@ def _lock_file(cache: Path, name: str) -> Iterator[int]:
         yield lock
 
 
-def experiment(cache: Path, asked: CachedComparison) -> Path:
+def experiment(cache: Path, comparison: CachedComparison) -> Path:
     """Return the folder of a comparison's experiment, and let it count as used now."""
-    return _used(cache / "experiments" / asked.key)
+    return _used(cache / "experiments" / comparison.key)
 
 
 def repository(cache: Path, name: str) -> Path:
@@ -153,9 +153,9 @@ def _used(folder: Path) -> Path:
     return folder
 
 
-def remember(cache: Path, repository: str, asked: CachedComparison) -> None:
+def remember(cache: Path, repository: str, comparison: CachedComparison) -> None:
     """Keep what was asked last of the repository of this name; raise OSError."""
-    (cache / f"{_LAST}{repository}").write_text(json.dumps(codec.encode(asked)), encoding="utf-8")
+    (cache / f"{_LAST}{repository}").write_text(json.dumps(codec.encode(comparison)), encoding="utf-8")
 
 
 def last(cache: Path, repository: str) -> CachedComparison | None:

@@ -111,12 +111,12 @@ def select(table: SampleTable, metric: str, *, function: str = "") -> Correlatio
     return _clustered(seen, error)
 
 
-def _correlated(seen: _Costs, columns: Mapping[str, Floats]) -> _Costs:
-    pcc = dict(_correlations(columns, seen.cost))
+def _correlated(costs: _Costs, columns: Mapping[str, Floats]) -> _Costs:
+    pcc = dict(_correlations(columns, costs.cost))
     if not pcc:
-        return seen
+        return costs
     best, lowest = max(pcc, key=pcc.__getitem__), min(pcc, key=pcc.__getitem__)
-    return replace(seen, best=best, pcc=pcc[best], lowest=(lowest, pcc[lowest]) if pcc[lowest] < 0 else None)
+    return replace(costs, best=best, pcc=pcc[best], lowest=(lowest, pcc[lowest]) if pcc[lowest] < 0 else None)
 
 
 def _features(table: SampleTable) -> dict[str, Floats]:
@@ -156,36 +156,36 @@ def _relative(residuals: Floats, cost: Floats) -> float:
     return float(np.sqrt(np.mean((residuals / scale) ** 2))) if scale else 0.0
 
 
-def _regressed(seen: _Costs, column: Floats) -> CorrelationSelection:
+def _regressed(costs: _Costs, column: Floats) -> CorrelationSelection:
     """Return the polynomial of the lowest degree that is exact enough, else that of the smallest error."""
     finite = np.isfinite(column)
-    x, y = column[finite], seen.cost[finite]
+    x, y = column[finite], costs.cost[finite]
     distinct = len(np.unique(x))
-    tried = [_polynomial(seen, x, y, degree) for degree in DEGREES if degree < distinct]
+    tried = [_polynomial(costs, x, y, degree) for degree in DEGREES if degree < distinct]
     enough = [polynomial for polynomial in tried if polynomial.error <= MOST_ERROR]
     return enough[0] if enough else min(tried, key=lambda polynomial: polynomial.error)
 
 
-def _polynomial(seen: _Costs, x: Floats, y: Floats, degree: int) -> CorrelationSelection:
-    assert seen.best is not None, "a polynomial has a feature"
+def _polynomial(costs: _Costs, x: Floats, y: Floats, degree: int) -> CorrelationSelection:
+    assert costs.best is not None, "a polynomial has a feature"
     scale = float(np.abs(x).max())
     powers = np.column_stack([(x / scale) ** power for power in range(degree + 1)])
     solution = rounded_coefficients(powers, np.asarray(np.linalg.lstsq(powers, y, rcond=None)[0], dtype=np.float64))
     solution[np.abs(solution) <= _EQUAL * np.abs(y).max()] = 0.0
     residuals = y - powers @ solution
-    factors: list[Factors] = [(), *(((seen.best, _FACTORS[power - 1]),) for power in range(1, degree + 1))]
+    factors: list[Factors] = [(), *(((costs.best, _FACTORS[power - 1]),) for power in range(1, degree + 1))]
     terms = tuple(Term(float(value) / scale**power, factors[power]) for power, value in enumerate(solution))
     kind = _kind(solution, degree, float(x.min()) / scale, float(x.max()) / scale)
     cost_class = (CostClass.LINEAR, CostClass.QUADRATIC, CostClass.CUBIC)[degree - 1]
     scope = Scope(cost_class, terms, _sigma(residuals, y), 1.0, len(y))
     annotation = replace(
-        _annotation(seen, cost_class, (scope,)),
-        features=(seen.best,),
-        ranges={seen.best: (float(x.min()), float(x.max()))},
+        _annotation(costs, cost_class, (scope,)),
+        features=(costs.best,),
+        ranges={costs.best: (float(x.min()), float(x.max()))},
         r2=six_digits(_explained(residuals, y)),
         n=len(y),
     )
-    return CorrelationSelection(kind, annotation, seen.best, seen.pcc, degree, _relative(residuals, y), seen.best)
+    return CorrelationSelection(kind, annotation, costs.best, costs.pcc, degree, _relative(residuals, y), costs.best)
 
 
 def _sigma(residuals: Floats, cost: Floats) -> float:
@@ -210,21 +210,21 @@ def _explained(residuals: Floats, cost: Floats) -> float:
     return 1.0 - float(np.sum(residuals**2)) / total if total else 0.0
 
 
-def _constant(seen: _Costs) -> CorrelationSelection:
-    scope = _cluster(seen.cost, len(seen.cost))
-    annotation = _annotation(seen, CostClass.CONSTANT, (scope,))
+def _constant(costs: _Costs) -> CorrelationSelection:
+    scope = _cluster(costs.cost, len(costs.cost))
+    annotation = _annotation(costs, CostClass.CONSTANT, (scope,))
     return CorrelationSelection(
-        CorrelationKind.CONSTANT, annotation, None, seen.pcc, 0, _relative(seen.cost - seen.cost.mean(), seen.cost), seen.best
+        CorrelationKind.CONSTANT, annotation, None, costs.pcc, 0, _relative(costs.cost - costs.cost.mean(), costs.cost), costs.best
     )
 
 
-def _clustered(seen: _Costs, polynomial_error: float | None) -> CorrelationSelection:
-    parts = clusters(np.sort(seen.cost))
-    scopes = tuple(_cluster(part, len(seen.cost)) for part in parts)
-    annotation = _annotation(seen, CostClass.MIXTURE if len(scopes) > 1 else CostClass.CONSTANT, scopes)
-    error = _relative(np.concatenate([part - part.mean() for part in parts]), seen.cost)
+def _clustered(costs: _Costs, polynomial_error: float | None) -> CorrelationSelection:
+    parts = clusters(np.sort(costs.cost))
+    scopes = tuple(_cluster(part, len(costs.cost)) for part in parts)
+    annotation = _annotation(costs, CostClass.MIXTURE if len(scopes) > 1 else CostClass.CONSTANT, scopes)
+    error = _relative(np.concatenate([part - part.mean() for part in parts]), costs.cost)
     return CorrelationSelection(
-        CorrelationKind.UNCORRELATED, annotation, None, seen.pcc, 0, error, seen.best, seen.lowest, polynomial_error
+        CorrelationKind.UNCORRELATED, annotation, None, costs.pcc, 0, error, costs.best, costs.lowest, polynomial_error
     )
 
 
@@ -297,5 +297,5 @@ def _settled(ordered: Floats, sums: Floats, borders: list[int]) -> list[int]:
     return borders
 
 
-def _annotation(seen: _Costs, cost_class: CostClass, scopes: tuple[Scope, ...]) -> Annotation:
-    return Annotation(seen.function, seen.metric, cost_class, scopes, (), {}, {}, 0.0, float("nan"), len(seen.cost))
+def _annotation(costs: _Costs, cost_class: CostClass, scopes: tuple[Scope, ...]) -> Annotation:
+    return Annotation(costs.function, costs.metric, cost_class, scopes, (), {}, {}, 0.0, float("nan"), len(costs.cost))

@@ -115,7 +115,7 @@ class FleetSelection:
     resolve: Resolve | None = None
 
 
-def choose(fleet: Fleet, asked: FleetSelection) -> FleetChoice:
+def choose(fleet: Fleet, selection: FleetSelection) -> FleetChoice:
     """Return the parts of both revisions that can be compared; raise UsageError where there are none, or it is not said which those are.
 
     Parts are compared that have the same labels, and were built alike. RecordingError where those that can be read are of fewer than two
@@ -131,14 +131,14 @@ def choose(fleet: Fleet, asked: FleetSelection) -> FleetChoice:
     left_out = LeftOut({reason: list(names) for reason, names in fleet.left_out.reasons.items()})
     labelled = []
     for member in fleet.parts:
-        if all(member.part.labels.get(name) == value for name, value in asked.labels.items()):
-            unlabelled = {name: value for name, value in member.part.labels.items() if name not in asked.pooled}
+        if all(member.part.labels.get(name) == value for name, value in selection.labels.items()):
+            unlabelled = {name: value for name, value in member.part.labels.items() if name not in selection.pooled}
             labelled.append(replace(member, part=replace(member.part, labels=unlabelled)))
         else:
             left_out.add("bearing other labels", member.folder.name)
     if not labelled:
         raise UsageError(_nothing(fleet, left_out), slug="fleet-empty")
-    trees = _trees(labelled, asked)
+    trees = _trees(labelled, selection)
     sides = {side: [member for member in labelled if member.part.tree == trees[side]] for side in Side}
     for member in labelled:
         if member.part.tree not in trees.values():
@@ -187,11 +187,11 @@ def _common(
     return common
 
 
-def _trees(members: Sequence[FleetPart], asked: FleetSelection) -> dict[Side, str]:
+def _trees(members: Sequence[FleetPart], selection: FleetSelection) -> dict[Side, str]:
     """Return the contents that stand for base and head: those that the words mean; of one word, the other is the only one left."""
     by_tree = Counter(member.part.tree for member in members)
-    words = {Side.BASE: asked.base, Side.HEAD: asked.head}
-    trees = {side: _named(members, word, asked.resolve) for side, word in words.items() if word is not None}
+    words = {Side.BASE: selection.base, Side.HEAD: selection.head}
+    trees = {side: _named(members, word, selection.resolve) for side, word in words.items() if word is not None}
     rest = [tree for tree in by_tree if tree not in trees.values()]
     if len(trees) == 1 and len(rest) == 1:
         trees |= {side: rest[0] for side in Side if side not in trees}
@@ -200,7 +200,9 @@ def _trees(members: Sequence[FleetPart], asked: FleetSelection) -> dict[Side, st
             f"parts of {_revisions(members)} are there: say which are compared, with --base REV and --head REV", slug="fleet-revisions"
         )
     if trees[Side.BASE] == trees[Side.HEAD]:
-        raise UsageError(f"'{asked.base}' and '{asked.head}' are the same content: there is nothing to compare", slug="fleet-revisions")
+        raise UsageError(
+            f"'{selection.base}' and '{selection.head}' are the same content: there is nothing to compare", slug="fleet-revisions"
+        )
     return trees
 
 

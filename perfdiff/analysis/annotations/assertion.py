@@ -128,19 +128,19 @@ def least_effect(metric: str, config: CompareConfig) -> float:
     return math.log1p(max(config.min_effect, POLICY.drift) if noisy else config.min_effect)
 
 
-def _judged(seen: _TestedAssertion, q: float, config: CompareConfig) -> Assertion:
+def _judged(tested: _TestedAssertion, q: float, config: CompareConfig) -> Assertion:
     """Judge by both, practice and statistics: a violation is beyond the least effect with its whole interval, and beyond chance."""
-    assertion = replace(seen.assertion, q=q)
+    assertion = replace(tested.assertion, q=q)
     least = least_effect(assertion.annotation.metric, config)
-    low, high = seen.overall.interval(config.confidence)
-    sure = q <= config.fdr and assertion.p <= POLICY.evidence and seen.resolved
-    if sure and seen.material and seen.worst.interval(config.confidence, seen.tested)[0] > least:
+    low, high = tested.overall.interval(config.confidence)
+    sure = q <= config.fdr and assertion.p <= POLICY.evidence and tested.resolved
+    if sure and tested.material and tested.worst.interval(config.confidence, tested.tested)[0] > least:
         return replace(assertion, standing=Standing.VIOLATED)
     if sure and high < -least:
         return replace(assertion, standing=Standing.FASTER)
-    if high <= least or not seen.resolved:
+    if high <= least or not tested.resolved:
         return replace(assertion, standing=Standing.HOLDS)
-    if not seen.material:
+    if not tested.material:
         return replace(assertion, standing=Standing.NEGLIGIBLE)
     reason = _too_coarse(assertion) if low <= least else claim("exceeded-by-chance")
     return replace(assertion, standing=Standing.OPEN, reason=reason)

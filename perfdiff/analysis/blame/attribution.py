@@ -212,12 +212,12 @@ class VisibleCost:
         return replace(self, ns=np.where(where, self.ns, 0.0), blur=np.where(where, self.blur, 0.0))
 
 
-def _spread(links: Iterable[BlameLink], shown: VisibleCost) -> Apportionment:
+def _spread(links: Iterable[BlameLink], cost: VisibleCost) -> Apportionment:
     blames = [
-        Blame(shown.at, link.suspect, link.kind, shown.ns * link.weight, shown.blur * link.weight, shown.extra, link.through, shown.caller)
+        Blame(cost.at, link.suspect, link.kind, cost.ns * link.weight, cost.blur * link.weight, cost.extra, link.through, cost.caller)
         for link in links
     ]
-    return Apportionment(blames, np.zeros_like(shown.ns) if blames else shown.ns)
+    return Apportionment(blames, np.zeros_like(cost.ns) if blames else cost.ns)
 
 
 def _by_suspect(blames: Iterable[Blame], ledger: Ledger, parts: tuple[ChangeParts, ...], web: Web) -> dict[int, Guilt]:
@@ -284,14 +284,14 @@ def _credits(ledger: Ledger, web: Web, parts: tuple[ChangeParts, ...], proved: M
 
 
 def _with_intervals(
-    guilt: Mapping[int, Guilt], transfers: Sequence[Transfer], credited: Collection[int], taken: CostBreakdown, resample: Resample
+    guilt: Mapping[int, Guilt], transfers: Sequence[Transfer], credited: Collection[int], breakdown: CostBreakdown, resample: Resample
 ) -> dict[int, Guilt]:
     """Return the guilt with its intervals: all of it again in every draw of the blocks."""
-    ledger, parts = taken.ledger, taken.parts
+    ledger, parts = breakdown.ledger, breakdown.parts
     drawn = draw(ledger, [part.frame for part in parts], resample.seed)
     if drawn is None:
         return dict(guilt)
-    ns = {suspect: np.sum([_drawn(blame, taken, drawn) for blame in its_guilt.blames], axis=0) for suspect, its_guilt in guilt.items()}
+    ns = {suspect: np.sum([_drawn(blame, breakdown, drawn) for blame in its_guilt.blames], axis=0) for suspect, its_guilt in guilt.items()}
     left = {function: np.minimum(drawn.cost[:, :, ledger.place[function]], 0.0) for function in credited}
     for transfer in transfers:
         move(ns, left, transfer)
@@ -299,18 +299,18 @@ def _with_intervals(
     return {suspect: replace(its_guilt, interval=interval_by_suspect[suspect]) for suspect, its_guilt in guilt.items()}
 
 
-def _drawn(blame: Blame, taken: CostBreakdown, drawn: Drawn) -> Floats:
+def _drawn(blame: Blame, breakdown: CostBreakdown, drawn: Drawn) -> Floats:
     """Return a blame's extra cost in every draw, (draws, points)."""
-    at, width = taken.ledger.place[blame.at], len(taken.ledger.ids)
+    at, width = breakdown.ledger.place[blame.at], len(breakdown.ledger.ids)
     if blame.extra is ExtraKind.INPUTS:
-        return scaled(np.array([part.inputs[at] for part in taken.parts]), blame.ns, drawn.inputs[:, :, at])
-    if blame.extra is ExtraKind.COST or taken.web.functions[blame.at].change is Change.ADDED:
-        return scaled(np.array([part.cost[at] for part in taken.parts]), blame.ns, drawn.cost[:, :, at])
-    caller = taken.ledger.place[blame.caller] if blame.caller else width
-    calls = np.array([part.frame.net[at, caller] for part in taken.parts])
-    most = np.array([part.frame.most[at, caller] for part in taken.parts])
+        return scaled(np.array([part.inputs[at] for part in breakdown.parts]), blame.ns, drawn.inputs[:, :, at])
+    if blame.extra is ExtraKind.COST or breakdown.web.functions[blame.at].change is Change.ADDED:
+        return scaled(np.array([part.cost[at] for part in breakdown.parts]), blame.ns, drawn.cost[:, :, at])
+    caller = breakdown.ledger.place[blame.caller] if blame.caller else width
+    calls = np.array([part.frame.net[at, caller] for part in breakdown.parts])
+    most = np.array([part.frame.most[at, caller] for part in breakdown.parts])
     drawn_ns = np.minimum(drawn.a_call[:, :, at], most) * calls
-    return scaled(np.array([part.by_calls[at, caller] for part in taken.parts]), blame.ns, drawn_ns)
+    return scaled(np.array([part.by_calls[at, caller] for part in breakdown.parts]), blame.ns, drawn_ns)
 
 
 def unattributed_notes(attribution: Attribution) -> Iterator[Claim]:

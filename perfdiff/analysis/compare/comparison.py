@@ -113,14 +113,14 @@ def ask(question: MetricQuestion, ledger: Ledger, points: Sequence[Point]) -> Ru
     return RunStatistics(question, yardstick, materials, (runs[0], runs[1]), octaves, misfit, dearest, average)
 
 
-def answer(asked: Sequence[RunStatistics], ledger: Ledger, config: CompareConfig) -> list[Comparison]:
+def answer(questions: Sequence[RunStatistics], ledger: Ledger, config: CompareConfig) -> list[Comparison]:
     """Compare the runs of both sides in all questions at once."""
-    if not asked:
+    if not questions:
         return []
-    sides = (np.concatenate([statistics.runs[place] for statistics in asked], axis=1) for place in range(len(Side)))
+    sides = (np.concatenate([statistics.runs[place] for statistics in questions], axis=1) for place in range(len(Side)))
     together = panel(*(ledger.grids[side].runs(values) for side, values in zip(Side, sides, strict=True)))
     row_contrasts, first, comparisons = contrasts(together), 0, []
-    for statistics in asked:
+    for statistics in questions:
         last = first + statistics.runs[0].shape[1]
         compared = _compared(statistics, together, first, row_contrasts[first:last], config)
         comparisons.append(replace(compared, ratio=compared.ratio and as_resolved(compared.ratio, compared, ledger)))
@@ -128,27 +128,29 @@ def answer(asked: Sequence[RunStatistics], ledger: Ledger, config: CompareConfig
     return comparisons
 
 
-def _compared(asked: RunStatistics, of: Panel, first: int, row_contrasts: Sequence[Contrast | None], config: CompareConfig) -> Comparison:
+def _compared(
+    statistics: RunStatistics, of: Panel, first: int, row_contrasts: Sequence[Contrast | None], config: CompareConfig
+) -> Comparison:
     """Return the comparison of a question whose rows stand in a panel from `first` on, by the contrasts of these rows."""
     *at_points, mean, at_dearest, mix = row_contrasts
-    if asked.octaves is not None:
+    if statistics.octaves is not None:
         seen = [
-            replace(stratum_row, summary=replace(stratum_row.summary, contrast=_less_sure(stratum_row.summary.contrast, asked.misfit)))
-            for stratum_row in _stratum_rows(asked, asked.octaves, 0, contrasts(asked.octaves))
+            replace(stratum_row, summary=replace(stratum_row.summary, contrast=_less_sure(stratum_row.summary.contrast, statistics.misfit)))
+            for stratum_row in _stratum_rows(statistics, statistics.octaves, 0, contrasts(statistics.octaves))
         ]
     else:
-        seen = [*_stratum_rows(asked, of, first, at_points)]
-        at = asked.dearest[0] if asked.dearest else ""
+        seen = [*_stratum_rows(statistics, of, first, at_points)]
+        at = statistics.dearest[0] if statistics.dearest else ""
         for row, (point, shown) in enumerate([("", mean), (at, at_dearest)], first + len(at_points)):
             if seen and shown is not None:
                 name = f"{MEAN} at {point}" if point else MEAN
-                everything = Stratum(name, np.ones(len(asked.question.base), bool), np.ones(len(asked.question.head), bool))
-                seen.append(_StratumRow(everything, of, row, StratumContrast(name, False, shown, asked.is_material(point))))
+                everything = Stratum(name, np.ones(len(statistics.question.base), bool), np.ones(len(statistics.question.head), bool))
+                seen.append(_StratumRow(everything, of, row, StratumContrast(name, False, shown, statistics.is_material(point))))
     strata = tuple(stratum_row.summary for stratum_row in seen)
-    worst = _worst(strata, config, {stratum_row.summary.name: stratum_row.stratum for stratum_row in seen}, asked)
+    worst = _worst(strata, config, {stratum_row.summary.name: stratum_row.stratum for stratum_row in seen}, statistics)
     place = None if worst is None else next(stratum_row for stratum_row in seen if stratum_row.summary is worst)
-    question = asked.question
-    typical = None if place is None else _typical_of(asked, place.stratum)
+    question = statistics.question
+    typical = None if place is None else _typical_of(statistics, place.stratum)
     unseen = question.tables.unseen
     return Comparison(
         function=question.base.function,
@@ -160,20 +162,20 @@ def _compared(asked: RunStatistics, of: Panel, first: int, row_contrasts: Sequen
         ratio=as_ratio(worst.contrast, config.confidence, tested(strata)) if worst else None,
         p=min(1.0, min((stratum.contrast.p for stratum in strata if stratum.material), default=1.0) * tested(strata)),
         floor=seen[0].floor(config.seed) if seen else math.inf,
-        mix=asked.yardstick.mix,
+        mix=statistics.yardstick.mix,
         mix_ratio=as_ratio(mix, config.confidence) if mix else None,
-        grown=unseen or question.tables.new or grown_features(question, asked.yardstick.mix),
-        disjoint=bool(unseen) or (asked.yardstick.moved and not strata),
+        grown=unseen or question.tables.new or grown_features(question, statistics.yardstick.mix),
+        disjoint=bool(unseen) or (statistics.yardstick.moved and not strata),
         machines=place.by_machine() if place is not None and question.metric in BY_MACHINE else {},
         apart=cost_apart(question),
     )
 
 
-def _stratum_rows(asked: RunStatistics, of: Panel, first: int, row_contrasts: Sequence[Contrast | None]) -> Iterator[_StratumRow]:
+def _stratum_rows(statistics: RunStatistics, of: Panel, first: int, row_contrasts: Sequence[Contrast | None]) -> Iterator[_StratumRow]:
     """Yield what each stratum shows that has runs enough to show anything; in the panel they stand from `first` on."""
-    for place, (stratum, shown) in enumerate(zip(asked.yardstick.strata, row_contrasts, strict=False)):
+    for place, (stratum, shown) in enumerate(zip(statistics.yardstick.strata, row_contrasts, strict=False)):
         if shown is not None:
-            material = bool(asked.material[place])
+            material = bool(statistics.material[place])
             yield _StratumRow(stratum, of, first + place, StratumContrast(stratum.name, stratum.narrows, shown, material, stratum.point))
 
 
@@ -286,7 +288,7 @@ def _whole_run(book: Book, metric: str) -> float:
 
 
 def _worst(
-    summaries: Sequence[StratumContrast], config: CompareConfig, strata: Mapping[str, Stratum], asked: RunStatistics
+    summaries: Sequence[StratumContrast], config: CompareConfig, strata: Mapping[str, Stratum], statistics: RunStatistics
 ) -> StratumContrast | None:
     """Return the stratum that differs most beyond doubt; all calls where none does.
 
@@ -304,7 +306,7 @@ def _worst(
 
     def is_blurred(summary: StratumContrast) -> bool:
         half = summary.contrast.half_width(config.confidence, count)
-        return half > math.log(BLURRED) or (not is_mean(summary.name) and _vagueness(strata[summary.name], asked) > math.log(BLURRED))
+        return half > math.log(BLURRED) or (not is_mean(summary.name) and _vagueness(strata[summary.name], statistics) > math.log(BLURRED))
 
     best = max(summaries, key=beyond)
     if beyond(best) <= 0 or not is_blurred(best):
@@ -313,22 +315,22 @@ def _worst(
     return max(clear, key=beyond, default=best)
 
 
-def _vagueness(stratum: Stratum, asked: RunStatistics) -> float:
+def _vagueness(stratum: Stratum, statistics: RunStatistics) -> float:
     """Return how far from each other the ends lie between which the calls of a stratum have their median (log scale), on the worse side."""
-    ratios = _log_ratios(asked.question, asked.yardstick.expected)
-    if ratios is None or _is_fine(asked.question):
+    ratios = _log_ratios(statistics.question, statistics.yardstick.expected)
+    if ratios is None or _is_fine(statistics.question):
         return 0.0
-    masks, tables = (stratum.base, stratum.head), asked.question.tables.sides
+    masks, tables = (stratum.base, stratum.head), statistics.question.tables.sides
     return max(vagueness(values[mask], table.point[mask]) for values, mask, table in zip(ratios, masks, tables, strict=True))
 
 
-def _typical_of(asked: RunStatistics, stratum: Stratum) -> Typical | None:
+def _typical_of(statistics: RunStatistics, stratum: Stratum) -> Typical | None:
     """Return a typical call of a stratum; of the mean of all calls, at one point or at all, what base's calls cost there on average."""
     if not is_mean(stratum.name):
-        return _typical(asked.question, stratum)
+        return _typical(statistics.question, stratum)
     if stratum.name == MEAN:
-        return Typical(asked.average, {}) if asked.average else None
-    return Typical(asked.dearest[1], {}) if asked.dearest else None
+        return Typical(statistics.average, {}) if statistics.average else None
+    return Typical(statistics.dearest[1], {}) if statistics.dearest else None
 
 
 def _typical(question: MetricQuestion, stratum: Stratum) -> Typical | None:

@@ -91,16 +91,16 @@ def _anomaly(tables: Tables, config: CompareConfig, kind: DetectorKind) -> Anoma
     return find(*tables, config, kind=kind)
 
 
-def concluded(judged: ScoredFunction, config: CompareConfig) -> Anomaly:
+def concluded(scored: ScoredFunction, config: CompareConfig) -> Anomaly:
     """Return what scored calls say of a function."""
-    tested = _tested(judged)
-    shares = [float(side.anomalous(judged.threshold).mean()) for side in judged.sides]
-    runs = [len(np.unique(side.table.run)) for side in judged.sides]
+    tested = _tested(scored)
+    shares = [float(side.anomalous(scored.threshold).mean()) for side in scored.sides]
+    runs = [len(np.unique(side.table.run)) for side in scored.sides]
     return Anomaly(
-        detector=judged.kind,
-        threshold=judged.threshold.value,
-        normal=judged.threshold.normal,
-        quantile=judged.threshold.quantile,
+        detector=scored.kind,
+        threshold=scored.threshold.value,
+        normal=scored.threshold.normal,
+        quantile=scored.threshold.quantile,
         anomalous_base=shares[0],
         anomalous_head=shares[1],
         runs_base=runs[0],
@@ -108,9 +108,9 @@ def concluded(judged: ScoredFunction, config: CompareConfig) -> Anomaly:
         p=tested.p,
         is_anomalous=tested.is_anomalous,
         open=tested.open,
-        votes=_votes(judged, config),
-        calls=_odd_calls(judged),
-        errors=tuple(run_errors for side in judged.sides for run_errors in _by_run(side, judged.threshold)),
+        votes=_votes(scored, config),
+        calls=_odd_calls(scored),
+        errors=tuple(run_errors for side in scored.sides for run_errors in _by_run(side, scored.threshold)),
     )
 
 
@@ -121,13 +121,13 @@ class _AnomalyTest:
     open: Claim | None = None
 
 
-def _tested(judged: ScoredFunction) -> _AnomalyTest:
+def _tested(scored: ScoredFunction) -> _AnomalyTest:
     """Test whether head's runs hold a larger share of anomalous calls than base's held-out runs, over all points and at each alone."""
-    groups = [_shares(side, judged.threshold) for side in judged.sides]
+    groups = [_shares(side, scored.threshold) for side in scored.sides]
     points = sorted(groups[0].keys() & groups[1].keys())
     pairs = [PointRuns(groups[0][point], groups[1][point]) for point in points]
     asked = [pairs] if len(pairs) < 2 else [pairs, *([pair] for pair in pairs)]
-    seen = [contrast for tested_pairs in asked if (contrast := _contrast(tested_pairs, judged)) is not None]
+    seen = [contrast for tested_pairs in asked if (contrast := _contrast(tested_pairs, scored)) is not None]
     enough = [contrast for contrast in seen if min(contrast.runs_base, contrast.runs_head) >= MIN_RUNS]
     if not enough:
         runs = [sum(len(getattr(pair, side).values) for pair in pairs) for side in Side]
@@ -153,13 +153,13 @@ def _by_point(table: SampleTable, values: Floats) -> dict[int, Group]:
     return {int(point): Group(values[points == point], runs[points == point]) for point in np.unique(points)}
 
 
-def _contrast(pairs: Sequence[PointRuns], judged: ScoredFunction) -> Contrast | None:
+def _contrast(pairs: Sequence[PointRuns], scored: ScoredFunction) -> Contrast | None:
     """Return the difference of shares over runs; its error is at least that of as many independent calls, which equal runs would hide."""
     seen = contrast(pairs)
     if seen is None:
         return None
-    calls = [len(side.errors) for side in judged.sides]
-    anomalous = sum(float(side.anomalous(judged.threshold).sum()) for side in judged.sides)
+    calls = [len(side.errors) for side in scored.sides]
+    anomalous = sum(float(side.anomalous(scored.threshold).sum()) for side in scored.sides)
     share = (anomalous + 0.5) / (sum(calls) + 1.0)
     return replace(seen, error=max(seen.error, math.sqrt(share * (1 - share) * (1 / calls[0] + 1 / calls[1]))))
 
@@ -169,21 +169,21 @@ def _stands(seen: Contrast) -> bool:
     return seen.effect >= POLICY.anomalous and _agree(seen)
 
 
-def _votes(judged: ScoredFunction, config: CompareConfig) -> tuple[Vote, ...]:
+def _votes(scored: ScoredFunction, config: CompareConfig) -> tuple[Vote, ...]:
     """Return the counters that anomalous calls of head vote for, each for the one that differs most, by falling share."""
-    head = judged.sides[1]
-    ballots = head.ballots[head.anomalous(judged.threshold)]
-    counts = np.bincount(ballots, minlength=len(judged.counters))
+    head = scored.sides[1]
+    ballots = head.ballots[head.anomalous(scored.threshold)]
+    counts = np.bincount(ballots, minlength=len(scored.counters))
     order = [int(place) for place in np.argsort(-counts, kind="stable")[:SHOWN_VOTES] if counts[place]]
-    return tuple(_vote(judged, place, float(counts[place] / len(ballots)), config) for place in order)
+    return tuple(_vote(scored, place, float(counts[place] / len(ballots)), config) for place in order)
 
 
-def _vote(judged: ScoredFunction, place: int, share: float, config: CompareConfig) -> Vote:
-    counter = judged.counters[place]
-    parts = [at for at, name in enumerate(judged.counters) if name in included(counter)]
+def _vote(scored: ScoredFunction, place: int, share: float, config: CompareConfig) -> Vote:
+    counter = scored.counters[place]
+    parts = [at for at, name in enumerate(scored.counters) if name in included(counter)]
     groups, means = [], []
-    for side in judged.sides:
-        usual = np.sum([_usual(judged.sides[0].residuals, side.residuals, at) for at in parts], axis=0)
+    for side in scored.sides:
+        usual = np.sum([_usual(scored.sides[0].residuals, side.residuals, at) for at in parts], axis=0)
         groups.append(_levels(side.table, side.table.metrics[counter], usual))
         means.append((float(usual.mean()), float(side.table.metrics[counter].mean())))
     seen = contrast([PointRuns(groups[0][point], groups[1][point]) for point in sorted(groups[0].keys() & groups[1].keys())])
@@ -210,9 +210,9 @@ def _usual(base: Residuals, calls: Residuals, place: int) -> Floats:
     return usual
 
 
-def _odd_calls(judged: ScoredFunction) -> tuple[OddCall, ...]:
+def _odd_calls(scored: ScoredFunction) -> tuple[OddCall, ...]:
     """Return the most anomalous calls of head, worst first."""
-    head = judged.sides[1]
+    head = scored.sides[1]
     table = head.table
     order = np.argsort(-head.errors, kind="stable")[:SHOWN_CALLS]
     return tuple(
@@ -223,10 +223,10 @@ def _odd_calls(judged: ScoredFunction) -> tuple[OddCall, ...]:
             call=int(table.call[row]),
             inputs={f.name: float(x) for f, x in zip(table.features, table.values[row], strict=True) if np.isfinite(x)},
             error=float(head.errors[row]),
-            counter=judged.counters[int(head.ballots[row])],
+            counter=scored.counters[int(head.ballots[row])],
         )
         for row in order.tolist()
-        if head.errors[row] > judged.threshold.value
+        if head.errors[row] > scored.threshold.value
     )
 
 

@@ -131,15 +131,15 @@ def _differs(common: Sequence[PointRuns]) -> bool:
     return seen is not None and seen.p <= APART
 
 
-def _logs(measured: _FunctionPaces) -> tuple[Floats, Floats]:
+def _logs(function_paces: _FunctionPaces) -> tuple[Floats, Floats]:
     """Return the pace of both sides' runs, (r, f) each, by the other functions; 0 for functions that do not keep it."""
-    paces = np.zeros_like(measured.off[0]), np.zeros_like(measured.off[1])
-    for column in np.flatnonzero(measured.known):
-        others = measured.tell[measured.tell != column]
+    paces = np.zeros_like(function_paces.off[0]), np.zeros_like(function_paces.off[1])
+    for column in np.flatnonzero(function_paces.known):
+        others = function_paces.tell[function_paces.tell != column]
         if len(others) < FEWEST:
             continue
-        pace = [_of_a_run(side, others) for side in measured.off]
-        own = [side[:, column] for side in measured.off]
+        pace = [_of_a_run(side, others) for side in function_paces.off]
+        own = [side[:, column] for side in function_paces.off]
         if _within([mine - its for mine, its in zip(own, pace, strict=True)]) < NARROWER * _within(own):
             for side, its in zip(paces, pace, strict=True):
                 side[:, column] = its

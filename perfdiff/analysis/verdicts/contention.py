@@ -24,36 +24,36 @@ def behind_waiting(cases: Iterable[Case]) -> dict[int, tuple[int, ...]]:
     return {function: suspects for function, suspects in waiting.items() if suspects}
 
 
-def keeping_others_waiting(judged: JointDecisions) -> dict[int, Reason]:
+def keeping_others_waiting(joint: JointDecisions) -> dict[int, Reason]:
     """Return the suspects because of whom unchanged functions wait, and that are not slower by anything else."""
-    slower = {case.info.id for case in judged.regressions}
+    slower = {case.info.id for case in joint.regressions}
     reasons: dict[int, Reason] = {}
-    for function, suspects in judged.waiting.items():
-        case = judged.cases[function]
+    for function, suspects in joint.waiting.items():
+        case = joint.cases[function]
         keeps = claim("keeps-others-waiting", name=case.info.name, waits=waits(case.contended))
         reasons = {suspect: Reason(keeps, case.contended) for suspect in suspects if suspect not in slower} | reasons
     return reasons
 
 
-def held_up(judged: JointDecisions) -> dict[int, Reason]:
+def held_up(joint: JointDecisions) -> dict[int, Reason]:
     """Return the unchanged functions that wait because of a suspect, and are not slower by anything else."""
-    slower, reasons = {case.info.id for case in judged.regressions}, {}
-    for function, suspects in judged.waiting.items():
+    slower, reasons = {case.info.id for case in joint.regressions}, {}
+    for function, suspects in joint.waiting.items():
         if function not in slower:
-            contended = judged.cases[function].contended
-            held = claim("waits-for-others", waits=waits(contended), names=judged.names(suspects))
+            contended = joint.cases[function].contended
+            held = claim("waits-for-others", waits=waits(contended), names=joint.names(suspects))
             reasons[function] = Reason(held, contended)
     return reasons
 
 
-def working_the_same(judged: JointDecisions) -> dict[int, Reason]:
+def working_the_same(joint: JointDecisions) -> dict[int, Reason]:
     """Return slower functions that depend on something that changed and, by counts, do the same work as before, while others do not.
 
     Unchanged functions below them that take longer at the same work wait: at a barrier, for threads whose own cost grew. And what they
     seem to take longer themselves can be the time of callees that are timed now and then only. Equal counts of lines acquit nobody, for
     a line may do more.
     """
-    slower = [case for case in judged.regressions if not judged.decisions[case.info.id].grown]
+    slower = [case for case in joint.regressions if not joint.decisions[case.info.id].grown]
     reasons = {}
     for case in slower:
         shown = _extra_cost(case)
@@ -64,9 +64,9 @@ def working_the_same(judged: JointDecisions) -> dict[int, Reason]:
             other.info.id for other in others if not is_laid_out_anew(other.info) and (works_more(other.counts) or _makes_calls(other))
         ]
         if workers and all(blame.kind is LinkKind.OWN for blame in shown) and not explained_alone(case, case.guilt):
-            reasons[case.info.id] = Reason(claim("works-the-same", names=judged.names(workers)))
-        elif others and all(blame.kind is LinkKind.ANCESTOR and _works_the_same(judged.cases[blame.at]) for blame in shown):
-            at, names = judged.names(dict.fromkeys(blame.at for blame in shown)), judged.names(other.info.id for other in others)
+            reasons[case.info.id] = Reason(claim("works-the-same", names=joint.names(workers)))
+        elif others and all(blame.kind is LinkKind.ANCESTOR and _works_the_same(joint.cases[blame.at]) for blame in shown):
+            at, names = joint.names(dict.fromkeys(blame.at for blame in shown)), joint.names(other.info.id for other in others)
             reasons[case.info.id] = Reason(claim("waits-for-threads", at=at, names=names))
     return reasons
 

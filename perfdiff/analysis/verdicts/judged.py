@@ -46,10 +46,10 @@ class JointRule:
     asks: str
     reasons: Callable[[JointDecisions], Mapping[int, Reason]]
 
-    def applied(self, judged: JointDecisions) -> JointDecisions:
+    def applied(self, joint: JointDecisions) -> JointDecisions:
         """Return the same functions with its decisions."""
-        decisions = dict(judged.decisions)
-        for function, reason in self.reasons(judged).items():
+        decisions = dict(joint.decisions)
+        for function, reason in self.reasons(joint).items():
             held = (*decisions[function].rules, FiredRule(self.name, self.asks))
             decisions[function] = Decision(self.verdict, reason.says, reason.grown, held)
-        return replace(judged, decisions=decisions)
+        return replace(joint, decisions=decisions)

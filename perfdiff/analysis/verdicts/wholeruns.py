@@ -269,9 +269,9 @@ def _of_machines(together: _PointJudgement, alone: Sequence[_PointJudgement]) ->
     return replace(together, standing=together.standing if standings == {together.standing} else PointStanding.NOT_SLOWER, ratio=wide)
 
 
-def _rank(judged: _PointJudgement) -> int:
+def _rank(judgement: _PointJudgement) -> int:
     """Order standings: what is slower decides, then what is open."""
-    return (PointStanding.FASTER, PointStanding.NOT_SLOWER, PointStanding.OPEN, PointStanding.SLOWER).index(judged.standing)
+    return (PointStanding.FASTER, PointStanding.NOT_SLOWER, PointStanding.OPEN, PointStanding.SLOWER).index(judgement.standing)
 
 
 def _cpu_of_both(plain: Sequence[Run], timed: Sequence[Run]) -> tuple[float, float]:
