@@ -18,7 +18,7 @@ from perfdiff.records.remote import place
 if TYPE_CHECKING:
     from perfdiff.outcome import Outcome
     from perfdiff.progress import Progress
-    from perfdiff.records.recorded import Recorded
+    from perfdiff.records.recorded import RecordedExperiment
 
 app = options.application()
 
@@ -104,7 +104,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         raise typer.Exit(consequences.exit_code(outcome, strict=strict))
 
 
-def _recorded(wished: Wished, room: Path, progress: Progress) -> Recorded:
+def _recorded(wished: Wished, room: Path, progress: Progress) -> RecordedExperiment:
     """Return what the folders or files hold of base and head."""
     if wished.says_so or fleet.is_fleet(wished.folders):
         return fleet.pooled(wished, room, progress)
@@ -127,7 +127,7 @@ def _recorded(wished: Wished, room: Path, progress: Progress) -> Recorded:
     return samples.load_pair(first, second)
 
 
-def compared(recorded: Recorded, overrides: Overrides, progress: Progress) -> Outcome:
+def compared(recorded: RecordedExperiment, overrides: Overrides, progress: Progress) -> Outcome:
     """Compare both sides of what was recorded, by the thresholds that hold where the user stands."""
     config = options.configured(Path.cwd(), overrides)
     from perfdiff.clustered import judges
