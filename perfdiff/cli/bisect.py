@@ -72,9 +72,9 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     strict: options.Strict = False,
     cluster: options.Cluster = None,
     *,
-    workloads: groups.Workload,
+    workloads: groups.WorkloadOptions,
     repeats: groups.Repeats,
-    project: groups.Project,
+    project: groups.ProjectOptions,
 ) -> None:
     """Bisect and exit with the code of what was found."""
     with exits.exceptions_become_codes(project.repository):

@@ -64,7 +64,7 @@ def explain(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             if revisions:
                 overrides = Overrides(file=config, build=build, command=command, parameters=options.parameters(param))
-                asked = requests.request(tuple(revisions), groups.Project(repository=repository, cache=cache), overrides, progress)
+                asked = requests.request(tuple(revisions), groups.ProjectOptions(repository=repository, cache=cache), overrides, progress)
                 outcome = acceptances.compared(asked, repository, overrides, progress)
             else:
                 outcome = requests.last(repository, folder, config, progress)

@@ -151,13 +151,13 @@ class Seeking:
 
 @dataclass(frozen=True, slots=True)
 class Handed:
-    """A build of another station; None where this one is to make it, and to say `Built` then."""
+    """A build of another station; None where this one is to make it, and to say `BuildReady` then."""
 
     parcel: Parcel | None
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class BuildReady:
     """In the midst of a request: the station has made a build, which nothing has used yet; it goes on with `GoOn`."""
 
     key: str
@@ -170,7 +170,7 @@ class GoOn:
 
 Opening = Commission | Series  # what a station hears first
 Request = Commission | Recipe | Order | Series | Record
-Question = Seeking | Built  # of a station that is at a request, which is then not answered yet
+Question = Seeking | BuildReady  # of a station that is at a request, which is then not answered yet
 Reply = Handed | GoOn
 Answer = Ready | Fitted | Finished | Delivery | Failure
 

@@ -103,7 +103,7 @@ class Traffic:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class ProbeCandidate:
     """A function worth a probe. The lower its `rank`, the earlier it is served.
 
     A `required` one may exceed the budget, by so much that it is folded or, unless it `may_fold`, by whatever it takes.
@@ -123,7 +123,7 @@ class Allotment:
     circles, or themselves. Where `marks`, calls of others may be marked.
     """
 
-    candidates: Mapping[int, Candidate]
+    candidates: Mapping[int, ProbeCandidate]
     calls: Mapping[int, Collection[int]]
     rings: Mapping[int, int]
     cpu_ns: Floats

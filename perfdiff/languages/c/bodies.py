@@ -5,7 +5,7 @@ from __future__ import annotations
 from clang.cindex import CursorKind
 
 from perfdiff.languages.c.cursors import ASSIGN, DEREFERENCE, FUNCTION, STOP, WRITING_UNARY, Cursor, native, subtree
-from perfdiff.languages.c.references import ALIAS_KEY, ReferenceKind, References
+from perfdiff.languages.c.references import ALIAS_KEY, ReferenceKind, ReferenceResolver
 from perfdiff.languages.closure import Links
 
 _COMPOUND_ASSIGNMENT = CursorKind.COMPOUND_ASSIGNMENT_OPERATOR.value
@@ -36,23 +36,23 @@ _TYPED = _VARIABLE | _CASTS | FUNCTION
 _METHOD = CursorKind.CXX_METHOD.value
 
 
-def traffic(nodes: list[tuple[Cursor, Cursor]], references: References) -> Links:
+def traffic(nodes: list[tuple[Cursor, Cursor]], references: ReferenceResolver) -> Links:
     """Return what the cursors below a function or initialiser touch. `nodes` come from `subtree(cursor, STOP)`."""
-    walk = _Walk(references)
+    walk = _BodyWalk(references)
     for cursor, parent in nodes:
         if walk.is_writing or cursor._kind_id in _TELLING:
             walk.visit(cursor, parent)
     return walk.found
 
 
-class _Walk:
+class _BodyWalk:
     """The state of one walk.
 
     `_written` holds the statements whose first child is a place that is written to, `_also_read` those where it is read as well, and
     `_members` the member accesses among them: `a.b = 1` writes to a, `a->b = 1` does not.
     """
 
-    def __init__(self, references: References) -> None:
+    def __init__(self, references: ReferenceResolver) -> None:
         self._references = references
         self._written: set[int | None] = set()
         self._also_read: set[int | None] = set()
@@ -160,6 +160,6 @@ class _Walk:
             self._mark(cursor, read=True)
 
 
-def walk(cursor: Cursor, references: References) -> Links:
+def walk(cursor: Cursor, references: ReferenceResolver) -> Links:
     """Return what lies below `cursor`, functions inside it left out."""
     return traffic(subtree(cursor, STOP), references)

@@ -22,7 +22,7 @@ from perfdiff.languages.c.cursors import TreeFiles
 from perfdiff.languages.c.declarations import Dependency
 from perfdiff.languages.c.obstacles import BY_MACRO
 from perfdiff.languages.c.shared_headers import SharedHeaders
-from perfdiff.languages.c.unit import Memory, UnitFacts, index_unit
+from perfdiff.languages.c.unit import IndexMemory, UnitFacts, index_unit
 from perfdiff.languages.c.unit_cache import UnitCache
 from perfdiff.languages.closure import closure
 from perfdiff.languages.digest import digest
@@ -154,7 +154,7 @@ def _batches(units: Sequence[front.Unit], count: int) -> list[list[front.Unit]]:
 
 def _index_batch(tree: Path, units: Sequence[front.Unit], depth: int, folder: Path) -> list[UnitFacts]:
     """Return the facts of some units; `folder`, which the caller removes, takes what they share on disk."""
-    memory = Memory(TreeFiles(tree))
+    memory = IndexMemory(TreeFiles(tree))
     headers = SharedHeaders(units, memory.files, folder)
     facts = []
     for unit in units:

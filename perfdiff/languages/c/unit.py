@@ -32,7 +32,7 @@ from perfdiff.languages.c.cursors import (
 from perfdiff.languages.c.declarations import Dependency, Macro, Macros, Types, describe_global
 from perfdiff.languages.c.features import FeaturePlanner
 from perfdiff.languages.c.obstacles import INHERITED, INITIALISER, first_statement, ifunc_resolvers, obstacle
-from perfdiff.languages.c.references import References, linkage_names, qualified_name, stable_spelling
+from perfdiff.languages.c.references import ReferenceResolver, linkage_names, qualified_name, stable_spelling
 from perfdiff.languages.closure import closure
 from perfdiff.languages.digest import digest
 from perfdiff.languages.protocol import FunctionDefinition, MacroBody
@@ -69,7 +69,7 @@ class UnitFacts:
 
 
 @dataclass(slots=True)
-class Memory:
+class IndexMemory:
     """What the units indexed so far have told, so that a header's functions, types and macros are read once and not once per unit."""
 
     files: TreeFiles
@@ -80,7 +80,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _UnindexedFunction:
     """A function on its way into the index."""
 
     cursor: Cursor
@@ -90,7 +90,7 @@ class _Found:
     end: int
 
 
-def index_unit(unit: front.Unit, parsed: Any, tree: Path, *, depth: int, memory: Memory) -> UnitFacts:
+def index_unit(unit: front.Unit, parsed: Any, tree: Path, *, depth: int, memory: IndexMemory) -> UnitFacts:
     """Return the facts of a translation unit that was parsed."""
     places = SourcePositions(memory.files, unit.directory)
     walk = _UnitWalk(parsed, places, depth, memory, is_cplusplus="c++" in unit.arguments)
@@ -104,7 +104,7 @@ def index_unit(unit: front.Unit, parsed: Any, tree: Path, *, depth: int, memory:
     return UnitFacts(file, functions, (*dependencies, *walk.globals()), overrides, files, problem, missing)
 
 
-def _reachable(keys: Iterator[str], memory: Memory) -> tuple[Dependency, ...]:
+def _reachable(keys: Iterator[str], memory: IndexMemory) -> tuple[Dependency, ...]:
     dependencies = memory.dependencies
     reached = closure(keys, lambda key: dependencies[key].uses if key in dependencies else ())
     return tuple(dependencies[key] for key in sorted(reached & dependencies.keys()))
@@ -113,9 +113,9 @@ def _reachable(keys: Iterator[str], memory: Memory) -> tuple[Dependency, ...]:
 class _UnitWalk:
     """One pass over the top level of a unit, then one over each function body."""
 
-    def __init__(self, parsed: Any, places: SourcePositions, depth: int, memory: Memory, *, is_cplusplus: bool) -> None:
+    def __init__(self, parsed: Any, places: SourcePositions, depth: int, memory: IndexMemory, *, is_cplusplus: bool) -> None:
         self._parsed, self._places, self._memory = parsed, places, memory
-        self._references = References(parsed, places)
+        self._references = ReferenceResolver(parsed, places)
         self._types = Types(parsed, places, self._references)
         self._macros = Macros(parsed, places, memory.macros)
         self._resolvers: dict[str, frozenset[str]] = {}
@@ -181,7 +181,7 @@ class _UnitWalk:
         key = self._references.function_key(cursor)
         place = (span[0].file, span[0].offset, key)
         if place not in self._memory.functions:
-            function = _Found(cursor, key, qualified_name(cursor, self._parsed), *span)
+            function = _UnindexedFunction(cursor, key, qualified_name(cursor, self._parsed), *span)
             definitions = tuple(self._definitions(function, None))
             self._memory.functions[place] = definitions
             for definition in definitions:
@@ -227,7 +227,7 @@ class _UnitWalk:
         is_usable = kind.is_const_qualified() and kind.get_canonical().kind.value in _INTEGRAL
         return INITIALISER if is_usable or "constinit" in head else None
 
-    def _named(self, cursors: list[Cursor], owner: str, name: str) -> list[_Found]:
+    def _named(self, cursors: list[Cursor], owner: str, name: str) -> list[_UnindexedFunction]:
         """Give the functions inside a function their keys: lambdas are numbered, methods of local classes keep their names."""
         named, ordinal = [], 0
         for cursor in cursors:
@@ -235,15 +235,15 @@ class _UnitWalk:
                 continue
             if cursor._kind_id == LAMBDA:
                 ordinal += 1
-                named.append(_Found(cursor, f"{owner}/lambda#{ordinal}", f"{name}::<lambda {ordinal}>", *span))
+                named.append(_UnindexedFunction(cursor, f"{owner}/lambda#{ordinal}", f"{name}::<lambda {ordinal}>", *span))
             else:
                 local = qualified_name(cursor, self._parsed)
                 key = f"{owner}/{local} {self._signature(cursor, b'')}"
                 self._references.name_function(cursor, key)
-                named.append(_Found(cursor, key, f"{name}::{local}", *span))
+                named.append(_UnindexedFunction(cursor, key, f"{name}::{local}", *span))
         return named
 
-    def _definitions(self, function: _Found, outer_obstacle: str | None) -> Iterator[FunctionDefinition]:
+    def _definitions(self, function: _UnindexedFunction, outer_obstacle: str | None) -> Iterator[FunctionDefinition]:
         """Yield the definition of a function, then those of the functions inside it; nothing where it has no body."""
         cursor, place = function.cursor, function.place
         nodes = subtree(cursor, STOP)
@@ -300,7 +300,7 @@ class _UnitWalk:
         )
         yield from nested
 
-    def _made(self, function: _Found, brace: int) -> MacroBody | None:
+    def _made(self, function: _UnindexedFunction, brace: int) -> MacroBody | None:
         """Return where a macro has the body of a function of C, whose `{` counts where the macro is used."""
         is_told_by_name = "::" not in function.name
         return self._macros.body(function.place.file, brace, function.name) if is_told_by_name and brace >= function.place.offset else None
@@ -318,7 +318,7 @@ class _UnitWalk:
                 return (span[0].offset, span[1]) if span is not None and span[0].file == file else (0, 0)
         return None
 
-    def _holes(self, inner: list[_Found]) -> list[tuple[int, int]]:
+    def _holes(self, inner: list[_UnindexedFunction]) -> list[tuple[int, int]]:
         holes = []
         for function in inner:
             braces = self._braces(subtree(function.cursor, STOP), function.place.file)

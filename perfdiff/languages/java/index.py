@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from perfdiff.languages.java.classes import Class, ClassFile, ClassReader, class_files
-from perfdiff.languages.java.functions import Functions
+from perfdiff.languages.java.functions import JavaFunctions
 from perfdiff.languages.java.hierarchy import Hierarchy
 from perfdiff.languages.java.jdks import Jdk
-from perfdiff.languages.java.joining import Candidate, join
+from perfdiff.languages.java.joining import CompiledClass, join
 from perfdiff.languages.java.linking import link
-from perfdiff.languages.java.sources import SourceFile, SourceReader
+from perfdiff.languages.java.sources import JavaFile, SourceReader
 from perfdiff.languages.protocol import Program
 from perfdiff.records.differences import Skipped
 
@@ -27,7 +27,7 @@ def index(tree: Path, jdk: Jdk, *, depth: int, cache: Path | None, helpers: Path
     declared = {name for source in sources for name in source.top_types}
     files = list(class_files(tree, declared))
     outcomes = ClassReader(jdk, cache, helpers).read(file.data for file in files)
-    candidates = [Candidate(file.place, outcome) for file, outcome in zip(files, outcomes, strict=True) if isinstance(outcome, Class)]
+    candidates = [CompiledClass(file.place, outcome) for file, outcome in zip(files, outcomes, strict=True) if isinstance(outcome, Class)]
     joined = join(candidates, sources)
     by_name: dict[str, Class] = {}
     for candidate in candidates:  # what compilers made up too: what it does is looked up
@@ -37,10 +37,10 @@ def index(tree: Path, jdk: Jdk, *, depth: int, cache: Path | None, helpers: Path
     broken = [(file.place, outcome) for file, outcome in zip(files, outcomes, strict=True) if isinstance(outcome, str)]
     broken += [(source.file, source.told.problem) for source in sources if source.told.problem is not None]
     problems = (*(Skipped(file.rpartition("/")[2], file, problem) for file, problem in broken), *_uncompiled(sources, files))
-    return link(Functions(joined, hierarchy, depth).all(), joined, hierarchy, problems)
+    return link(JavaFunctions(joined, hierarchy, depth).all(), joined, hierarchy, problems)
 
 
-def _uncompiled(sources: tuple[SourceFile, ...], files: list[ClassFile]) -> tuple[Skipped, ...]:
+def _uncompiled(sources: tuple[JavaFile, ...], files: list[ClassFile]) -> tuple[Skipped, ...]:
     """Tell of one source where nothing at all was compiled: a tree may have some that are no part of its build."""
     first = next((source for source in sources if source.top_types), None)
     if files or first is None:

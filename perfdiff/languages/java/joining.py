@@ -10,7 +10,7 @@ from itertools import takewhile
 
 from perfdiff.languages.java import types
 from perfdiff.languages.java.classes import STATIC, SYNTHETIC, Class, Method
-from perfdiff.languages.java.sources import SourceFile
+from perfdiff.languages.java.sources import JavaFile
 from perfdiff.languages.java.syntax import MemberText, Role, TypeText
 
 _NUMBER = re.compile(r"\$(\d+)")
@@ -27,7 +27,7 @@ class Joined:
 
     place: str
     one: Class
-    source: SourceFile
+    source: JavaFile
     type_index: int
     path: str = ""
     shown: str = ""
@@ -61,24 +61,24 @@ class Joined:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CompiledClass:
     """A class file that told something, and where it lies."""
 
     place: str
     one: Class
 
 
-def join(candidates: Iterable[Candidate], sources: Sequence[SourceFile]) -> tuple[Joined, ...]:
+def join(candidates: Iterable[CompiledClass], sources: Sequence[JavaFile]) -> tuple[Joined, ...]:
     """Return the classes that come from the sources; one that lies in several places is one, beside the nearest source.
 
     Where several sources declare a class of one name, each of those that has class files is returned.
     """
-    declaring: dict[str, list[SourceFile]] = defaultdict(list)
+    declaring: dict[str, list[JavaFile]] = defaultdict(list)
     for source in sources:
         for name in source.top_types:
             declaring[name].append(source)
     joined_classes: dict[tuple[str, str], Joined] = {}
-    by_name: dict[str, list[Candidate]] = defaultdict(list)
+    by_name: dict[str, list[CompiledClass]] = defaultdict(list)
     for candidate in candidates:
         by_name[candidate.one.name].append(candidate)
     # Outer classes first: what is inside of them is told by them.
@@ -105,7 +105,7 @@ def _shared(place: str, file: str) -> tuple[int, int]:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs)), -file.count("/")
 
 
-def _joined(candidate: Candidate, source: SourceFile, top: str, joined_classes: Mapping[tuple[str, str], Joined]) -> Joined | None:
+def _joined(candidate: CompiledClass, source: JavaFile, top: str, joined_classes: Mapping[tuple[str, str], Joined]) -> Joined | None:
     class_ = candidate.one
     index = source.top_types[top] if class_.name == top else _inner_type(class_, source, joined_classes)
     if index is None or class_.access & SYNTHETIC:
@@ -116,7 +116,7 @@ def _joined(candidate: Candidate, source: SourceFile, top: str, joined_classes: 
     return joined
 
 
-def _inner_type(class_: Class, source: SourceFile, joined_classes: Mapping[tuple[str, str], Joined]) -> int | None:
+def _inner_type(class_: Class, source: JavaFile, joined_classes: Mapping[tuple[str, str], Joined]) -> int | None:
     """Return the index of the type that a nested, local or anonymous class comes from."""
     nested = class_.nested
     if nested is None:
@@ -250,7 +250,7 @@ def _lambda_text(joined: Joined, body: Method, likely: Sequence[int]) -> int | N
     return min(there, key=rank, default=None)
 
 
-def captured(source: SourceFile, member: MemberText) -> tuple[str, ...]:
+def captured(source: JavaFile, member: MemberText) -> tuple[str, ...]:
     """Return the variables around a lambda that it names, in the order in which it does: as compilers hand them over."""
     members, own = source.told.members, {name for name, _ in member.parameters} | {*member.variables}
     around, outer = member.within, set[str]()

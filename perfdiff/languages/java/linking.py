@@ -21,7 +21,7 @@ from perfdiff.languages.java.declarations import (
     dependencies,
     overridden,
 )
-from perfdiff.languages.java.functions import Function, by_signature
+from perfdiff.languages.java.functions import JavaFunction, by_signature
 from perfdiff.languages.java.hierarchy import Hierarchy, Signature, is_virtual
 from perfdiff.languages.java.joining import Joined
 from perfdiff.languages.java.syntax import Role
@@ -36,21 +36,21 @@ _ASKS_CONSTANTS = re.compile(
 )
 
 
-def link(functions: Iterable[Function], classes: Iterable[Joined], hierarchy: Hierarchy, problems: tuple[Skipped, ...]) -> Program:
+def link(functions: Iterable[JavaFunction], classes: Iterable[Joined], hierarchy: Hierarchy, problems: tuple[Skipped, ...]) -> Program:
     """Return the program that functions and classes make."""
     functions = tuple(functions)
     joined: dict[str, Joined] = {}
     for class_ in classes:
         joined.setdefault(class_.one.name, class_)
-    linker = _Linker(functions, joined, hierarchy, dependencies(joined, hierarchy))
+    linker = _JavaLinker(functions, joined, hierarchy, dependencies(joined, hierarchy))
     definitions = {function.definition.key: linker.linked(function) for function in functions}
     declarations = {**linker.known.declarations, **{declaration.key: declaration for declaration in linker.overridden.values()}}
     return Program(dict(sorted(definitions.items())), dict(sorted(declarations.items())), problems)
 
 
-class _Linker:
+class _JavaLinker:
     def __init__(
-        self, functions: tuple[Function, ...], joined: Mapping[str, Joined], hierarchy: Hierarchy, dependencies: Dependencies
+        self, functions: tuple[JavaFunction, ...], joined: Mapping[str, Joined], hierarchy: Hierarchy, dependencies: Dependencies
     ) -> None:
         self._joined, self._hierarchy, self.known = joined, hierarchy, dependencies
         self._keys = by_signature(functions)
@@ -64,7 +64,7 @@ class _Linker:
         self._definitions = {function.definition.key: function.definition for function in functions}
         self.overridden: dict[str, Declaration] = {}
 
-    def linked(self, function: Function) -> FunctionDefinition:
+    def linked(self, function: JavaFunction) -> FunctionDefinition:
         """Return the definition of a function with all that it leads to."""
         code = function.method.code
         if code is None:
@@ -80,7 +80,7 @@ class _Linker:
             writes=frozenset(self._field_names(code.writes)),
         )
 
-    def _overrides(self, function: Function) -> Iterator[str]:
+    def _overrides(self, function: JavaFunction) -> Iterator[str]:
         method = function.method
         above = self._hierarchy.overridden(function.joined.one.name, method) if is_virtual(method) else None
         key = self._keys.get((above, method.name, method.descriptor)) if above is not None else None
@@ -150,7 +150,7 @@ class _Linker:
             if (home := self._hierarchy.field_owner(owner, name)) is not None:
                 yield home, name
 
-    def _uses(self, function: Function, code: Code) -> Iterator[str]:
+    def _uses(self, function: JavaFunction, code: Code) -> Iterator[str]:
         of = function.joined.one
         owners = {call.split(" ")[1] for call in code.calls}
         touched = {field.split("#")[0] for field in (*code.reads, *code.writes)}

@@ -13,16 +13,16 @@ from perfdiff.languages.java.syntax import Role
 
 
 @dataclass
-class Names:
+class MemberNames:
     """The names of what stands in one file, by the indices of its members: `path` for keys, `shown` for people."""
 
     paths: dict[int, tuple[str, str]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
 
 
-def name_all(classes: Iterable[Joined]) -> dict[str, Names]:
+def name_all(classes: Iterable[Joined]) -> dict[str, MemberNames]:
     """Give all classes their names; return by file those of their members. Classes come before those inside them."""
-    files: dict[str, Names] = defaultdict(Names)
+    files: dict[str, MemberNames] = defaultdict(MemberNames)
     by_type: dict[tuple[str, int], Joined] = {}
     for joined in sorted(classes, key=lambda class_: (class_.source.file, class_.type_index)):
         names = files[joined.source.file]
@@ -32,7 +32,7 @@ def name_all(classes: Iterable[Joined]) -> dict[str, Names]:
     return files
 
 
-def _name(joined: Joined, names: Names, by_type: dict[tuple[str, int], Joined]) -> None:
+def _name(joined: Joined, names: MemberNames, by_type: dict[tuple[str, int], Joined]) -> None:
     text = joined.text
     around = by_type.get((joined.source.file, text.owner))
     if text.within < 0:
@@ -47,7 +47,7 @@ def _name(joined: Joined, names: Names, by_type: dict[tuple[str, int], Joined]) 
     joined.path, joined.shown = path + label, shown + label
 
 
-def _name_members(joined: Joined, names: Names) -> None:
+def _name_members(joined: Joined, names: MemberNames) -> None:
     for (name, descriptor), index in joined.members.items():
         written = len(joined.source.told.members[index].parameters)
         names.paths[index] = named(joined, joined.one.by_signature[name, descriptor], written)

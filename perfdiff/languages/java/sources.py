@@ -17,7 +17,7 @@ _SUFFIX = ".java"
 
 
 @dataclass(frozen=True)
-class SourceFile:
+class JavaFile:
     """One Java file; `file` is relative to the tree."""
 
     file: str
@@ -55,11 +55,11 @@ class SourceReader:
     def __init__(self, cache: Path | None) -> None:
         self._kept = FactsCache(cache, SourceText, [Path(syntax.__file__), Path(decisions.__file__), Path(syntax_trees.__file__)])
 
-    def read(self, tree: Path) -> tuple[SourceFile, ...]:
+    def read(self, tree: Path) -> tuple[JavaFile, ...]:
         """Return the Java files of a tree, in order of their paths."""
         files = own_files(tree, lambda folder: folder.name in FOREIGN_FOLDERS)
         contents = {file: (tree / file).read_bytes() for file in files if file.endswith(_SUFFIX) and not OF_HARNESS.fullmatch(file)}
-        return tuple(SourceFile(file, data, self._told(data)) for file, data in contents.items())
+        return tuple(JavaFile(file, data, self._told(data)) for file, data in contents.items())
 
     def _told(self, data: bytes) -> SourceText:
         return self._kept.facts(data, partial(syntax.read, data))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from tree_sitter import Node
 
 from perfdiff.languages.php.expressions import CALLS, MEMBERS, NAMES, THIS, Expressions, constant_text
-from perfdiff.languages.php.facts import Member, References
+from perfdiff.languages.php.facts import Member, PhpReferences
 from perfdiff.languages.php.inclusions import written_path
 from perfdiff.languages.php.naming import BUILT_IN, CLASS, CONSTANT, FUNCTION, SUPERGLOBALS, Around
 from perfdiff.languages.php.syntax import CLASSES, CLOSURES, COMMENT, spine
@@ -42,7 +42,7 @@ _ITERATING = ("getIterator", "current", "key", "next", "rewind", "valid")
 
 
 @dataclass(frozen=True, slots=True)
-class Inner:
+class InnerDeclaration:
     """A function or class that begins in a stretch of code, with what it stands in and the types of variables that it sees."""
 
     node: Node
@@ -51,7 +51,7 @@ class Inner:
 
 
 @dataclass
-class Names:
+class PhpNames:
     """What a walk over one stretch of code found. `top` tells that its variables are everybody's."""
 
     around: Around
@@ -69,7 +69,7 @@ class Names:
     handed: set[str] = field(default_factory=set)
     included: set[str] = field(default_factory=set)
     imports: set[str] = field(default_factory=set)
-    inner: list[Inner] = field(default_factory=list)
+    inner: list[InnerDeclaration] = field(default_factory=list)
     defined: list[tuple[Node, Around]] = field(default_factory=list)  # calls of `define`
     paths: dict[str, None] = field(default_factory=dict)  # values that are read, as the sheet of probes has them
     iterated: set[str] = field(default_factory=set)
@@ -83,10 +83,10 @@ class Names:
         for node in nodes:
             self._visit(node)
 
-    def references(self, inner: Iterable[str] = ()) -> References:
+    def references(self, inner: Iterable[str] = ()) -> PhpReferences:
         """Return what was found as values."""
-        named = {field.name: frozenset(getattr(self, field.name)) for field in fields(References) if field.name != "inner"}
-        return References(**named, inner=frozenset(inner))
+        named = {field.name: frozenset(getattr(self, field.name)) for field in fields(PhpReferences) if field.name != "inner"}
+        return PhpReferences(**named, inner=frozenset(inner))
 
     def named_class(self, node: Node | None) -> str:
         """Return the full name of the class that a node names, and take note of it; "" where it names none."""
@@ -119,7 +119,7 @@ class Names:
         """Leave out what names nothing that runs."""
 
     def _inner(self, node: Node) -> None:
-        self.inner.append(Inner(node, self.around, dict(self.known.types) if node.type in CLOSURES else {}))
+        self.inner.append(InnerDeclaration(node, self.around, dict(self.known.types) if node.type in CLOSURES else {}))
         for part in node.children:
             if node.type in CLASSES and part.type == "arguments":
                 self._visit(part)
@@ -366,53 +366,53 @@ class Names:
             self.imports.add(imported.name)
 
 
-_VISITS: dict[str, Callable[[Names, Node], object]] = {
-    "attribute_list": Names._skip,
-    "namespace_use_declaration": Names._skip,
-    "declare_statement": Names._skip,
-    "text_interpolation": Names._skip,
-    "function_definition": Names._inner,
-    "method_declaration": Names._inner,
-    "property_hook": Names._inner,
-    **dict.fromkeys(CLOSURES, Names._inner),
-    **dict.fromkeys(CLASSES, Names._inner),
-    "function_call_expression": Names._function_call,
-    **dict.fromkeys(CALLS, Names._method_call),
-    "scoped_call_expression": Names._scoped_call,
-    **dict.fromkeys(MEMBERS, Names._touch),
-    "scoped_property_access_expression": Names._touch,
-    "subscript_expression": Names._touch,
-    "variable_name": Names._variable,
-    "class_constant_access_expression": Names._class_constant,
-    "object_creation_expression": Names._create,
-    "name": Names._name,
-    "qualified_name": Names._name,
-    "binary_expression": Names._binary,
-    "named_type": Names.type_named,
-    "catch_clause": Names._catch,
-    "assignment_expression": Names._assign,
-    "augmented_assignment_expression": Names._assign,
-    "reference_assignment_expression": Names._assign,
-    "update_expression": Names._update,
-    "unset_statement": Names._unset,
-    "foreach_statement": Names._foreach,
-    "global_declaration": Names._global,
-    "include_expression": Names._include,
-    "include_once_expression": Names._include,
-    "require_expression": Names._include,
-    "require_once_expression": Names._include,
-    "clone_expression": Names._clone,
-    "encapsed_string": Names._interpolated,
-    "heredoc": Names._interpolated,
-    "array_creation_expression": Names._array,
-    "argument": Names._argument,
-    "goto_statement": Names._skip,
-    "named_label_statement": Names._skip,
-    "simple_parameter": Names._parameter,
-    "variadic_parameter": Names._parameter,
-    "property_promotion_parameter": Names._parameter,
-    "base_clause": Names._class_words,
-    "class_interface_clause": Names._class_words,
+_VISITS: dict[str, Callable[[PhpNames, Node], object]] = {
+    "attribute_list": PhpNames._skip,
+    "namespace_use_declaration": PhpNames._skip,
+    "declare_statement": PhpNames._skip,
+    "text_interpolation": PhpNames._skip,
+    "function_definition": PhpNames._inner,
+    "method_declaration": PhpNames._inner,
+    "property_hook": PhpNames._inner,
+    **dict.fromkeys(CLOSURES, PhpNames._inner),
+    **dict.fromkeys(CLASSES, PhpNames._inner),
+    "function_call_expression": PhpNames._function_call,
+    **dict.fromkeys(CALLS, PhpNames._method_call),
+    "scoped_call_expression": PhpNames._scoped_call,
+    **dict.fromkeys(MEMBERS, PhpNames._touch),
+    "scoped_property_access_expression": PhpNames._touch,
+    "subscript_expression": PhpNames._touch,
+    "variable_name": PhpNames._variable,
+    "class_constant_access_expression": PhpNames._class_constant,
+    "object_creation_expression": PhpNames._create,
+    "name": PhpNames._name,
+    "qualified_name": PhpNames._name,
+    "binary_expression": PhpNames._binary,
+    "named_type": PhpNames.type_named,
+    "catch_clause": PhpNames._catch,
+    "assignment_expression": PhpNames._assign,
+    "augmented_assignment_expression": PhpNames._assign,
+    "reference_assignment_expression": PhpNames._assign,
+    "update_expression": PhpNames._update,
+    "unset_statement": PhpNames._unset,
+    "foreach_statement": PhpNames._foreach,
+    "global_declaration": PhpNames._global,
+    "include_expression": PhpNames._include,
+    "include_once_expression": PhpNames._include,
+    "require_expression": PhpNames._include,
+    "require_once_expression": PhpNames._include,
+    "clone_expression": PhpNames._clone,
+    "encapsed_string": PhpNames._interpolated,
+    "heredoc": PhpNames._interpolated,
+    "array_creation_expression": PhpNames._array,
+    "argument": PhpNames._argument,
+    "goto_statement": PhpNames._skip,
+    "named_label_statement": PhpNames._skip,
+    "simple_parameter": PhpNames._parameter,
+    "variadic_parameter": PhpNames._parameter,
+    "property_promotion_parameter": PhpNames._parameter,
+    "base_clause": PhpNames._class_words,
+    "class_interface_clause": PhpNames._class_words,
 }
 
 
