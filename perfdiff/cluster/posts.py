@@ -238,9 +238,9 @@ class Posts(Generic[T]):
         addresses = [worker.address for worker in able]
         answers = self.client.run(hosting.shelf, workers=addresses, on_error="return") if len(able) > 1 else {}
         # A scheduler passes on what it may have no name for, so shelves come as bytes; what else comes is an error.
-        said = {address: answers.get(address) for address in addresses}
         shelves = {
-            address: pickle.loads(shelf) if isinstance(shelf, bytes) else Shelf(None, frozenset()) for address, shelf in said.items()
+            address: pickle.loads(shelf) if isinstance(shelf := answers.get(address), bytes) else Shelf(None, frozenset())
+            for address in addresses
         }
         self._handing = Handing({worker.address: worker.name for worker in able})
         self._handing.begin(shelves)

@@ -178,13 +178,7 @@ Answer = Ready | Fitted | Finished | Delivery | Failure
 def numbering(subjects: Subjects) -> str:
     """Return a digest of the functions under their numbers, and of where each stands: probes for one machine then fit another."""
     places = [
-        (
-            id_,
-            *(
-                (function.name, function.file, function.start, function.body, function.end, function.made) if function else None
-                for function in (pair.base, pair.head)
-            ),
-        )
+        (id_, *((side.name, side.file, side.start, side.body, side.end, side.made) if side else None for side in (pair.base, pair.head)))
         for id_, pair in sorted(subjects.pairs.items())
     ]
     return hashlib.blake2b(repr(places).encode(), digest_size=16).hexdigest()

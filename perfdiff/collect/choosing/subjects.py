@@ -109,14 +109,12 @@ class Subjects:
         files = {definition.file for id_ in ran for definition in _sides(self.pairs[id_])}
         idle = [pair.shown for id_, pair in self.pairs.items() if pair.change.is_suspect and id_ in probeable and id_ not in ran]
         near = [
-            Skipped(function.name, function.file, "never called by any workload", kind=SkipKind.NEVER_CALLED)
-            for function in idle
-            if function.file in files
+            Skipped(shown.name, shown.file, "never called by any workload", kind=SkipKind.NEVER_CALLED)
+            for shown in idle
+            if shown.file in files
         ]
         reason = "no workload runs anything of its file"
-        far = (
-            Skipped(function.name, function.file, reason, True, SkipKind.FILE_NOT_RUN) for function in idle if function.file not in files
-        )
+        far = (Skipped(shown.name, shown.file, reason, True, SkipKind.FILE_NOT_RUN) for shown in idle if shown.file not in files)
         return (*near, *far)
 
     def unfinished(self, ids: Collection[int]) -> tuple[Skipped, ...]:

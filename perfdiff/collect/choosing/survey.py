@@ -238,9 +238,7 @@ def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditi
         )
         for function, overhead in folded.items()
     )
-    left_out = {
-        function: hosts(function) for function, priority in priorities.items() if priority is Priority.CALLER and function not in rates
-    }
+    left_out = {caller: hosts(caller) for caller, priority in priorities.items() if priority is Priority.CALLER and caller not in rates}
     return ProbeSelection(choices, tuple(folds), left_out)
 
 

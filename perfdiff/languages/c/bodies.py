@@ -42,7 +42,7 @@ def traffic(nodes: list[tuple[Cursor, Cursor]], references: ReferenceResolver) -
     for cursor, parent in nodes:
         if walk.is_writing or cursor._kind_id in _TELLING:
             walk.visit(cursor, parent)
-    return walk.found
+    return walk.links
 
 
 class _BodyWalk:
@@ -57,7 +57,7 @@ class _BodyWalk:
         self._written: set[int | None] = set()
         self._also_read: set[int | None] = set()
         self._members: set[int | None] = set()
-        self.found = Links()
+        self.links = Links()
 
     @property
     def is_writing(self) -> bool:
@@ -79,13 +79,13 @@ class _BodyWalk:
         elif kind in (_BINARY, _COMPOUND_ASSIGNMENT, _UNARY):
             self._operator(cursor, kind)
         elif kind in _VARIABLE:
-            self.found.uses.update(self._references.value_types(native.clang_getCursorType(cursor)))
+            self.links.uses.update(self._references.value_types(native.clang_getCursorType(cursor)))
         elif kind == _CALL:
             self._call(cursor)
         elif kind == _OVERLOADS:
-            self.found.calls.update(self._references.overloads(cursor).keys)
+            self.links.calls.update(self._references.overloads(cursor).keys)
         if kind == _SUBSCRIPT:
-            self.found.uses.update(self._references.value_types(native.clang_getCursorType(cursor)))
+            self.links.uses.update(self._references.value_types(native.clang_getCursorType(cursor)))
         if written and (kind in _TRANSPARENT or kind == _UNARY):
             self._mark(cursor, read=read)
 
@@ -100,17 +100,17 @@ class _BodyWalk:
         if kind is ReferenceKind.NOTHING:
             return
         if kind is ReferenceKind.FUNCTION:
-            self.found.calls.update(target.keys)
+            self.links.calls.update(target.keys)
             if cursor._kind_id == _MEMBER and self._changes_object(cursor):
                 self._mark(cursor, read=True)
             return
-        self.found.uses.update(target.keys)
+        self.links.uses.update(target.keys)
         if kind is ReferenceKind.TYPE:
             return
         if read:
-            self.found.reads.add(target.name)
+            self.links.reads.add(target.name)
         if written and kind is not ReferenceKind.CONSTANT:
-            self.found.writes.add(target.name)
+            self.links.writes.add(target.name)
             if cursor._kind_id == _MEMBER:
                 self._members.add(cursor.data[1])
                 self._mark(cursor, read=read)
@@ -125,9 +125,9 @@ class _BodyWalk:
             return
         if parent._kind_id in _TYPED and self._references.is_indirect(native.clang_getCursorType(parent)):
             # A pointer that is only passed on does not depend on the layout of what it points to.
-            self.found.uses.update(key for key in target.keys if key.startswith(ALIAS_KEY))
+            self.links.uses.update(key for key in target.keys if key.startswith(ALIAS_KEY))
         else:
-            self.found.uses.update(target.keys)
+            self.links.uses.update(target.keys)
 
     def _operator(self, cursor: Cursor, kind: int) -> None:
         references, operand_type = self._references, native.clang_getCursorType(cursor)
@@ -136,25 +136,25 @@ class _BodyWalk:
             if operator in WRITING_UNARY:
                 self._mark(cursor, read=True)
             elif operator == DEREFERENCE:
-                self.found.uses.update(references.value_types(operand_type))
+                self.links.uses.update(references.value_types(operand_type))
         elif kind == _COMPOUND_ASSIGNMENT:
             self._mark(cursor, read=True)
         elif native.clang_getCursorBinaryOperatorKind(cursor) == ASSIGN:
             self._mark(cursor, read=False)
             self._whole_object(operand_type)
-        self.found.uses.update(references.step_types(operand_type))
+        self.links.uses.update(references.step_types(operand_type))
 
     def _whole_object(self, kind: object) -> None:
         names = self._references.record_names(kind)
-        self.found.reads.update(names)
-        self.found.writes.update(names)
+        self.links.reads.update(names)
+        self.links.writes.update(names)
 
     def _call(self, cursor: Cursor) -> None:
         # Constructors and overloaded operators are named by the call alone.
         target = self._references.target(cursor)
         if target.kind is not ReferenceKind.FUNCTION:
             return
-        self.found.calls.update(target.keys)
+        self.links.calls.update(target.keys)
         callee = native.clang_getCursorReferenced(cursor)
         if callee._kind_id == _METHOD and not native.clang_CXXMethod_isConst(callee):
             self._mark(cursor, read=True)

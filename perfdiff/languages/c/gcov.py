@@ -117,9 +117,8 @@ def _function(functions: Sequence[Mapping[str, Any]], line: Mapping[str, Any], n
     gcov names it for instances of templates. Of other lines it names the last function that began before, which may have ended since.
     """
     around = [function for function in functions if function["start_line"] <= number <= function["end_line"]]
-    if any(function["name"] == line.get("function_name") for function in around) and len(
-        {function["start_line"] for function in around}
-    ) < len(around):
+    starts = {function["start_line"] for function in around}
+    if len(starts) < len(around) and any(function["name"] == line.get("function_name") for function in around):
         return str(line["function_name"])
     innermost = max(around, key=lambda function: (function["start_line"], -function["end_line"]), default=None)
     return None if innermost is None else str(innermost["name"])

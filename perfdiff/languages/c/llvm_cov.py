@@ -126,11 +126,7 @@ def _lines(regions: Sequence[Sequence[int]], code: Sequence[str]) -> Iterator[tu
 
     Regions are `[line, column, line, column, count, file, expanded file, kind]`. What macros hold is left to the line that they stand in.
     """
-    own = [
-        _Region((region[0], region[1]), (region[2], region[3]), i)
-        for i, region in enumerate(regions)
-        if region[5] == 0 and region[7] in _KINDS
-    ]
+    own = [_Region((raw[0], raw[1]), (raw[2], raw[3]), i) for i, raw in enumerate(regions) if raw[5] == 0 and raw[7] in _KINDS]
     gaps = {region.index for region in own if regions[region.index][7] == _GAP}
     if not own:
         return

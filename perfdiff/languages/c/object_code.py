@@ -299,10 +299,8 @@ class _Parts:
             place = self._place(symbol.section, symbol.value, owner, loose=loose)
             return _Reading(f"{place.says}{relocation.addend:+}", place.references)
         aims = self._aims(section, relocation) if section.is_code else self._data_aims(section, relocation, origin)
-        found_all = [self._place(symbol.section, symbol.value + aim, owner, loose=loose) for aim in aims]
-        return _Reading(
-            " or ".join(reading.says for reading in found_all), frozenset().union(*(reading.references for reading in found_all))
-        )
+        readings = [self._place(symbol.section, symbol.value + aim, owner, loose=loose) for aim in aims]
+        return _Reading(" or ".join(reading.says for reading in readings), frozenset().union(*(reading.references for reading in readings)))
 
     def _place(self, index: int, place: int, owner: str, *, loose: bool) -> _Reading:
         """Read what lies at a place of a section; a `loose` reference may mean a place some way behind."""
@@ -358,9 +356,8 @@ class _Parts:
             return None
         end = place
         for relocation in words:
-            if relocation.offset != end or not self._is_into_code(
-                relocation
-            ):  # that of a case which cannot be may lead behind the function
+            # That of a case which cannot be may lead behind the function.
+            if relocation.offset != end or not self._is_into_code(relocation):
                 break
             end += _SHORT if relocation.kind in _SHORT_WORDS else _LONG
         return end

@@ -243,48 +243,44 @@ class _UnitWalk:
                 named.append(_UnindexedFunction(cursor, key, f"{name}::{local}", *span))
         return named
 
-    def _definitions(self, function: _UnindexedFunction, outer_obstacle: str | None) -> Iterator[FunctionDefinition]:
+    def _definitions(self, outer: _UnindexedFunction, outer_obstacle: str | None) -> Iterator[FunctionDefinition]:
         """Yield the definition of a function, then those of the functions inside it; nothing where it has no body."""
-        cursor, place = function.cursor, function.place
+        cursor, place = outer.cursor, outer.place
         nodes = subtree(cursor, STOP)
         braces = self._braces(nodes, place.file)
         if braces is None or bound(cursor, self._parsed).is_default_method():
             return
-        inner = self._named([node for node, _ in nodes if node._kind_id in STOP], function.key, function.name)
+        inner = self._named([node for node, _ in nodes if node._kind_id in STOP], outer.key, outer.name)
         references, body = traffic(nodes, self._references), body_among(nodes, cursor)
         source = self._places.source(place.file)
         written_out = (
-            place.offset <= braces[0] < braces[1] <= function.end and source[braces[0]] == b"{"[0] and source[braces[1] - 1] == b"}"[0]
+            place.offset <= braces[0] < braces[1] <= outer.end and source[braces[0]] == b"{"[0] and source[braces[1] - 1] == b"}"[0]
         )
         holes = self._holes(inner) if written_out else []
-        macro_body = None if written_out else self._made(function, braces[0])
-        text = lexer.tokens(lexer.without(source, place.offset, function.end, holes))
-        macros = self._macros.within(place.file, place.offset, function.end, holes)
+        macro = None if written_out else self._made(outer, braces[0])
+        text = lexer.tokens(lexer.without(source, place.offset, outer.end, holes))
+        macros = self._macros.within(place.file, place.offset, outer.end, holes)
         reason = (
             outer_obstacle
             or obstacle(
                 self._head(place, braces[0]),
                 self._macros.words(macros).union(text),
-                has_place=written_out or macro_body is not None,
-                name=function.name,
+                has_place=written_out or macro is not None,
+                name=outer.name,
                 resolvers=self._ifunc_resolvers(place.file),
             )
-            or (
-                first_statement(source, braces[0] + 1)
-                if macro_body is None
-                else first_statement(self._places.source(macro_body.file), macro_body.offset)
-            )
+            or (first_statement(source, braces[0] + 1) if macro is None else first_statement(self._places.source(macro.file), macro.offset))
         )
         nested = [definition for function in inner for definition in self._definitions(function, reason if reason in INHERITED else None)]
         yield FunctionDefinition(
-            key=function.key,
-            name=function.name,
-            names=(function.name,),
+            key=outer.key,
+            name=outer.name,
+            names=(outer.name,),
             file=place.file,
             line=place.line,
             start=place.offset,
             body=braces[0] + 1,
-            end=function.end,
+            end=outer.end,
             text="",
             signature=self._signature(cursor, source[place.offset : braces[0]]),
             tokens=digest(text),
@@ -296,7 +292,7 @@ class _UnitWalk:
             branches=plan_branches(bound(cursor, self._parsed), body, source) if reason is None and written_out and body else (),
             obstacle=reason,
             linkage=linkage_names(cursor, self._parsed),
-            made=macro_body,
+            made=macro,
         )
         yield from nested
 

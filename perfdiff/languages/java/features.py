@@ -94,9 +94,8 @@ def _plans(inputs: MethodInputs, depth: int) -> Iterator[FeaturePlan]:
     this = _Value("this", "this", f"L{inputs.of.name};", "", Origin.DERIVED)
     if not inputs.method.is_static and inputs.method.name != "<init>":
         yield from _types(this, inputs)
-    for value in sorted(
-        _fields(inputs, {parameter.path: parameter.name for parameter in parameters}), key=lambda value: _distance(value.path)
-    ):
+    names = {parameter.path: parameter.name for parameter in parameters}
+    for value in sorted(_fields(inputs, names), key=lambda value: _distance(value.path)):
         if _distance(value.path) <= depth:
             yield from _plain(value, inputs.hierarchy)
             yield from _derived(value, inputs, is_parameter=False)

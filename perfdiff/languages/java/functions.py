@@ -60,9 +60,9 @@ class JavaFunctions:
         """Yield the functions of all classes."""
         seen: set[str] = set()
         for joined in self._classes:
-            is_namesake = joined.one.name in seen
-            seen.add(joined.one.name)
-            for method in joined.one.methods:
+            is_namesake = joined.compiled.name in seen
+            seen.add(joined.compiled.name)
+            for method in joined.compiled.methods:
                 if (function := self._function(joined, method, is_namesake=is_namesake)) is not None:
                     yield function
 
@@ -75,7 +75,7 @@ class JavaFunctions:
         parameters = parameter_names(joined, method, text.first)
         file, line = joined.source.file, text.first.line
         full = naming.in_full(joined, method, len(types.parameters(method.descriptor)))
-        binary = types.dotted(joined.one.name).join(("", full.removeprefix(joined.shown)))
+        binary = types.dotted(joined.compiled.name).join(("", full.removeprefix(joined.shown)))
         definition = FunctionDefinition(
             key=key,
             name=shown,
@@ -87,13 +87,13 @@ class JavaFunctions:
             end=text.end,
             text=joined.source.text(text.start, text.end),
             signature=f"({', '.join(' '.join(filter(None, (kind, name))) for name, kind in text.first.parameters)})",
-            tokens=normal.fingerprint(method, joined.one, self._known) if method.code is not None else "",
+            tokens=normal.fingerprint(method, joined.compiled, self._known) if method.code is not None else "",
             features=()
             if is_namesake
-            else features.plan(features.MethodInputs(joined.one, method, parameters, self._hierarchy), self._depth),
+            else features.plan(features.MethodInputs(joined.compiled, method, parameters, self._hierarchy), self._depth),
             branches=() if is_namesake else _branches(joined, method, text),
             obstacle=_obstacle(method, is_namesake=is_namesake),
-            linkage=(f"{joined.one.name} {method.name} {method.descriptor}",),
+            linkage=(f"{joined.compiled.name} {method.name} {method.descriptor}",),
             language=LANGUAGE,
             above=line - text.first.first_line,
             no_code=_no_code(joined, text),
@@ -113,7 +113,7 @@ class JavaFunctions:
 
 def _text(joined: Joined, method: Method) -> _FunctionText | None:
     """Return what a method was compiled from; None of one that compilers made up."""
-    members = joined.source.told.members
+    members = joined.source.syntax.members
     index = joined.members.get((method.name, method.descriptor), joined.lambdas.get((method.name, method.descriptor)))
     if index is not None:
         member = members[index]
@@ -124,7 +124,7 @@ def _text(joined: Joined, method: Method) -> _FunctionText | None:
         return None
     parts = [(i, member) for i, member in joined.own_members() if _is_initialiser(member, is_static=method.name == "<clinit>")]
     if method.name == "<clinit>":
-        constants = {field.name for field in joined.one.fields if field.constant is not None}
+        constants = {field.name for field in joined.compiled.fields if field.constant is not None}
         parts = [(i, member) for i, member in parts if member.name not in constants]
     if not parts:
         return None
@@ -136,7 +136,7 @@ def _branches(joined: Joined, method: Method, text: _FunctionText) -> tuple[Bran
     """Return the conditions that can be watched; of fields' initialisers, which each constructor has, none."""
     if method.code is None or text.first.role is Role.FIELD:
         return ()
-    conditions = (decision for index in text.members for decision in joined.source.told.members[index].decides)
+    conditions = (decision for index in text.members for decision in joined.source.syntax.members[index].decides)
     return branches.plan_branches(joined.source.data, conditions, method.code)
 
 
@@ -151,7 +151,7 @@ def parameter_names(joined: Joined, method: Method, member: MemberText) -> tuple
     given = types.parameters(method.descriptor)
     written = [name for name, _ in member.parameters]
     if member.role is Role.COMPACT:
-        written = [name for name, _ in joined.one.components or ()]
+        written = [name for name, _ in joined.compiled.components or ()]
     names = [""] * len(given)
     if method.code is not None:
         by_slot, slot = dict(method.code.locals), 0 if method.is_static else 1
@@ -179,7 +179,7 @@ def _obstacle(method: Method, *, is_namesake: bool) -> str | None:
 
 def _no_code(joined: Joined, text: _FunctionText) -> tuple[Stretch, ...]:
     """Return the lines that are comments, other functions, or between the parts of an initialiser."""
-    source = joined.source.told
+    source = joined.source.syntax
     first, last = text.first.first_line, text.last_line
     own, lines = set[int](), set(joined.source.remarks.intersection(range(first, last + 1)))
     for index in text.members:
@@ -191,7 +191,7 @@ def _no_code(joined: Joined, text: _FunctionText) -> tuple[Stretch, ...]:
 
 def _inside(joined: Joined, around: MemberText, index: int) -> Iterable[int]:
     """Yield the lines of functions that stand in another one and share them with no code of that."""
-    members, data = joined.source.told.members, joined.source.data
+    members, data = joined.source.syntax.members, joined.source.data
     for member in members[index + 1 :]:
         if member.start >= around.end:
             return
@@ -211,5 +211,5 @@ def by_signature(functions: Iterable[JavaFunction]) -> Mapping[tuple[str, str, s
     """Return the keys of functions by class, name and descriptor; of namesakes the first."""
     keys: dict[tuple[str, str, str], str] = {}
     for function in functions:
-        keys.setdefault((function.joined.one.name, function.method.name, function.method.descriptor), function.definition.key)
+        keys.setdefault((function.joined.compiled.name, function.method.name, function.method.descriptor), function.definition.key)
     return keys

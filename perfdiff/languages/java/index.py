@@ -8,7 +8,7 @@ from perfdiff.languages.java.classes import Class, ClassFile, ClassReader, class
 from perfdiff.languages.java.functions import JavaFunctions
 from perfdiff.languages.java.hierarchy import Hierarchy
 from perfdiff.languages.java.jdks import Jdk
-from perfdiff.languages.java.joining import CompiledClass, join
+from perfdiff.languages.java.joining import PlacedClass, join
 from perfdiff.languages.java.linking import link
 from perfdiff.languages.java.sources import JavaFile, SourceReader
 from perfdiff.languages.protocol import Program
@@ -27,15 +27,15 @@ def index(tree: Path, jdk: Jdk, *, depth: int, cache: Path | None, helpers: Path
     declared = {name for source in sources for name in source.top_types}
     files = list(class_files(tree, declared))
     outcomes = ClassReader(jdk, cache, helpers).read(file.data for file in files)
-    candidates = [CompiledClass(file.place, outcome) for file, outcome in zip(files, outcomes, strict=True) if isinstance(outcome, Class)]
+    candidates = [PlacedClass(file.place, outcome) for file, outcome in zip(files, outcomes, strict=True) if isinstance(outcome, Class)]
     joined = join(candidates, sources)
     by_name: dict[str, Class] = {}
     for candidate in candidates:  # what compilers made up too: what it does is looked up
-        by_name.setdefault(candidate.one.name, candidate.one)
-    by_name |= {joined_class.one.name: joined_class.one for joined_class in reversed(joined)}
+        by_name.setdefault(candidate.compiled.name, candidate.compiled)
+    by_name |= {joined_class.compiled.name: joined_class.compiled for joined_class in reversed(joined)}
     hierarchy = Hierarchy(by_name)
     broken = [(file.place, outcome) for file, outcome in zip(files, outcomes, strict=True) if isinstance(outcome, str)]
-    broken += [(source.file, source.told.problem) for source in sources if source.told.problem is not None]
+    broken += [(source.file, source.syntax.problem) for source in sources if source.syntax.problem is not None]
     problems = (*(Skipped(file.rpartition("/")[2], file, problem) for file, problem in broken), *_uncompiled(sources, files))
     return link(JavaFunctions(joined, hierarchy, depth).all(), joined, hierarchy, problems)
 

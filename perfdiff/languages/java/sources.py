@@ -22,18 +22,18 @@ class JavaFile:
 
     file: str
     data: bytes
-    told: SourceText
+    syntax: SourceText
 
     @property
     def top_types(self) -> dict[str, int]:
         """Return the indices of the types that are in no other one, by their internal names."""
-        folder = f"{self.told.package.replace('.', '/')}/" if self.told.package else ""
-        return {f"{folder}{type_.name}": index for index, type_ in enumerate(self.told.types) if type_.owner < 0 and type_.name}
+        folder = f"{self.syntax.package.replace('.', '/')}/" if self.syntax.package else ""
+        return {f"{folder}{type_.name}": index for index, type_ in enumerate(self.syntax.types) if type_.owner < 0 and type_.name}
 
     @cached_property
     def remarks(self) -> frozenset[int]:
         """Return the lines that hold comments alone."""
-        return frozenset(line for first, last in self.told.remarks for line in range(first, last + 1))
+        return frozenset(line for first, last in self.syntax.remarks for line in range(first, last + 1))
 
     @cached_property
     def encoding(self) -> str:

@@ -73,9 +73,8 @@ def parameters(function: Node) -> Iterator[Parameter]:
         if kind is not None and kind.type == "optional_type":
             words.add("null")
         simple = {word.lower() if word.lower() in BUILT_IN else word.rpartition("\\")[2] for word in words}
-        yield Parameter(
-            text_of(named), frozenset(simple), declared.child_by_field_name("default_value"), declared.type == "variadic_parameter"
-        )
+        default = declared.child_by_field_name("default_value")
+        yield Parameter(text_of(named), frozenset(simple), default, declared.type == "variadic_parameter")
 
 
 def plan_features(inputs: PhpInputs, depth: int) -> tuple[FeaturePlan, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 
 from tree_sitter import Node
@@ -288,15 +288,12 @@ def _signature(node: Node) -> str:
     return text if len(text) <= _MOST_HEAD else f"{text[:_MOST_HEAD]}…"
 
 
-def _without_namesakes(facts: Iterable[PhpFunctionFacts]) -> Iterator[PhpFunctionFacts]:
+def _without_namesakes(functions: Sequence[PhpFunctionFacts]) -> Iterator[PhpFunctionFacts]:
     """Yield the facts, those with an obstacle that the engine cannot tell from another function."""
-    functions = list(facts)
-    counts = Counter(_place(function) for function in functions)
-    for function in functions:
-        shared = counts[_place(function)] > 1 and function.definition.obstacle is None
-        yield (
-            replace(function, definition=replace(function.definition, obstacle=SAME_LINE, features=(), branches=())) if shared else function
-        )
+    counts = Counter(map(_place, functions))
+    for facts in functions:
+        shared = counts[_place(facts)] > 1 and facts.definition.obstacle is None
+        yield replace(facts, definition=replace(facts.definition, obstacle=SAME_LINE, features=(), branches=())) if shared else facts
 
 
 def _place(function: PhpFunctionFacts) -> tuple[str, str]:

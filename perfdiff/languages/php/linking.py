@@ -42,9 +42,7 @@ def _distinct(files: list[FileFacts]) -> list[FileFacts]:
         return files
     distinct = []
     for file in files:
-        keys = {
-            key: f"php:{file.file}::{key.removeprefix('php:')}" for function in file.functions if (key := function.definition.key) in shared
-        }
+        keys = {key: f"php:{file.file}::{key.removeprefix('php:')}" for facts in file.functions if (key := facts.definition.key) in shared}
         distinct.append(replace(file, functions=tuple(_rekeyed(function, keys) for function in file.functions)) if keys else file)
     return distinct
 
@@ -63,9 +61,7 @@ class _PhpLinker:
             (function for file in files for function in file.functions),
             (value for file in files for value in file.values),
         )
-        self._mains = {
-            function.definition.file: function.definition.key for file in files for function in file.functions if function.name == MAIN
-        }
+        self._mains = {facts.definition.file: facts.definition.key for file in files for facts in file.functions if facts.name == MAIN}
         self._ends: dict[str, list[str]] = defaultdict(list)
         for name in self._mains:
             self._ends[posixpath.basename(name)].append(name)

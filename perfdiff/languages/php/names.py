@@ -55,7 +55,7 @@ class PhpNames:
     """What a walk over one stretch of code found. `top` tells that its variables are everybody's."""
 
     around: Around
-    known: Expressions  # the types of its variables
+    expressions: Expressions  # the types of its variables
     top: bool = False
     functions: set[str] = field(default_factory=set)
     methods: set[Member] = field(default_factory=set)
@@ -119,7 +119,7 @@ class PhpNames:
         """Leave out what names nothing that runs."""
 
     def _inner(self, node: Node) -> None:
-        self.inner.append(InnerDeclaration(node, self.around, dict(self.known.types) if node.type in CLOSURES else {}))
+        self.inner.append(InnerDeclaration(node, self.around, dict(self.expressions.types) if node.type in CLOSURES else {}))
         for part in node.children:
             if node.type in CLASSES and part.type == "arguments":
                 self._visit(part)
@@ -134,14 +134,14 @@ class PhpNames:
             self._built_in(name.lstrip("\\").lower(), node, arguments)
         elif function is not None:
             self._visit(function)
-            self.methods.add((self.known.type_of(function), "__invoke"))
+            self.methods.add((self.expressions.type_of(function), "__invoke"))
         self._call_arguments(node)
 
     def _built_in(self, name: str, node: Node, arguments: list[Node]) -> None:
         self.methods.update(("", method) for method in _BUILT_IN_CALLS.get(name, ()))
         if name == "define":
             self.defined.append((node, self.around))
-        paths = [path for argument in arguments if (path := self.known.path_of(argument)) is not None]
+        paths = [path for argument in arguments if (path := self.expressions.path_of(argument)) is not None]
         if name in _COUNTING:
             self.counted.update(paths[:1])
         if name in _WALKING:
@@ -162,10 +162,10 @@ class PhpNames:
         target, name = node.child_by_field_name("object"), node.child_by_field_name("name")
         assert target is not None, "a method is called on something"
         self._visit(target)
-        if (path := self.known.path_of(target)) is not None:
+        if (path := self.expressions.path_of(target)) is not None:
             self.asked.add(path)
         if name is not None and name.type == "name":
-            self.methods.add((self.known.type_of(target), text_of(name)))
+            self.methods.add((self.expressions.type_of(target), text_of(name)))
         elif name is not None:
             self._visit(name)
         self._call_arguments(node)
@@ -184,7 +184,7 @@ class PhpNames:
         if scope is None or scope.type in (*NAMES, "relative_scope"):
             return self.named_class(scope)
         self._visit(scope)
-        return self.known.type_of(scope)
+        return self.expressions.type_of(scope)
 
     def _touch(self, node: Node, *, writes: bool = False) -> None:
         """Take note of a value that is read or written."""
@@ -194,8 +194,8 @@ class PhpNames:
             assert target is not None, "a property is some object's"
             self._visit(target)
             if name is not None and name.type == "name":
-                (self.writes if writes else self.reads).add((self.known.type_of(target), text_of(name)))
-                self.methods.add((self.known.type_of(target), "__set" if writes else "__get"))
+                (self.writes if writes else self.reads).add((self.expressions.type_of(target), text_of(name)))
+                self.methods.add((self.expressions.type_of(target), "__set" if writes else "__get"))
                 self._path(node)
             elif name is not None:
                 self._visit(name)
@@ -208,7 +208,7 @@ class PhpNames:
             target, *keys = node.named_children
             self._touch(target, writes=writes)
             self.read(keys)
-            self.methods.add((self.known.type_of(target), "offsetSet" if writes else "offsetGet"))
+            self.methods.add((self.expressions.type_of(target), "offsetSet" if writes else "offsetGet"))
             self._path(node)
             if text_of(target) == "$GLOBALS" and keys and (key := constant_text(keys[0])) is not None:
                 (self.writes_globals if writes else self.reads_globals).add(f"${key}")
@@ -228,7 +228,7 @@ class PhpNames:
             (self.writes_globals if writes else self.reads_globals).add(name)
 
     def _path(self, node: Node) -> None:
-        if (path := self.known.path_of(node)) is not None:
+        if (path := self.expressions.path_of(node)) is not None:
             self.paths[path] = None
 
     def _class_constant(self, node: Node) -> None:
@@ -265,7 +265,7 @@ class PhpNames:
         if left is not None:
             self._visit(left)
         if operator == "instanceof" and right is not None and left is not None:
-            if (path := self.known.path_of(left)) is not None:
+            if (path := self.expressions.path_of(left)) is not None:
                 self.asked.add(path)
             if right.type in NAMES:
                 self.named_class(right)
@@ -280,7 +280,7 @@ class PhpNames:
         if kind is not None:
             classes = [self.named_class(type_node) for type_node in _types(kind)]
             if name is not None and len(classes) == 1:
-                self.known.types[text_of(name)] = classes[0]
+                self.expressions.types[text_of(name)] = classes[0]
         body = node.child_by_field_name("body")
         if body is not None:
             self._visit(body)
@@ -295,8 +295,8 @@ class PhpNames:
             self._touch(left, writes=False)
         self._touch(left, writes=True)
         if left.type == "variable_name" and right is not None:
-            name, assigned = text_of(left), self.known.type_of(right)
-            self.known.types[name] = assigned if self.known.types.get(name, assigned) == assigned else ""
+            name, assigned = text_of(left), self.expressions.type_of(right)
+            self.expressions.types[name] = assigned if self.expressions.types.get(name, assigned) == assigned else ""
 
     def _update(self, node: Node) -> None:
         for operand in node.named_children:
@@ -310,9 +310,9 @@ class PhpNames:
     def _foreach(self, node: Node) -> None:
         source, target, *rest = [part for part in node.named_children if part.type != COMMENT]
         self._visit(source)
-        if (path := self.known.path_of(source)) is not None:
+        if (path := self.expressions.path_of(source)) is not None:
             self.iterated.add(path)
-        self.methods.update((self.known.type_of(source), name) for name in _ITERATING)
+        self.methods.update((self.expressions.type_of(source), name) for name in _ITERATING)
         self._touch(target, writes=True)
         self.read(rest)
 
@@ -326,7 +326,7 @@ class PhpNames:
         self.read(node.named_children)
 
     def _clone(self, node: Node) -> None:
-        self.methods.update((self.known.type_of(cloned), "__clone") for cloned in node.named_children[:1])
+        self.methods.update((self.expressions.type_of(cloned), "__clone") for cloned in node.named_children[:1])
         self.read(node.named_children)
 
     def _interpolated(self, node: Node) -> None:
@@ -340,7 +340,7 @@ class PhpNames:
             owner, name = elements[0][0], constant_text(elements[1][0])
             if name is not None and _WORD.fullmatch(name):
                 written = constant_text(owner)
-                self.methods.add((written.lstrip("\\") if written else self.known.type_of(owner), name))
+                self.methods.add((written.lstrip("\\") if written else self.expressions.type_of(owner), name))
         self.read(node.named_children)
 
     def _argument(self, node: Node) -> None:
@@ -355,7 +355,7 @@ class PhpNames:
         class_name = self.type_named(node.child_by_field_name("type"))
         name = node.child_by_field_name("name")
         if class_name and name is not None and node.type != "variadic_parameter":
-            self.known.types[text_of(name)] = class_name
+            self.expressions.types[text_of(name)] = class_name
         default = node.child_by_field_name("default_value")
         if default is not None:
             self._visit(default)

@@ -44,16 +44,8 @@ def classes(names: PythonNames, scope: FunctionScope) -> Iterator[PythonClassFac
             continue
         seen.add(qualname)
         heads = [*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)]
-        slots = [
-            variable.value
-            for variable in names.held
-            if variable.owner == qualname and variable.name == _SLOTS and variable.value is not None
-        ]
-        fields = [
-            statement.target.id
-            for statement in node.body
-            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
-        ]
+        slots = [held.value for held in names.held if held.owner == qualname and held.name == _SLOTS and held.value is not None]
+        fields = [part.target.id for part in node.body if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)]
         words = [fingerprint(*heads), *(str(keyword.arg) for keyword in node.keywords), "slots", fingerprint(*slots), *fields]
         yield PythonClassFacts(
             qualname=qualname,

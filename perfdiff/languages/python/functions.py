@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from perfdiff.languages.protocol import FunctionDefinition
@@ -246,13 +246,12 @@ def _joined(body: PythonReferences, defined: PythonReferences, inside: Iterable[
     )
 
 
-def _without_namesakes(facts: Iterable[PythonFunctionFacts]) -> Iterator[PythonFunctionFacts]:
+def _without_namesakes(functions: Sequence[PythonFunctionFacts]) -> Iterator[PythonFunctionFacts]:
     """Yield the facts, those with an obstacle that an interpreter cannot tell from another function."""
-    functions = list(facts)
-    counts = Counter(function.definition.linkage for function in functions)
-    for function in functions:
-        shared = counts[function.definition.linkage] > 1
-        yield replace(function, definition=replace(function.definition, obstacle=SAME_LINE, features=())) if shared else function
+    counts = Counter(facts.definition.linkage for facts in functions)
+    for facts in functions:
+        shared = counts[facts.definition.linkage] > 1
+        yield replace(facts, definition=replace(facts.definition, obstacle=SAME_LINE, features=())) if shared else facts
 
 
 def _arguments(arguments: ast.arguments) -> Iterator[ast.arg]:

@@ -191,9 +191,7 @@ class _PythonLinker:
         for name in names:
             parts = name.split(".")
             for length in range(1, len(parts) + 1):
-                links.calls |= {module_key(target) for target in self._names.module_files(".".join(parts[:length]), file)} - {
-                    module_key(file)
-                }
+                links.calls |= {module_key(home) for home in self._names.module_files(".".join(parts[:length]), file)} - {module_key(file)}
 
     def _wrapping(self) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
         """Return by key which functions inside its decorators stand in for a decorated function, and which functions those call in turn."""

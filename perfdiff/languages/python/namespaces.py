@@ -253,7 +253,5 @@ def _paths(file: str) -> Iterator[str]:
         yield ".".join(parts[1:])
 
 
-def _shared(parts: tuple[str, ...], other: tuple[str, ...]) -> int:
-    return next(
-        (index for index, (left, right) in enumerate(zip(parts, other, strict=False)) if left != right), min(len(parts), len(other))
-    )
+def _shared(own: tuple[str, ...], other: tuple[str, ...]) -> int:
+    return next((index for index, (left, right) in enumerate(zip(own, other, strict=False)) if left != right), min(len(own), len(other)))
